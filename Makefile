@@ -1,0 +1,64 @@
+# make demo | test | lint | bench | docs | sanitize; each makes what it needs in .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(wildcard core/*.cpp core/*.hpp bind/*.cpp bind/*.hpp) CMakeLists.txt pyproject.toml src/trellis/__init__.py
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test lint bench docs sanitize build clean
+build: $(VENV)/.built
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
+	touch $@
+
+$(VENV)/.built: $(VENV)/.created $(NATIVE)
+	$(PIP) install --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.tests: $(VENV)/.built
+	$(PIP) install --no-build-isolation -e ".[test]"
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.tests
+	$(PIP) install --no-build-isolation -e ".[lint]"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.built
+	$(PIP) install --no-build-isolation -e ".[bench]"
+	touch $@
+
+demo: $(VENV)/.built
+	$(BIN)/trellis demo
+
+test: $(VENV)/.tests
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+$(VENV)/.docs: $(VENV)/.tests
+	$(PIP) install --no-build-isolation -e ".[docs]"
+	touch $@
+
+# Every example of README and docs/ is run, then the pages are built into build/docs.
+docs: $(VENV)/.docs
+	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/mkdocs build --quiet
+
+# The core's own tests under address and undefined-behaviour sanitizers; needs no Python.
+sanitize: $(VENV)/.created
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DTRELLIS_CORE_TESTS=ON -DTRELLIS_SANITIZE=ON > /dev/null
+	$(BIN)/cmake --build build/sanitize
+	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
+
+clean:
+	rm -rf $(VENV) build src/trellis/_core.pyi

@@ -1,0 +1,35 @@
+// What every binding file shares: array types, and the list of parts of the module.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace nb = nanobind;
+
+// A C-contiguous NumPy array of known element type and rank, read-only unless said.
+template <class T, int Rank>
+using Array = nb::ndarray<const T, nb::ndim<Rank>, nb::c_contig, nb::device::cpu>;
+template <class T, int Rank>
+using MutableArray = nb::ndarray<T, nb::ndim<Rank>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Numpy = nb::ndarray<nb::numpy, T>;
+
+// Hand a vector over to NumPy without copying; its shape is given or its length.
+template <class T>
+Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  if (shape.empty()) shape = {owned->size()};
+  return Numpy<T>(owned->data(), shape.size(), shape.data(), owner);
+}
+
+void bind_chain(nb::module_& module);
+void bind_columns(nb::module_& module);
+void bind_strings(nb::module_& module);
+void bind_features(nb::module_& module);
+void bind_learners(nb::module_& module);
+void bind_decoder(nb::module_& module);
+void bind_objective(nb::module_& module);

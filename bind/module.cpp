@@ -1,0 +1,15 @@
+// Table of contents of trellis._core.
+#include "bind.hpp"
+
+NB_MODULE(_core, module) {
+  // A tagger still alive when the interpreter ends is nobody's mistake.
+  nb::set_leak_warnings(false);
+  module.doc() = "The native core of trellis: arrays in, arrays out.";
+  bind_chain(module);       // best path, k best, log Z, marginals of chains of order 1 and 2
+  bind_columns(module);     // text of columns to dictionary-encoded codes
+  bind_strings(module);     // Python's strings to codes, and look-ups in frozen dictionaries
+  bind_features(module);    // codes to attribute lists
+  bind_learners(module);    // training: encoded corpora, learners by epochs, votes
+  bind_objective(module);   // training: losses and gradients
+  bind_decoder(module);     // the tagger's runtime
+}
