@@ -1,0 +1,348 @@
+// Chains of order 1 and 2 over batches of sentences. Tokens of all sentences stand in one run; sentence i is tokens
+// starts[i]..starts[i + 1]. Every result has its fixed place, so the number of threads never changes a bit.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "bind.hpp"
+#include "forward_backward.hpp"
+#include "kbest.hpp"
+#include "parallel.hpp"
+#include "span_sums.hpp"
+#include "viterbi.hpp"
+
+namespace {
+using namespace trellis;
+
+constexpr std::size_t kSentencesPerBlock = 16;
+
+void require(bool ok, const std::string& why) {
+  if (!ok) throw nb::value_error(why.c_str());
+}
+
+using Starts = Array<std::int64_t, 1>;
+template <class Real>
+using Tri = std::optional<Array<Real, 3>>;
+template <class Real>
+using End = std::optional<Array<Real, 1>>;
+using Ids = std::optional<Array<std::int32_t, 1>>;
+using Offsets = std::optional<Array<std::int64_t, 1>>;
+using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
+using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
+using Sums = std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>>;
+
+// Rows [n, L] to rows [n, stride]; false if some score is NaN or plus infinity. The lanes beyond L are set to 0 only
+// so that they hold no signalling garbage.
+template <class Real>
+bool pad(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, Real* out) {
+  bool ok = true;
+  for (std::size_t r = 0; r < n; ++r) {
+    for (std::size_t z = 0; z < L; ++z) {
+      ok &= rows[r * L + z] < std::numeric_limits<Real>::infinity();  // false for NaN
+      out[r * stride + z] = rows[r * L + z];
+    }
+    for (std::size_t z = L; z < stride; ++z) out[r * stride + z] = 0;
+  }
+  return ok;
+}
+
+template <class Real>
+std::vector<Real> pad_table(const Real* rows, std::size_t n, std::size_t L, const char* name) {
+  std::vector<Real> out(n * padded(L));
+  require(pad(rows, n, L, padded(L), out.data()), std::string(name) + ": scores must be finite or minus infinity");
+  return out;
+}
+
+// The potentials of a batch, checked once: afterwards nothing can be out of range.
+template <class Real>
+struct Batch {
+  std::size_t n_tokens, n_labels, stride, n_sentences;
+  const Real* emit;            // [n_tokens, L]
+  const std::int64_t* starts;  // [n_sentences + 1]
+  bool edge_per_token;
+  const Real* edges;        // [n_tokens, L+1, L] if edge_per_token
+  std::vector<Real> edge;   // [L+1, stride] otherwise
+  std::vector<Real> tri, end;
+  LabelSets sets{};
+  bool pruned = false;
+
+  Batch(Array<Real, 2> emit_, Starts starts_, Array<Real, 3> edge_, const Tri<Real>& tri_, const End<Real>& end_)
+      : n_tokens(emit_.shape(0)), n_labels(emit_.shape(1)), stride(padded(n_labels)), emit(emit_.data()),
+        starts(starts_.data()) {
+    const std::size_t L = n_labels;
+    require(L > 0, "emit: there must be at least one label");
+    require(starts_.shape(0) > 0, "starts: must begin with 0 and end with the number of tokens");
+    n_sentences = starts_.shape(0) - 1;
+    require(starts[0] == 0 && starts[n_sentences] == static_cast<std::int64_t>(n_tokens),
+            "starts: must begin with 0 and end with the number of tokens");
+    for (std::size_t i = 0; i < n_sentences; ++i) require(starts[i] <= starts[i + 1], "starts: must not descend");
+    require(edge_.shape(1) == L + 1 && edge_.shape(2) == L, "edge: must have shape [.., labels + 1, labels]");
+    edge_per_token = edge_.shape(0) != 1;
+    require(!edge_per_token || edge_.shape(0) == n_tokens, "edge: must have one table, or one for every token");
+    edges = edge_.data();
+    if (!edge_per_token) edge = pad_table(edges, L + 1, L, "edge");
+    if (tri_) {
+      require(tri_->shape(0) == L + 1 && tri_->shape(1) == L + 1 && tri_->shape(2) == L,
+              "tri: must have shape [labels + 1, labels + 1, labels]");
+      tri = pad_table(tri_->data(), (L + 1) * (L + 1), L, "tri");
+    }
+    if (end_) {
+      const std::size_t rows = tri_ ? L + 1 : 1;
+      require(end_->shape(0) == rows * L, "end: must have shape [labels], or at order 2 [labels + 1, labels]");
+      end = pad_table(end_->data(), rows, L, "end");
+    }
+  }
+
+  void restrict_to(const Ids& set_of_token, const Offsets& set_starts, const Ids& set_labels) {
+    if (!set_of_token && !set_starts && !set_labels) return;
+    require(set_of_token && set_starts && set_labels, "allowed: needs set_of_token, set_starts and set_labels");
+    require(set_of_token->shape(0) == n_tokens, "allowed: must have one set of labels for every token");
+    sets = {set_of_token->data(), set_starts->data(), set_labels->data()};
+    pruned = true;
+    require(set_starts->shape(0) > 0 && sets.starts[0] == 0, "allowed: set_starts must begin with 0");
+    const std::size_t n_sets = set_starts->shape(0) - 1;
+    for (std::size_t s = 0; s < n_sets; ++s) {
+      require(sets.starts[s] < sets.starts[s + 1], "allowed: every token needs at least one label");
+      require(sets.starts[s + 1] <= static_cast<std::int64_t>(set_labels->shape(0)), "allowed: set_starts too large");
+      for (std::int64_t i = sets.starts[s]; i < sets.starts[s + 1]; ++i) {
+        require(sets.labels[i] >= 0 && sets.labels[i] < static_cast<std::int64_t>(n_labels),
+                "allowed: no such label: " + std::to_string(sets.labels[i]));
+        require(i == sets.starts[s] || sets.labels[i - 1] < sets.labels[i], "allowed: labels must ascend in a set");
+      }
+    }
+    for (std::size_t t = 0; t < n_tokens; ++t)
+      require(sets.set_of_token[t] >= 0 && static_cast<std::size_t>(sets.set_of_token[t]) < n_sets,
+              "allowed: no such set of labels");
+  }
+
+  std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
+};
+
+// One thread's padded copy of one sentence.
+template <class Real>
+struct Sentence {
+  Scratch<Real> emit, edge;
+  LabelSets sets{};
+  ChainView<Real> view{};
+
+  // False if some score is NaN or plus infinity.
+  bool load(const Batch<Real>& batch, std::size_t i) {
+    const std::size_t L = batch.n_labels, first = batch.start(i), T = batch.start(i + 1) - first;
+    Real* rows = emit.grow(T * batch.stride);
+    bool ok = pad(batch.emit + first * L, T, L, batch.stride, rows);
+    view = shared(batch);
+    view.n_tokens = T;
+    view.emit = rows;
+    if (batch.edge_per_token) {
+      Real* tables = edge.grow(T * (L + 1) * batch.stride);
+      ok &= pad(batch.edges + first * (L + 1) * L, T * (L + 1), L, batch.stride, tables);
+      view.edge = tables;
+    }
+    if (batch.pruned) {
+      sets = {batch.sets.set_of_token + first, batch.sets.starts, batch.sets.labels};
+      view.allowed = &sets;
+    }
+    return ok;
+  }
+
+  // What all sentences have in common.
+  static ChainView<Real> shared(const Batch<Real>& batch) {
+    ChainView<Real> view{};
+    view.n_labels = batch.n_labels;
+    view.stride = batch.stride;
+    view.edge = batch.edge.data();
+    view.edge_per_token = batch.edge_per_token;
+    view.tri = batch.tri.empty() ? nullptr : batch.tri.data();
+    view.end = batch.end.empty() ? nullptr : batch.end.data();
+    return view;
+  }
+};
+
+// Calls work(state, sentence, i) for every sentence, in parallel and without the GIL.
+template <class Real, class MakeState, class Work>
+void for_each_sentence(const Batch<Real>& batch, std::size_t n_threads, MakeState make_state, Work work) {
+  std::atomic<bool> ok{true};
+  {
+    nb::gil_scoped_release release;
+    const auto make = [&] { return std::pair(Sentence<Real>{}, make_state()); };
+    parallel_blocks(batch.n_sentences, kSentencesPerBlock, n_threads, make,
+                    [&](auto& state, std::size_t begin, std::size_t end) {
+                      for (std::size_t i = begin; i < end; ++i) {
+                        if (state.first.load(batch, i)) work(state.second, state.first.view, i);
+                        else ok = false;
+                      }
+                    });
+  }
+  require(ok, "emit, edge: scores must be finite or minus infinity");
+}
+
+template <class Real>
+Paths best_paths(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
+                 Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t n_threads) {
+  Batch<Real> batch(emit, starts, edge, tri, end);
+  batch.restrict_to(set_of_token, set_starts, set_labels);
+  std::vector<std::int32_t> paths(batch.n_tokens);
+  std::vector<double> scores(batch.n_sentences);
+  for_each_sentence(batch, n_threads, [] { return Workspace<Real>{}; },
+                    [&](Workspace<Real>& work, const ChainView<Real>& chain, std::size_t i) {
+                      scores[i] = static_cast<double>(best_path(chain, work, paths.data() + batch.start(i)));
+                    });
+  return {to_numpy(std::move(paths)), to_numpy(std::move(scores))};
+}
+
+// Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
+template <class Real>
+CountedPaths k_best_paths(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
+                          Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t k,
+                          std::size_t n_threads) {
+  Batch<Real> batch(emit, starts, edge, tri, end);
+  batch.restrict_to(set_of_token, set_starts, set_labels);
+  require(k > 0 && k <= 1'000'000, "k: must be from 1 to 1000000");
+  struct State {
+    KBestWorkspace<Real> work;
+    std::vector<Real> scores;
+  };
+  std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
+  std::vector<double> scores(k * batch.n_sentences, kForbidden<double>);
+  std::vector<std::int64_t> counts(batch.n_sentences);
+  for_each_sentence(batch, n_threads, [k] { return State{{}, std::vector<Real>(k)}; },
+                    [&](State& state, const ChainView<Real>& chain, std::size_t i) {
+                      const std::size_t n = k_best(chain, k, state.work, paths.data() + k * batch.start(i),
+                                                   state.scores.data());
+                      counts[i] = static_cast<std::int64_t>(n);
+                      std::copy_n(state.scores.begin(), n, scores.begin() + static_cast<std::ptrdiff_t>(k * i));
+                    });
+  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {batch.n_sentences, k}),
+          to_numpy(std::move(counts))};
+}
+
+template <class Real>
+SumWorkspace prepared(const Batch<Real>& batch) {
+  SumWorkspace work;
+  prepare_sums(Sentence<Real>::shared(batch), work);
+  return work;
+}
+
+template <class Real>
+Numpy<double> log_partitions(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
+                             Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t n_threads) {
+  Batch<Real> batch(emit, starts, edge, tri, end);
+  batch.restrict_to(set_of_token, set_starts, set_labels);
+  std::vector<double> log_z(batch.n_sentences);
+  for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
+                    [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+                      log_z[i] = log_partition(chain, work);
+                    });
+  return to_numpy(std::move(log_z));
+}
+
+template <class Real>
+Sums all_marginals(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
+                   Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t n_threads, bool pairs) {
+  Batch<Real> batch(emit, starts, edge, tri, end);
+  batch.restrict_to(set_of_token, set_starts, set_labels);
+  const std::size_t L = batch.n_labels, N = batch.n_tokens, table = pairs ? (L + 1) * L : 0;
+  std::vector<double> log_z(batch.n_sentences), node(N * L), edges(N * table);
+  for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
+                    [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+                      const std::size_t first = batch.start(i);
+                      log_z[i] = marginals(chain, work, node.data() + first * L,
+                                           pairs ? edges.data() + first * table : nullptr);
+                    });
+  std::optional<Numpy<double>> edge_array;
+  if (pairs) edge_array = to_numpy(std::move(edges), {N, L + 1, L});
+  return {to_numpy(std::move(log_z)), to_numpy(std::move(node), {N, L}), edge_array};
+}
+
+// Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
+template <class Real>
+Numpy<double> span_probabilities(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri,
+                                 End<Real> end, Ids set_of_token, Offsets set_starts, Ids set_labels,
+                                 Array<std::int32_t, 1> type_of, Array<std::uint8_t, 2> cut,
+                                 Array<std::int64_t, 2> spans, std::size_t n_threads) {
+  Batch<Real> batch(emit, starts, edge, tri, end);
+  batch.restrict_to(set_of_token, set_starts, set_labels);
+  const std::size_t L = batch.n_labels, n = spans.shape(0);
+  require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: a type a label, a cut a pair");
+  require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");
+  std::vector<SpanQuery> queries;
+  std::vector<std::size_t> first_of(batch.n_sentences + 1);  // the spans of sentence i begin there
+  std::int64_t before = 0;
+  for (std::size_t s = 0; s < n; ++s) {
+    const std::int64_t i = spans(s, 0), type = spans(s, 3);
+    require(i >= before && static_cast<std::size_t>(i) < batch.n_sentences, "spans: must go by sentences");
+    require(spans(s, 1) >= 0 && spans(s, 1) < spans(s, 2) && spans(s, 2) <= batch.starts[i + 1] - batch.starts[i],
+            "spans: a span leaves its sentence");
+    queries.push_back({spans(s, 1), spans(s, 2), static_cast<std::int32_t>(type)});
+    ++first_of[static_cast<std::size_t>(i) + 1];
+    before = i;
+  }
+  for (std::size_t i = 0; i < batch.n_sentences; ++i) first_of[i + 1] += first_of[i];
+  std::vector<double> probabilities(n);
+  const SpanLabels labels{type_of.data(), cut.data()};
+  for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
+                    [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+                      const std::size_t first = first_of[i], count = first_of[i + 1] - first;
+                      if (count)
+                        span_sums(chain, work, labels, queries.data() + first, count, probabilities.data() + first);
+                    });
+  return to_numpy(std::move(probabilities));
+}
+
+template <class Real>
+Numpy<double> path_scores(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
+                          Array<std::int32_t, 1> paths, std::size_t n_threads) {
+  Batch<Real> batch(emit, starts, edge, tri, end);
+  require(paths.shape(0) == batch.n_tokens, "path: must have one label for every token");
+  for (std::size_t t = 0; t < batch.n_tokens; ++t)
+    require(paths.data()[t] >= 0 && paths.data()[t] < static_cast<std::int64_t>(batch.n_labels),
+            "path: no such label: " + std::to_string(paths.data()[t]));
+  std::vector<double> scores(batch.n_sentences);
+  const std::int32_t* labels = paths.data();
+  for_each_sentence(batch, n_threads, [] { return 0; },
+                    [&](int, const ChainView<Real>& chain, std::size_t i) {
+                      scores[i] = static_cast<double>(path_score(chain, labels + batch.start(i)));
+                    });
+  return to_numpy(std::move(scores));
+}
+
+// The same names for float32 and float64. Arrays are never converted here: a copy should be seen where it is made.
+template <class Real>
+void bind_for(nb::module_& module) {
+  using nb::arg;
+  const auto array = [](const char* name) { return nb::arg(name).noconvert(); };
+  const auto optional = [](const char* name) { return nb::arg(name).noconvert().none(); };
+  const auto emit = array("emit"), starts = array("starts"), edge = array("edge");
+  const auto tri = optional("tri"), end = optional("end");
+  const auto set_of_token = optional("set_of_token"), set_starts = optional("set_starts"),
+            set_labels = optional("set_labels");
+  const arg n_threads("n_threads");
+  module.def("best_paths", best_paths<Real>, emit, starts, edge, tri, end, set_of_token, set_starts, set_labels,
+             n_threads, "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
+  module.def("k_best_paths", k_best_paths<Real>, emit, starts, edge, tri, end, set_of_token, set_starts, set_labels,
+             arg("k"), n_threads,
+             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
+  module.def("log_partitions", log_partitions<Real>, emit, starts, edge, tri, end, set_of_token, set_starts,
+             set_labels, n_threads, "log Z of every sentence.");
+  module.def("marginals", all_marginals<Real>, emit, starts, edge, tri, end, set_of_token, set_starts, set_labels,
+             n_threads, arg("pairs") = true,
+             "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
+  module.def("span_probabilities", span_probabilities<Real>, emit, starts, edge, tri, end, set_of_token, set_starts,
+             set_labels, array("type_of"), array("cut"), array("spans"), n_threads,
+             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
+  module.def("path_scores", path_scores<Real>, emit, starts, edge, tri, end, array("paths"), n_threads,
+             "Score of one given path a sentence.");
+}
+
+}  // namespace
+
+void bind_chain(nb::module_& module) {
+  bind_for<float>(module);
+  bind_for<double>(module);
+}

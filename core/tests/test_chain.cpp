@@ -1,0 +1,218 @@
+// Every chain kernel against all label sequences, for short sentences and few labels.
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "exponential.hpp"
+#include "forward_backward.hpp"
+#include "kbest.hpp"
+#include "span_sums.hpp"
+#include "viterbi.hpp"
+
+namespace {
+using namespace trellis;
+
+// Random potentials; lanes beyond the labels hold NaN, which must never matter.
+template <class Real>
+struct Sample {
+  std::vector<Real> emit, edge, tri, end;
+  std::vector<std::int32_t> set_of_token, labels;
+  std::vector<std::int64_t> starts{0};
+  LabelSets sets{};
+  ChainView<Real> view{};
+
+  Sample(std::size_t T, std::size_t L, int order, bool per_token, bool with_end, bool pruned, unsigned seed) {
+    std::mt19937 random(seed);
+    const std::size_t stride = padded(L);
+    // Small whole numbers make ties and exact sums; one in eight is forbidden.
+    const auto fill = [&](std::vector<Real>& rows, std::size_t n) {
+      rows.assign(n * stride, std::numeric_limits<Real>::quiet_NaN());
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t z = 0; z < L; ++z)
+          rows[r * stride + z] = random() % 8 ? static_cast<Real>(random() % 5) - 2 : kForbidden<Real>;
+    };
+    fill(emit, T);
+    fill(edge, (per_token ? T : 1) * (L + 1));
+    if (order == 2) fill(tri, (L + 1) * (L + 1));
+    if (with_end) fill(end, order == 2 ? L + 1 : 1);
+    for (std::size_t t = 0; t < T; ++t) {
+      set_of_token.push_back(static_cast<std::int32_t>(t));
+      const std::size_t sure = random() % L;
+      for (std::size_t z = 0; z < L; ++z)
+        if (z == sure || random() % 2) labels.push_back(static_cast<std::int32_t>(z));
+      starts.push_back(static_cast<std::int64_t>(labels.size()));
+    }
+    sets = {set_of_token.data(), starts.data(), labels.data()};
+    view = {T, L, stride, emit.data(), edge.data(), per_token, order == 2 ? tri.data() : nullptr,
+            with_end ? end.data() : nullptr, pruned ? &sets : nullptr};
+  }
+
+  bool allows(std::size_t t, std::int32_t z) const {
+    if (!view.allowed) return true;
+    const auto begin = labels.begin() + starts[t], end_of_set = labels.begin() + starts[t + 1];
+    return std::find(begin, end_of_set, z) != end_of_set;
+  }
+};
+
+using Scored = std::pair<double, std::vector<std::int32_t>>;
+
+// All paths of allowed labels: the highest score first, equals by the reversed path.
+template <class Real>
+std::vector<Scored> all_paths(const Sample<Real>& sample) {
+  const std::size_t T = sample.view.n_tokens;
+  std::vector<Scored> paths{{0.0, {}}};
+  for (std::size_t t = 0; t < T; ++t) {
+    std::vector<Scored> longer;
+    for (const Scored& one : paths)
+      for (std::int32_t z = 0; z < static_cast<std::int32_t>(sample.view.n_labels); ++z)
+        if (sample.allows(t, z)) {
+          longer.push_back(one);
+          longer.back().second.push_back(z);
+        }
+    paths = longer;
+  }
+  for (Scored& one : paths) one.first = static_cast<double>(path_score(sample.view, one.second.data()));
+  std::sort(paths.begin(), paths.end(), [](const Scored& a, const Scored& b) {
+    if (a.first != b.first) return a.first > b.first;
+    return std::lexicographical_compare(a.second.rbegin(), a.second.rend(), b.second.rbegin(), b.second.rend());
+  });
+  return paths;
+}
+
+// Calls test(sample) over the grid of sizes, orders and kinds.
+template <class Real, class Work>
+void for_each_sample(Work test) {
+  unsigned seed = 0;
+  for (std::size_t T = 0; T <= 4; ++T)
+    for (std::size_t L = 1; L <= 4; ++L)
+      for (unsigned kind = 0; kind < 16; ++kind)
+        test(Sample<Real>(T, L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, ++seed));
+}
+
+template <class Real>
+void check_paths() {
+  Workspace<Real> work;
+  KBestWorkspace<Real> kbest_work;
+  for_each_sample<Real>([&](const Sample<Real>& sample) {
+    const std::size_t T = sample.view.n_tokens;
+    const std::vector<Scored> expected = all_paths(sample);
+    std::vector<std::int32_t> path(T);
+    const double score = static_cast<double>(best_path(sample.view, work, path.data()));
+    CHECK(score == expected[0].first);
+    // If all paths are forbidden, enumeration cannot say which one the recursion meets: k_best must meet the same.
+    const bool possible = score > kForbidden<double>;
+    if (possible) CHECK(path == expected[0].second);
+    for (std::size_t k : {1, 3, 50}) {
+      std::vector<std::int32_t> paths(k * T);
+      std::vector<Real> scores(k);
+      const std::size_t n = k_best(sample.view, k, kbest_work, paths.data(), scores.data());
+      std::size_t finite = 0;
+      for (const Scored& one : expected) finite += one.first > kForbidden<double>;
+      CHECK(n == std::max<std::size_t>(1, std::min(k, finite)));
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK(static_cast<double>(scores[i]) == expected[i].first);
+        const std::vector<std::int32_t>& same = possible ? expected[i].second : path;
+        CHECK(std::equal(same.begin(), same.end(), paths.begin() + static_cast<std::ptrdiff_t>(i * T)));
+      }
+    }
+  });
+}
+
+template <class Real>
+void check_sums() {
+  SumWorkspace work;
+  for_each_sample<Real>([&](const Sample<Real>& sample) {
+    const std::size_t T = sample.view.n_tokens, L = sample.view.n_labels;
+    double z_sum = 0;
+    std::vector<double> node(T * L), edge(T * (L + 1) * L), got_node(T * L, -1), got_edge(edge.size(), -1);
+    for (const auto& [score, path] : all_paths(sample)) {
+      const double weight = std::exp(score);
+      z_sum += weight;
+      for (std::size_t t = 0; t < T; ++t) {
+        const std::size_t y = t ? static_cast<std::size_t>(path[t - 1]) : L, z = static_cast<std::size_t>(path[t]);
+        node[t * L + z] += weight;
+        edge[(t * (L + 1) + y) * L + z] += weight;
+      }
+    }
+    prepare_sums(sample.view, work);
+    CHECK_NEAR(log_partition(sample.view, work), std::log(z_sum), 1e-10);
+    CHECK_NEAR(marginals(sample.view, work, got_node.data(), got_edge.data()), std::log(z_sum), 1e-10);
+    const double norm = z_sum > 0 ? z_sum : 1;
+    for (std::size_t i = 0; i < node.size(); ++i) CHECK_NEAR(got_node[i], node[i] / norm, 1e-10);
+    for (std::size_t i = 0; i < edge.size(); ++i) CHECK_NEAR(got_edge[i], edge[i] / norm, 1e-10);
+  });
+}
+
+// Every span of every type: label 0 is outside, 1 and 3 are of type 0, 2 is of type 1; whether two labels of one type
+// are cut apart is by chance.
+template <class Real>
+void check_spans() {
+  SumWorkspace work;
+  std::mt19937 random(7);
+  for_each_sample<Real>([&](const Sample<Real>& sample) {
+    const std::size_t T = sample.view.n_tokens, L = sample.view.n_labels;
+    const std::vector<std::int32_t> type_of{-1, 0, 1, 0};
+    std::vector<std::uint8_t> cut(L * L);
+    for (std::size_t y = 0; y < L; ++y)
+      for (std::size_t z = 0; z < L; ++z) cut[y * L + z] = y == 0 || z == 0 || type_of[y] != type_of[z] || random() % 2;
+    std::vector<SpanQuery> queries;
+    for (std::int64_t begin = 0; begin < static_cast<std::int64_t>(T); ++begin)
+      for (std::int64_t end = begin + 1; end <= static_cast<std::int64_t>(T); ++end)
+        for (std::int32_t type : {0, 1, 2}) queries.push_back({begin, end, type});
+    double z_sum = 0;
+    std::vector<double> expected(queries.size()), got(queries.size(), -1);
+    for (const auto& [score, path] : all_paths(sample)) {
+      z_sum += std::exp(score);
+      const auto cut_before = [&, &path = path](std::int64_t t) {
+        return t == 0 || t == static_cast<std::int64_t>(T) || cut[path[t - 1] * L + path[t]];
+      };
+      for (std::size_t i = 0; i < queries.size(); ++i) {
+        const auto [begin, end, type] = queries[i];
+        bool has = type_of[path[begin]] == type && cut_before(begin) && cut_before(end);
+        for (std::int64_t t = begin + 1; t < end; ++t) has = has && !cut_before(t);
+        if (has) expected[i] += std::exp(score);
+      }
+    }
+    prepare_sums(sample.view, work);
+    const SpanLabels labels{type_of.data(), cut.data()};
+    CHECK_NEAR(span_sums(sample.view, work, labels, queries.data(), queries.size(), got.data()), std::log(z_sum), 1e-10);
+    for (std::size_t i = 0; i < queries.size(); ++i) CHECK_NEAR(got[i], expected[i] / (z_sum > 0 ? z_sum : 1), 1e-10);
+  });
+}
+
+}  // namespace
+
+TEST(chain_spans_double) { check_spans<double>(); }
+TEST(chain_spans_float) { check_spans<float>(); }
+
+TEST(exp_and_log_over_lanes) {
+  for (double x : {1e-300, 1e-200, 1e-9, 0.1, 0.5, 0.7071067811865475, 0.7071067811865476, 0.9999999, 1.0, 1.0000001, 1.4, 2.0, 3e5, 1e300}) {
+    const double log_x = log_lanes(Vector<double>{} + x)[0];
+    CHECK_NEAR(log_x, std::log(x), 4e-16 * std::max(1e-3, std::abs(std::log(x))));
+    if (x <= 1) CHECK_NEAR(exp_lanes(Vector<double>{} + std::log(x))[0] / x, 1.0, 1e-13);
+  }
+}
+
+TEST(chain_paths_double) { check_paths<double>(); }
+TEST(chain_paths_float) { check_paths<float>(); }
+TEST(chain_sums_double) { check_sums<double>(); }
+TEST(chain_sums_float) { check_sums<float>(); }
+
+// More labels than one block of vectors, where the remaining blocks are of every size.
+TEST(chain_many_labels) {
+  Workspace<float> work;
+  KBestWorkspace<float> kbest_work;
+  for (std::size_t L : {7, 8, 9, 17, 25, 33, 41, 50})
+    for (unsigned kind = 0; kind < 16; ++kind) {
+      const Sample<float> sample(6, L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind);
+      std::vector<std::int32_t> path(6), first(6);
+      float score;
+      CHECK(k_best(sample.view, 1, kbest_work, first.data(), &score) == 1);
+      CHECK(best_path(sample.view, work, path.data()) == score);
+      CHECK(path == first);
+      CHECK(path_score(sample.view, path.data()) == score);
+    }
+}

@@ -1,0 +1,271 @@
+"""Chains of order 1 and 2: the best path, the k best, log Z and marginals, for one sentence or a batch.
+
+Everything is a function of `Potentials`, the scores of label choices; `trellis.reference` says what they mean
+and is the same theory in plain NumPy. Ties: the lowest label wins, decided from the last label backwards.
+
+    >>> import numpy as np
+    >>> p = Potentials(emit=np.array([[0.0, 1.0], [2.0, 0.0]]), edge=np.zeros((3, 2)))
+    >>> path, score = best_path(p)
+    >>> path.tolist(), score
+    ([1, 0], 3.0)
+
+The `*_batch` functions take the tokens of all sentences in one run, with `starts` [n_sentences + 1]:
+sentence i is tokens ``starts[i]`` to ``starts[i + 1]``. The number of threads never changes a bit of the
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+
+Floats = npt.NDArray[np.float64] | npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int32]
+
+
+class LabelSets(NamedTuple):
+    """The labels that each token may have, as arrays: few distinct sets, shared by many tokens."""
+
+    set_of: npt.NDArray[np.int32]  # [n_tokens]
+    starts: npt.NDArray[
+        np.int64
+    ]  # [n_sets + 1]; set s is labels[starts[s]:starts[s + 1]], ascending, not empty
+    labels: Labels
+
+
+Allowed = Sequence[Sequence[int]] | LabelSets
+
+
+@dataclass(frozen=True, slots=True)
+class Potentials:
+    """The scores of label choices for T tokens and L labels; NULL, the label before a sentence, has index L.
+
+    Minus infinity forbids a choice. NaN and plus infinity are errors. All tables take the type of `emit`:
+    float32 if it is float32, otherwise float64.
+    """
+
+    emit: Floats  # [T, L]
+    edge: Floats  # [L+1, L], or [T, L+1, L]: another table at every token
+    tri: Floats | None = None  # [L+1, L+1, L]; None makes the chain one of order 1
+    end: Floats | None = None  # [L] at order 1, [L+1, L] at order 2
+
+    def __post_init__(self) -> None:
+        emit = np.asarray(self.emit)
+        dtype = np.float32 if emit.dtype == np.float32 else np.float64
+        for name in ("emit", "edge", "tri", "end"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, np.ascontiguousarray(value, dtype=dtype))
+        if self.emit.ndim != 2 or self.emit.shape[1] == 0:
+            raise ValueError(f"emit must have shape [tokens, labels], labels > 0; it has {self.emit.shape}")
+        T, L = self.emit.shape
+        _check_shape("edge", self.edge, (L + 1, L), (T, L + 1, L))
+        if self.tri is not None:
+            _check_shape("tri", self.tri, (L + 1, L + 1, L))
+        if self.end is not None:
+            _check_shape("end", self.end, (L,) if self.tri is None else (L + 1, L))
+
+    @property
+    def order(self) -> int:
+        """How many labels back a score can see: 1 or 2."""
+        return 1 if self.tri is None else 2
+
+
+def _check_shape(name: str, table: Floats, *shapes: tuple[int, ...]) -> None:
+    if table.shape not in shapes:
+        wanted = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(f"{name} must have shape {wanted}; it has {table.shape}")
+
+
+class Chains(NamedTuple):
+    """The potentials of many sentences, with the labels that each token may have; None allows all."""
+
+    potentials: Potentials
+    starts: npt.NDArray[np.int64]  # [n_sentences + 1]
+    allowed: LabelSets | None = None
+
+
+class ScoredPath(NamedTuple):
+    """A path and its score."""
+
+    path: Labels  # [T]
+    score: float
+
+
+class Marginals(NamedTuple):
+    """What is known about all paths, each with probability exp(score) / Z."""
+
+    log_z: float
+    node: npt.NDArray[np.float64]  # [T, L]        P(z at t)
+    edge: npt.NDArray[np.float64]  # [T, L+1, L]   P(y at t-1, z at t); at t = 0 only the row of NULL is not 0
+
+
+class PathBatch(NamedTuple):
+    """The best path of every sentence."""
+
+    paths: Labels  # [n_tokens]
+    scores: npt.NDArray[np.float64]  # [n_sentences]
+
+
+class MarginalsBatch(NamedTuple):
+    """`Marginals` of every sentence."""
+
+    log_z: npt.NDArray[np.float64]  # [n_sentences]
+    node: npt.NDArray[np.float64]  # [n_tokens, L]
+    edge: npt.NDArray[np.float64]  # [n_tokens, L+1, L]
+
+
+# ------------------------------------------------------------ one sentence
+
+
+def best_path(potentials: Potentials, allowed: Allowed | None = None) -> ScoredPath:
+    """The path of the highest score (Viterbi). `allowed` lists the labels that each token may have.
+
+    A token costs time in proportion to L^2 at order 1 and L^3 at order 2, or to the product of the sizes of
+    its own set and its predecessors': a tag dictionary makes large label sets cheap. If all paths are
+    forbidden the score is minus infinity; the path keeps to the allowed labels even then.
+    """
+    paths, scores = best_path_batch(potentials, _whole(potentials), allowed)
+    return ScoredPath(paths, float(scores[0]))
+
+
+def k_best(potentials: Potentials, k: int, allowed: Allowed | None = None) -> list[ScoredPath]:
+    """The k best paths, best first; equal scores by the reversed path, lowest first.
+
+    There may be fewer: forbidden paths (score minus infinity) are left out, except that the first path is
+    always the one that `best_path` gives.
+    """
+    return k_best_batch(potentials, _whole(potentials), k, allowed)[0]
+
+
+def log_partition(potentials: Potentials, allowed: Allowed | None = None) -> float:
+    """log Z, the log of the sum over all paths of exp(score); minus infinity if all are forbidden."""
+    return float(log_partition_batch(potentials, _whole(potentials), allowed)[0])
+
+
+def marginals(potentials: Potentials, allowed: Allowed | None = None) -> Marginals:
+    """Probabilities of labels and of pairs of labels (forward-backward); all 0 if all paths are forbidden."""
+    log_z, node, edge = marginals_batch(potentials, _whole(potentials), allowed)
+    return Marginals(float(log_z[0]), node, edge)
+
+
+def path_score(potentials: Potentials, path: npt.ArrayLike) -> float:
+    """The score of a given path, added from left to right as all other functions add."""
+    return float(path_score_batch(potentials, _whole(potentials), path)[0])
+
+
+# ------------------------------------------------------------ batches
+
+
+def best_path_batch(
+    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+) -> PathBatch:
+    """`best_path` of every sentence."""
+    return PathBatch(*_core.best_paths(*_arrays(potentials, starts), *_label_sets(allowed), n_threads))
+
+
+def k_best_batch(
+    potentials: Potentials, starts: npt.ArrayLike, k: int, allowed: Allowed | None = None, n_threads: int = 1
+) -> list[list[ScoredPath]]:
+    """`k_best` of every sentence."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1; it is {k}")
+    arrays = _arrays(potentials, starts)
+    paths, scores, counts = _core.k_best_paths(*arrays, *_label_sets(allowed), k, n_threads)
+    ends = arrays[1]
+    result = []
+    for i, count in enumerate(counts):
+        table = paths[k * ends[i] : k * ends[i + 1]].reshape(k, ends[i + 1] - ends[i])
+        result.append([ScoredPath(table[r], float(scores[i, r])) for r in range(count)])
+    return result
+
+
+def log_partition_batch(
+    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+) -> npt.NDArray[np.float64]:
+    """`log_partition` of every sentence, [n_sentences]."""
+    log_z: npt.NDArray[np.float64] = _core.log_partitions(
+        *_arrays(potentials, starts), *_label_sets(allowed), n_threads
+    )
+    return log_z
+
+
+def marginals_batch(
+    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+) -> MarginalsBatch:
+    """`marginals` of every sentence."""
+    log_z, node, edge = _core.marginals(*_arrays(potentials, starts), *_label_sets(allowed), n_threads)
+    assert edge is not None
+    return MarginalsBatch(log_z, node, edge)
+
+
+def node_marginals_batch(
+    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """`marginals` of every sentence without those of pairs: log Z [n_sentences] and node [n_tokens, L]."""
+    arrays = _arrays(potentials, starts)
+    log_z, node, _ = _core.marginals(*arrays, *_label_sets(allowed), n_threads, pairs=False)
+    return log_z, node
+
+
+def span_probabilities(
+    chains: Chains,
+    type_of: npt.NDArray[np.int32],
+    cut: npt.NDArray[np.uint8],
+    spans: npt.NDArray[np.int64],
+    n_threads: int = 1,
+) -> npt.NDArray[np.float64]:
+    """The probability of each span, summed over the paths that have exactly that one: [n_spans].
+
+    ``type_of`` [L] is the type of a label's span, -1 outside; ``cut`` [L, L] whether something ends or begins between
+    two neighbours; ``spans`` [n_spans, 4] are rows of sentence, begin, end, type in the order of their sentences.
+    """
+    potentials, starts, allowed = chains
+    found: npt.NDArray[np.float64] = _core.span_probabilities(
+        *_arrays(potentials, starts), *_label_sets(allowed), type_of, cut, spans, n_threads
+    )
+    return found
+
+
+def path_score_batch(
+    potentials: Potentials, starts: npt.ArrayLike, paths: npt.ArrayLike, n_threads: int = 1
+) -> npt.NDArray[np.float64]:
+    """`path_score` of every sentence's path, [n_sentences]; paths is [n_tokens]."""
+    labels = np.ascontiguousarray(paths, dtype=np.int32)
+    scores: npt.NDArray[np.float64] = _core.path_scores(*_arrays(potentials, starts), labels, n_threads)
+    return scores
+
+
+# ------------------------------------------------------------ to the core
+
+
+def _whole(potentials: Potentials) -> npt.NDArray[np.int64]:
+    """All tokens as one sentence."""
+    return np.array([0, len(potentials.emit)], dtype=np.int64)
+
+
+def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Any, Any, Any, Any]:
+    """Emit, starts, edge, tri, end as the core wants them: edge with three axes, one table or one a token."""
+    L = potentials.emit.shape[1]
+    edge = potentials.edge.reshape(-1, L + 1, L) if potentials.edge.size else potentials.edge
+    end = None if potentials.end is None else potentials.end.ravel()
+    return potentials.emit, np.ascontiguousarray(starts, dtype=np.int64), edge, potentials.tri, end
+
+
+def _label_sets(allowed: Allowed | None) -> tuple[Any, Any, Any]:
+    """Each token's set of labels by number; the sets as starts and labels. Equal sets are kept once."""
+    if allowed is None:
+        return None, None, None
+    if isinstance(allowed, LabelSets):
+        return allowed
+    numbers: dict[tuple[int, ...], int] = {}
+    of_token = [numbers.setdefault(tuple(sorted(set(labels))), len(numbers)) for labels in allowed]
+    starts = np.cumsum([0, *(len(labels) for labels in numbers)], dtype=np.int64)
+    flat = [label for labels in numbers for label in labels]
+    return np.array(of_token, dtype=np.int32), starts, np.array(flat, dtype=np.int32)
