@@ -1,0 +1,162 @@
+// Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "coded.hpp"
+
+using namespace nb::literals;
+using namespace trellis;
+
+namespace {
+
+// ---- Python's strings
+
+std::string_view text_of(nb::handle item) {
+  if (!PyUnicode_Check(item.ptr())) throw nb::type_error("not a string");
+  Py_ssize_t size;
+  const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
+  if (text == nullptr) throw nb::python_error();
+  return {text, static_cast<std::size_t>(size)};
+}
+
+Coded intern(const nb::typed<nb::list, nb::str>& strings) {
+  Interner interner;
+  std::vector<std::int32_t> codes;
+  codes.reserve(strings.size());
+  for (nb::handle item : strings) codes.push_back(interner.intern(text_of(item)));
+  return coded(std::move(codes), interner);
+}
+
+std::tuple<Coded, Starts> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
+  Interner interner;
+  std::vector<std::int32_t> codes;
+  std::vector<std::int64_t> starts{0};
+  for (nb::handle sentence : sentences) {
+    nb::list tokens;
+    if (!nb::try_cast<nb::list>(sentence, tokens)) throw nb::type_error("not a list of strings");
+    for (nb::handle item : tokens) codes.push_back(interner.intern(text_of(item)));
+    starts.push_back(static_cast<std::int64_t>(codes.size()));
+  }
+  return {coded(std::move(codes), interner), to_numpy(std::move(starts))};
+}
+
+Coded intern_packed(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+  check_strings(data, starts);
+  Interner interner;
+  std::vector<std::int32_t> codes(starts.size() - 1);
+  {
+    nb::gil_scoped_release release;
+    const char* text = reinterpret_cast<const char*>(data.data());
+    auto ends = span(starts);
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      codes[i] = interner.intern({text + ends[i], static_cast<std::size_t>(ends[i + 1] - ends[i])});
+  }
+  return coded(std::move(codes), interner);
+}
+
+// ---- bags of attributes
+
+struct Bags {
+  Interner interner;
+  std::vector<std::int32_t> codes;
+  std::vector<float> weights;
+  std::vector<std::int64_t> starts{0};
+  std::string scratch;
+
+  void add(std::string_view name, double weight) {
+    float narrow = static_cast<float>(weight);
+    if (!std::isfinite(narrow)) throw nb::value_error("a weight that is not a finite number");
+    codes.push_back(interner.intern(name));
+    weights.push_back(narrow);
+  }
+
+  void add_named(nb::handle key, nb::handle value) {
+    std::string_view name = text_of(key);
+    if (PyUnicode_Check(value.ptr())) {
+      scratch.assign(name).append(":").append(text_of(value));
+      add(scratch, 1);
+    } else if (PyBool_Check(value.ptr())) {
+      if (value.ptr() == Py_True) add(name, 1);
+    } else {
+      double weight = PyFloat_AsDouble(value.ptr());
+      if (PyErr_Occurred()) {
+        PyErr_Clear();
+        throw nb::type_error("neither a string, a number nor a truth value");
+      }
+      add(name, weight);
+    }
+  }
+
+  void add_token(nb::handle token) {
+    if (PyDict_Check(token.ptr())) {
+      PyObject *key, *value;
+      for (Py_ssize_t at = 0; PyDict_Next(token.ptr(), &at, &key, &value);) {
+        // A number's own conversion is Python code, which could change the dict: hold on to both.
+        nb::object held_key = nb::borrow(key), held_value = nb::borrow(value);
+        add_named(held_key, held_value);
+      }
+    } else if (PyList_Check(token.ptr()) || PyTuple_Check(token.ptr())) {
+      for (nb::handle name : token) add(text_of(name), 1);
+    } else {
+      throw nb::type_error("not a bag of attributes");
+    }
+    starts.push_back(static_cast<std::int64_t>(codes.size()));
+  }
+};
+
+std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
+  Bags bags;
+  for (nb::handle token : tokens) bags.add_token(token);
+  return {coded(std::move(bags.codes), bags.interner), to_numpy(std::move(bags.weights)),
+          to_numpy(std::move(bags.starts))};
+}
+
+// ---- frozen dictionaries
+
+Codes slots_of(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+  check_strings(data, starts);
+  return to_numpy(build_slots(span(data), span(starts)));
+}
+
+bool valid_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts,
+                   const Array<std::int32_t, 1>& slots) {
+  return FrozenStrings{span(data), span(starts), span(slots)}.valid();
+}
+
+Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts,
+                   const Array<std::int32_t, 1>& slots, const Array<std::uint8_t, 1>& asked_data,
+                   const Array<std::int64_t, 1>& asked_starts) {
+  check_strings(asked_data, asked_starts);
+  if (slots.size() & (slots.size() - 1)) throw nb::value_error("slots must be a power of two long");
+  std::vector<std::int32_t> ids(asked_starts.size() - 1);
+  {
+    nb::gil_scoped_release release;
+    FrozenStrings strings{span(data), span(starts), span(slots)};
+    const char* text = reinterpret_cast<const char*>(asked_data.data());
+    auto ends = span(asked_starts);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ids[i] = strings.lookup({text + ends[i], static_cast<std::size_t>(ends[i + 1] - ends[i])});
+  }
+  return to_numpy(std::move(ids));
+}
+
+}  // namespace
+
+void bind_strings(nb::module_& module) {
+  module.def("intern", &intern, "strings"_a, "A list of strings as (codes, data, starts).");
+  module.def("intern_sentences", &intern_sentences, "sentences"_a,
+             "Lists of strings as ((codes, data, starts), sentence starts).");
+  module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
+             "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
+  module.def("hash_array", [](const Array<std::uint8_t, 1>& bytes) {
+    return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
+  module.def("build_slots", &slots_of, "data"_a, "starts"_a, "The hash table of packed strings.");
+  module.def("valid_strings", &valid_strings, "data"_a, "starts"_a, "slots"_a,
+             "Whether packed strings and their hash table fit together.");
+  module.def("find_strings", &find_strings, "data"_a, "starts"_a, "slots"_a, "asked_data"_a, "asked_starts"_a,
+             "The id of each string asked for, -1 where there is none.");
+  module.def("intern_bags", &intern_bags, "tokens"_a,
+             "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");
+}

@@ -1,0 +1,126 @@
+"""CoNLL columns: one token a line, blank lines between sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.corpus.corpus import Column, Corpus, Extras
+from trellis.corpus.strings import Strings
+from trellis.errors import CorpusError
+
+
+def default_names(n_columns: int) -> tuple[str, ...]:
+    """Names by number: word; word, label; word, pos, label; word, pos, column3, ..., label."""
+    if n_columns <= 2:
+        return ("word", "label")[:n_columns]
+    return ("word", "pos", *(f"column{i}" for i in range(3, n_columns)), "label")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a file of columns is laid out."""
+
+    names: tuple[str, ...] | None = None  # None: by their number, see naming
+    tabs: bool = (
+        False  # fields end at single tabs (and may hold blanks or nothing), not at runs of blanks and tabs
+    )
+    comments: bool = False  # lines that begin with # are not tokens
+    ids: bool = False  # CoNLL-U: rows whose first field has a - or . are not tokens
+    naming: Callable[[int], tuple[str, ...]] = (
+        default_names  # the names of that many columns, or a CorpusError
+    )
+
+
+def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names of columns from "word,pos,label" or a list."""
+    if columns is None:
+        return None
+    names = columns.split(",") if isinstance(columns, str) else columns
+    cleaned = tuple(name.strip() for name in names)
+    if not all(cleaned) or len(set(cleaned)) != len(cleaned):
+        raise CorpusError("", None, f"columns {', '.join(names)!r}: each needs a name of its own")
+    return cleaned
+
+
+def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1) -> Corpus:
+    """The corpus in the bytes of a file; lines are counted from first_line. It may have no tokens."""
+    (coded, starts, lines, asides, _), (trouble, line, found, expected) = _core.parse_columns(
+        text,
+        tabs=layout.tabs,
+        comments=layout.comments,
+        ids=layout.ids,
+        n_columns=len(layout.names or ()),
+        first_line=first_line,
+    )
+    if trouble:
+        raise CorpusError(source, line, _why(trouble, found, expected, layout))
+    names = layout.names or (layout.naming(len(coded)) if coded else ())
+    columns = {
+        name: Column(codes, Strings(data, ends))
+        for name, (codes, data, ends) in zip(names, coded, strict=True)
+    }
+    return Corpus(columns, starts, source, lines, _extras(text, asides))
+
+
+def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
+    """The text with each token's label as one more field; every other byte stays."""
+    return _core.append_column(
+        text,
+        np.ascontiguousarray(labels.codes),
+        labels.values.data,
+        labels.values.starts,
+        tabs=layout.tabs,
+        comments=layout.comments,
+        ids=layout.ids,
+        first_line=first_line,
+    )
+
+
+def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
+    """The text with each token's label in the column of that name; every other byte stays."""
+    return _core.replace_column(
+        text,
+        (layout.names or ()).index(name),
+        np.ascontiguousarray(labels.codes),
+        labels.values.data,
+        labels.values.starts,
+        tabs=layout.tabs,
+        comments=layout.comments,
+        ids=layout.ids,
+        first_line=first_line,
+    )
+
+
+def fix_names(layout: Layout, corpus: Corpus) -> Layout:
+    """The layout with the names that a first piece of the file was found to have."""
+    return replace(layout, names=tuple(corpus.columns)) if corpus.columns else layout
+
+
+def _extras(text: bytes, asides: npt.NDArray[np.int64]) -> Extras | None:
+    if not len(asides):
+        return None
+    lines = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
+    return Extras(asides[:, 0].copy(), asides[:, 1].copy(), lines)
+
+
+def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
+    if trouble == "utf8":
+        return "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+    wanted = (
+        f"{expected} ({', '.join(layout.names)})"
+        if layout.names
+        else f"{expected} like the first row of the file"
+    )
+    between = "single tabs" if layout.tabs else "blanks or tabs"
+    return (
+        f"{_fields(found)} between {between}, expected {wanted}; mend the row or name all columns there are"
+    )
+
+
+def _fields(n: int) -> str:
+    return f"{n} field" if n == 1 else f"{n} fields"

@@ -1,0 +1,201 @@
+"""The corpus: sentences as dictionary-encoded columns over one flat run of tokens.
+
+A sentence is a range of tokens, so slicing shares every array and costs nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.corpus.strings import Strings
+from trellis.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One string a token: ``values[codes[t]]`` is what stands at token t."""
+
+    codes: npt.NDArray[np.int32]  # [n_tokens]
+    values: Strings
+
+    def slice(self, begin: int, end: int) -> Column:
+        """The tokens begin..end, values shared."""
+        return Column(self.codes[begin:end], self.values)
+
+    def take(self, tokens: npt.NDArray[np.int64]) -> Column:
+        """The given tokens in the given order, values shared."""
+        return Column(self.codes[tokens], self.values)
+
+    def tolist(self) -> list[str]:
+        """The string of every token."""
+        values = self.values.tolist()
+        return [values[c] for c in self.codes.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class BagColumn:
+    """Any number of attributes a token, each a string with a weight: CRFsuite's way of giving features."""
+
+    starts: npt.NDArray[np.int64]  # [n_tokens + 1]; token t has items starts[t]..starts[t + 1]
+    codes: npt.NDArray[np.int32]  # [n_items]
+    weights: npt.NDArray[np.float32]  # [n_items]
+    values: Strings
+
+    def slice(self, begin: int, end: int) -> BagColumn:
+        """The tokens begin..end, values shared."""
+        first, last = int(self.starts[begin]), int(self.starts[end])
+        return BagColumn(
+            self.starts[begin : end + 1] - first,
+            self.codes[first:last],
+            self.weights[first:last],
+            self.values,
+        )
+
+    def take(self, tokens: npt.NDArray[np.int64]) -> BagColumn:
+        """The given tokens in the given order, values shared."""
+        sizes = np.diff(self.starts)[tokens]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        items = np.repeat(self.starts[tokens] - starts[:-1], sizes) + np.arange(starts[-1])
+        return BagColumn(starts, self.codes[items], self.weights[items], self.values)
+
+    def tolist(self) -> list[dict[str, float]]:
+        """The attributes of every token with their weights."""
+        values, codes, weights = self.values.tolist(), self.codes.tolist(), self.weights.tolist()
+        ends = self.starts.tolist()
+        return [{values[codes[i]]: weights[i] for i in range(a, b)} for a, b in itertools.pairwise(ends)]
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Lines of the file that are not tokens (comments, word ranges, empty nodes), to be written back."""
+
+    sentences: npt.NDArray[np.int64]  # [n_extras] the sentence each belongs to
+    tokens: npt.NDArray[np.int64]  # [n_extras] how many tokens of the corpus stand before it
+    lines: list[str]
+
+    def slice(self, begin: int, end: int, first_token: int) -> Extras:
+        """Those of the sentences begin..end, renumbered for a corpus that starts at first_token."""
+        kept = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
+        return Extras(
+            self.sentences[kept] - begin,
+            self.tokens[kept] - first_token,
+            [self.lines[i] for i in kept.tolist()],
+        )
+
+
+Sentence = dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Corpus:
+    """Sentences over named columns. Get one from ``trellis.read``."""
+
+    columns: Mapping[str, Column | BagColumn]
+    starts: npt.NDArray[np.int64]  # [n_sentences + 1]; sentence i is tokens starts[i]..starts[i + 1]
+    source: str = ""  # the file's name, for messages
+    lines: npt.NDArray[np.int64] | None = None  # [n_tokens] the line of the file each token came from
+    extras: Extras | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __repr__(self) -> str:
+        place = f" from {self.source}" if self.source else ""
+        return f"Corpus({', '.join(self.columns)}; {len(self):,} sentences, {self.n_tokens:,} tokens{place})"
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens all sentences have together."""
+        return int(self.starts[-1] - self.starts[0])
+
+    def column(self, name: str) -> Column:
+        """The column of that name, one string a token."""
+        found = self.columns.get(name)
+        if isinstance(found, Column):
+            return found
+        if found is not None:
+            raise CorpusError(self.source, None, f"column {name!r} holds attributes, not one string a token")
+        raise CorpusError(self.source, None, f"no column {name!r}; the columns are {', '.join(self.columns)}")
+
+    def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
+        """The same sentences with one column added or replaced."""
+        return replace(self, columns={**self.columns, name: column})
+
+    @overload
+    def __getitem__(self, key: int) -> Sentence: ...
+    @overload
+    def __getitem__(self, key: slice) -> Corpus: ...
+    def __getitem__(self, key: int | slice) -> Sentence | Corpus:
+        if isinstance(key, int):
+            i = key + len(self) if key < 0 else key
+            if not 0 <= i < len(self):
+                raise IndexError(key)
+            begin, end = int(self.starts[i]), int(self.starts[i + 1])
+            return {
+                name: [c.values[k] for k in c.codes[begin:end].tolist()]
+                for name, c in self.columns.items()
+                if isinstance(c, Column)
+            }
+        begin, end, step = key.indices(len(self))
+        if step != 1:
+            return self.take(np.arange(begin, end, step))
+        end = max(begin, end)
+        first, last = int(self.starts[begin]), int(self.starts[end])
+        return replace(
+            self,
+            columns={name: c.slice(first, last) for name, c in self.columns.items()},
+            starts=self.starts[begin : end + 1] - first,
+            lines=None if self.lines is None else self.lines[first:last],
+            extras=None if self.extras is None else self.extras.slice(begin, end, first),
+        )
+
+    def __iter__(self) -> Iterator[Sentence]:
+        lists = {name: c.tolist() for name, c in self.columns.items() if isinstance(c, Column)}
+        ends = self.starts.tolist()
+        for a, b in itertools.pairwise(ends):
+            yield {name: values[a:b] for name, values in lists.items()}
+
+    def sentences(self, name: str) -> list[list[str]]:
+        """One column as a list of sentences, each a list of strings."""
+        values, ends = self.column(name).tolist(), self.starts.tolist()
+        return [values[a:b] for a, b in itertools.pairwise(ends)]
+
+    def take(self, indices: npt.ArrayLike) -> Corpus:
+        """The given sentences in the given order. What is not a token is left behind."""
+        chosen = np.asarray(indices, np.int64)
+        sizes = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        tokens = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        return replace(
+            self,
+            columns={name: c.take(tokens) for name, c in self.columns.items()},
+            starts=starts,
+            lines=None if self.lines is None else self.lines[tokens],
+            extras=None,
+        )
+
+    def split(self, fraction: float, *, seed: int | None = None) -> tuple[Corpus, Corpus]:
+        """Two corpora: that fraction of the sentences and the rest, shuffled first if a seed is given."""
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"fraction must be from 0 to 1, not {fraction}")
+        cut = round(fraction * len(self))
+        if seed is None:
+            return self[:cut], self[cut:]
+        order = np.random.default_rng(seed).permutation(len(self))
+        return self.take(np.sort(order[:cut])), self.take(np.sort(order[cut:]))
+
+    def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
+        """K-fold cross-validation: k pairs of (train, test) whose tests cover every sentence once."""
+        if not 2 <= k <= max(2, len(self)):
+            raise ValueError(f"k must be from 2 to the number of sentences ({len(self)}), not {k}")
+        order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
+        for i in range(k):
+            held_out = np.zeros(len(self), bool)
+            held_out[order[i::k]] = True
+            yield self.take(np.flatnonzero(~held_out)), self.take(np.flatnonzero(held_out))

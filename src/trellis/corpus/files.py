@@ -1,0 +1,113 @@
+"""Bytes in and out of files: gzip, standard input, errors that say what to do, nothing left half-written."""
+
+from __future__ import annotations
+
+import gzip
+import secrets
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from trellis.errors import CorpusError
+
+STANDARD_STREAM = "-"
+
+
+def is_gzip(path: str) -> bool:
+    """Whether the name says that the file is compressed."""
+    return path.lower().endswith(".gz")
+
+
+def extension(path: str) -> str:
+    """The name's last part with its dot, in lower case; that of what is inside if it is compressed."""
+    return Path(path[:-3] if is_gzip(path) else path).suffix.lower()
+
+
+def name_of(file: BinaryIO) -> str:
+    """What to call an open file in messages."""
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+def message_name(path: str) -> str:
+    """What to call a path in messages."""
+    return "<stdin>" if path == STANDARD_STREAM else path
+
+
+@contextmanager
+def reading(path: str) -> Iterator[BinaryIO]:
+    """Open a file for its uncompressed bytes; an OSError within becomes a CorpusError, so only read there."""
+    name = message_name(path)
+    try:
+        if path == STANDARD_STREAM:
+            yield sys.stdin.buffer
+        elif is_gzip(path):
+            with gzip.open(path, "rb") as packed:
+                yield cast(BinaryIO, packed)
+        else:
+            with Path(path).open("rb") as plain:
+                yield plain
+    except FileNotFoundError:
+        raise CorpusError(name, None, "no such file; check the name and the folder") from None
+    except IsADirectoryError:
+        raise CorpusError(name, None, "a folder, not a file; name a file in it") from None
+    except EOFError:
+        raise CorpusError(name, None, "the gzip file ends too early; fetch or compress it again") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise CorpusError(
+            name, None, "not a valid gzip file; drop the .gz from its name or compress it again"
+        ) from None
+    except OSError as error:
+        raise CorpusError(name, None, f"cannot be read: {error.strerror or error}") from None
+
+
+def read_bytes(path: str) -> bytes:
+    """All of a file, uncompressed; ``-`` is standard input."""
+    with reading(path) as file:
+        return file.read()
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[Path]:
+    """A temporary name in the same folder: takes the place of ``path`` on success, vanishes on failure."""
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        raise CorpusError(path, None, "not a plain file; name another")
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with _writing(path):
+            temporary.touch(exist_ok=False)
+        yield temporary
+        with _writing(path):
+            temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a file at once or not at all; compressed if its name says so, the same bytes every time.
+
+    ``-`` is standard output; devices and pipes are written as they are.
+    """
+    if path == STANDARD_STREAM:
+        sys.stdout.buffer.write(content)
+        return
+    packed = gzip.compress(content, mtime=0) if is_gzip(path) else content
+    target = Path(path)
+    if target.is_char_device() or target.is_fifo():
+        with _writing(path):
+            target.write_bytes(packed)
+        return
+    with replacing(path) as temporary, _writing(path):
+        temporary.write_bytes(packed)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CorpusError(path, None, f"cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,54 @@
+"""JSON lines: a sentence a line, an object from column name to list of strings."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.objects import Origin, from_records
+from trellis.errors import CorpusError
+
+
+def parse_jsonl(text: bytes, source: str, names: Sequence[str] | None) -> Corpus:
+    """The corpus in the bytes of a file of JSON lines; blank lines are skipped."""
+    records: list[dict[str, object]] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        records.append(_parse_line(line, source, number))
+        lines.append(number)
+    if not records:
+        raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
+    return from_records(records, names, Origin(source, lines))
+
+
+def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
+    try:
+        record = json.loads(line.decode())
+    except UnicodeDecodeError:
+        why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+        raise CorpusError(source, number, why) from None
+    except json.JSONDecodeError as error:
+        why = f"not JSON: {error.msg} at column {error.colno}; write one object a line"
+        raise CorpusError(source, number, why) from None
+    except RecursionError:
+        raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None
+    if not isinstance(record, dict):
+        raise CorpusError(
+            source, number, "not an object; write one object a line, column name to list of strings"
+        )
+    return record
+
+
+def format_jsonl(corpus: Corpus) -> str:
+    """The corpus as JSON lines; bags of attributes become objects from name to weight."""
+    columns = {name: column.tolist() for name, column in corpus.columns.items()}
+    ends = corpus.starts.tolist()
+    out = []
+    for a, b in itertools.pairwise(ends):
+        record = {name: values[a:b] for name, values in columns.items()}
+        out.append(json.dumps(record, ensure_ascii=False, separators=(", ", ": ")))
+    return "".join(f"{line}\n" for line in out)

@@ -1,0 +1,183 @@
+"""Corpora from Python's own dicts and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.corpus.columns import default_names
+from trellis.corpus.corpus import BagColumn, Column, Corpus
+from trellis.corpus.strings import Strings
+from trellis.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where sentences came from, for messages."""
+
+    source: str = ""
+    lines: Sequence[int] | None = None  # the line of each sentence, if it came from a file
+
+    def error(self, sentence: int, why: str) -> CorpusError:
+        """The error that names the sentence: by its line in a file, by its index in a list."""
+        if self.lines is not None:
+            return CorpusError(self.source, self.lines[sentence], why)
+        return CorpusError(self.source, None, f"sentence {sentence} (counted from 0): {why}")
+
+
+_MEMORY = Origin()
+
+
+def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin: Origin = _MEMORY) -> Corpus:
+    """A corpus from column name -> sentences, each a list of strings or of bags of attributes."""
+    chosen = tuple(columns) if names is None else names
+    if not chosen:
+        raise CorpusError(origin.source, None, "no columns in it; give at least one")
+    encoded: dict[str, Column | BagColumn] = {}
+    starts = np.zeros(1, np.int64)
+    for name in chosen:
+        if name not in columns:
+            raise CorpusError(
+                origin.source, None, f"no column {name!r}; the columns are {', '.join(columns)}"
+            )
+        encoded[name], ends = _encode(name, columns[name], origin)
+        if name == chosen[0]:
+            starts = ends
+        elif not np.array_equal(starts, ends):
+            raise _uneven(chosen[0], starts, name, ends, origin)
+    return Corpus(encoded, starts, origin.source, _token_lines(starts, origin))
+
+
+def from_records(
+    records: Sequence[Mapping[str, Any]],
+    names: Sequence[str] | None,
+    origin: Origin = _MEMORY,
+) -> Corpus:
+    """A corpus from sentences, each a dict from column name to list of strings, all with the same columns."""
+    chosen = tuple(records[0]) if names is None else names
+    columns: dict[str, list[Any]] = {name: [] for name in chosen}
+    for i, record in enumerate(records):
+        for name, sentences in columns.items():
+            if name not in record:
+                raise origin.error(
+                    i, f"no column {name!r}; the columns here are {', '.join(record) or 'none'}"
+                )
+            sentences.append(record[name])
+        if names is None and len(record) != len(chosen):
+            extra = next(name for name in record if name not in columns)
+            raise origin.error(i, f"column {extra!r} is not in the first sentence; choose with columns=")
+    return from_mapping(columns, chosen, origin)
+
+
+def from_lists(sentences: Iterable[Any], names: Sequence[str] | None) -> Corpus:
+    """A corpus from sentences: lists of strings, of tuples or of dicts of attributes, or dicts of lists."""
+    if isinstance(sentences, (bytes, bytearray)) or not isinstance(sentences, Iterable):
+        raise CorpusError(
+            "", None, f"cannot read a corpus from {type(sentences).__name__!r}; see trellis.read"
+        )
+    rows = list(sentences)
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        return from_records(rows, names)
+    rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(rows)]
+    first = next((token for row in rows for token in row), "")
+    if not isinstance(first, (tuple, list)):
+        default = ("attributes",) if isinstance(first, Mapping) else default_names(1)
+        return from_mapping({_names_for(1, names, default)[0]: rows}, None)
+    width = len(first)
+    for i, row in enumerate(rows):
+        for t, token in enumerate(row):
+            if not isinstance(token, (tuple, list)) or len(token) != width:
+                raise _MEMORY.error(
+                    i, f"token {t} is not a tuple of {width} like the first token; make all alike"
+                )
+    columns = _names_for(width, names, default_names(width))
+    return from_mapping({name: [[t[c] for t in row] for row in rows] for c, name in enumerate(columns)}, None)
+
+
+def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[str]) -> Sequence[str]:
+    if names is not None and len(names) != n_columns:
+        raise CorpusError(
+            "",
+            None,
+            f"{len(names)} names ({', '.join(names)}) for {n_columns} columns; name each column once",
+        )
+    return default if names is None else names
+
+
+def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
+    if isinstance(sentence, list):
+        return sentence
+    if isinstance(sentence, (str, bytes, Mapping)) or not isinstance(sentence, Iterable):
+        raise origin.error(i, f"a sentence must be a list of tokens, not {type(sentence).__name__}")
+    return list(sentence)
+
+
+def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColumn, npt.NDArray[np.int64]]:
+    if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
+        raise CorpusError(
+            origin.source, None, f"column {name!r} must be a list of sentences, each a list of strings"
+        )
+    rows = [_as_list(row, i, origin) for i, row in enumerate(sentences)]
+    first = next((token for row in rows for token in row), "")
+    try:
+        if isinstance(first, (dict, list, tuple)):
+            (codes, data, ends), weights, items = _core.intern_bags([token for row in rows for token in row])
+            starts = np.zeros(len(rows) + 1, np.int64)
+            np.cumsum([len(row) for row in rows], out=starts[1:])
+            return BagColumn(items, codes, weights, Strings(data, ends)), starts
+        (codes, data, ends), starts = _core.intern_sentences(rows)
+        return Column(codes, Strings(data, ends)), starts
+    except (TypeError, ValueError):
+        raise _culprit(name, rows, isinstance(first, (dict, list, tuple)), origin) from None
+
+
+def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> CorpusError:
+    """Look for the token that native code refused; only once there is one."""
+    for i, row in enumerate(rows):
+        for t, token in enumerate(row):
+            if token is None:
+                why = "is missing (None); leave the sentence out or fill it in"
+            elif isinstance(token, str if bags else (dict, list, tuple)):
+                why = f"is {token!r}; a column holds either strings or bags of attributes"
+            else:
+                why = _refusal(token, bags)
+            if why:
+                return origin.error(i, f"token {t} of column {name!r} {why}")
+    raise AssertionError("native code refused what Python accepts")
+
+
+def _refusal(token: Any, bags: bool) -> str:
+    try:
+        _ = _core.intern_bags([token]) if bags else _core.intern([token])
+    except UnicodeEncodeError:
+        return f"is {token!r}, which holds half a surrogate pair; decode the text properly"
+    except ValueError as error:
+        return f"has {error}; give every attribute a finite weight"
+    except TypeError as error:
+        return f"is {token!r}: {error}"
+    return ""
+
+
+def _uneven(
+    name: str, starts: npt.NDArray[np.int64], other: str, ends: npt.NDArray[np.int64], origin: Origin
+) -> CorpusError:
+    if len(starts) != len(ends):
+        return CorpusError(
+            origin.source,
+            None,
+            f"column {name!r} has {len(starts) - 1} sentences, {other!r} {len(ends) - 1}; make them match",
+        )
+    sizes, others = np.diff(starts), np.diff(ends)
+    i = int(np.flatnonzero(sizes != others)[0])
+    return origin.error(
+        i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match"
+    )
+
+
+def _token_lines(starts: npt.NDArray[np.int64], origin: Origin) -> npt.NDArray[np.int64] | None:
+    return None if origin.lines is None else np.repeat(np.asarray(origin.lines, np.int64), np.diff(starts))

@@ -1,0 +1,189 @@
+"""Spans as labels of tokens: IOB1, IOB2 (BIO), IOE1, IOE2, IOBES, BILOU, BMES, and the way between any two.
+
+A label is ``O`` or a letter with a type, ``B-NP``; the letter alone is a label of the type "". Reading spans
+is lenient, as conlleval's is, and the same for all schemes: a span goes on until something says that it ends.
+
+| scheme | a span of 3, of 1 | when it touches another of its type |
+| --- | --- | --- |
+| iob1 | I I I, I | the second one's first letter is B |
+| iob2 | B I I, B | |
+| ioe1 | I I I, I | the first one's last letter is E |
+| ioe2 | I I E, E | |
+| iobes | B I E, S | |
+| bilou | B I L, U | |
+| bmes | B M E, S | |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from trellis.errors import CorpusError
+
+OUTSIDE = "O"
+
+
+class Span(NamedTuple):
+    """The tokens begin..end (end not included) of one sentence, and what they are."""
+
+    type: str
+    begin: int
+    end: int
+
+
+class Letters(NamedTuple):
+    """The letters of a scheme by where in its span a token stands."""
+
+    first: str
+    inside: str
+    last: str
+    single: str
+
+
+SCHEMES = {
+    "iob1": Letters("I", "I", "I", "I"),  # and B, see labels_of
+    "iob2": Letters("B", "I", "I", "B"),
+    "ioe1": Letters("I", "I", "I", "I"),  # and E
+    "ioe2": Letters("I", "I", "E", "E"),
+    "iobes": Letters("B", "I", "E", "S"),
+    "bilou": Letters("B", "I", "L", "U"),
+    "bmes": Letters("B", "M", "E", "S"),
+}
+_ALIASES = {"bio": "iob2", "bioes": "iobes"}
+_MARKERS = {"iob1": "B", "ioe1": "E"}  # the letter that these schemes use only between spans that touch
+_COMMON = {"L": "E", "U": "S", "M": "I"}  # letters of other schemes in the words of IOBES
+
+
+def scheme_named(name: str) -> str:
+    """The scheme's own name, from any of its names."""
+    scheme = _ALIASES.get(name.lower(), name.lower())
+    if scheme not in SCHEMES:
+        raise CorpusError("", None, f"no scheme {name!r}; the schemes are {', '.join(SCHEMES)}")
+    return scheme
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """Letter and type of a label, the letter in the words of IOBES."""
+    letter, _, kind = label.partition("-")
+    letter = _COMMON.get(letter, letter)
+    if letter not in ("B", "I", "E", "S", OUTSIDE) or (letter == OUTSIDE and kind):
+        raise CorpusError("", None, f"label {label!r} marks no span; labels are O or like B-NP, I-NP")
+    return letter, kind
+
+
+def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
+    """The spans of one sentence, read leniently; a scheme, if given, must know every letter."""
+    if scheme is not None:
+        known = _letters(scheme_named(scheme))
+        if foreign := next((label for label in labels if label.partition("-")[0] not in known), None):
+            raise CorpusError("", None, f"label {foreign!r} is not of the scheme {scheme}")
+    found: list[Span] = []
+    begin, before, kind = 0, OUTSIDE, ""
+    for t, label in enumerate([*labels, OUTSIDE]):
+        letter, here = split_label(label)
+        if starts_anew(before, kind, letter, here):
+            if before != OUTSIDE:
+                found.append(Span(kind, begin, t))
+            begin = t
+        before, kind = letter, here
+    return found
+
+
+def starts_anew(before: str, kind: str, letter: str, here: str) -> bool:
+    """Whether a span ends or begins between two neighbours, by conlleval's rules; letters as in IOBES."""
+    return before in ("E", "S", OUTSIDE) or letter in ("B", "S", OUTSIDE) or kind != here
+
+
+def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
+    """The labels of a sentence of n_tokens with these spans, which must not overlap."""
+    scheme = scheme_named(scheme)
+    letters = SCHEMES[scheme]
+    ordered = sorted(spans, key=lambda span: span.begin)
+    labels = [OUTSIDE] * n_tokens
+    last_end = 0
+    for kind, begin, end in ordered:
+        if not last_end <= begin < end <= n_tokens:
+            raise CorpusError("", None, f"span {begin}..{end} overlaps another or leaves the sentence")
+        last_end = end
+        marks = [letters.single]
+        if end - begin > 1:
+            marks = [letters.first, *[letters.inside] * (end - begin - 2), letters.last]
+        labels[begin:end] = [_join(mark, kind) for mark in marks]
+    if scheme in _MARKERS:
+        for one, other in pairwise(ordered):
+            if one.end == other.begin and one.type == other.type:
+                labels[other.begin if scheme == "iob1" else one.end - 1] = _join(_MARKERS[scheme], one.type)
+    return labels
+
+
+def convert(labels: Sequence[str], source: str, target: str) -> list[str]:
+    """The same spans in another scheme."""
+    return labels_of(spans(labels, source), len(labels), target)
+
+
+def check(labels: Sequence[str], scheme: str) -> int | None:
+    """The index of the first label that cannot stand where it stands, or None.
+
+    That is one past the last if the labels are fine but stop within a span.
+    """
+    line: list[str | None] = [None, *labels, None]
+    for t, (before, label) in enumerate(pairwise(line)):
+        if not allowed_transition(scheme, before, label):
+            return t
+    return None
+
+
+def allowed_transition(scheme: str, before: str | None, label: str | None) -> bool:
+    """Whether a label may follow another; None before the first label and after the last.
+
+    Label sequences all of whose transitions are allowed are exactly those that ``labels_of`` gives.
+    """
+    scheme = scheme_named(scheme)
+    known = _letters(scheme)
+    if any(side is not None and side.partition("-")[0] not in known for side in (before, label)):
+        return False
+    letter_before, kind_before = split_label(OUTSIDE if before is None else before)
+    letter, kind = split_label(OUTSIDE if label is None else label)
+    same = kind == kind_before and OUTSIDE not in (letter, letter_before)
+    if scheme == "iob1":
+        return letter != "B" or same
+    if scheme == "ioe1":
+        return letter_before != "E" or same
+    goes_on, unfinished = letter in ("I", "E"), letter_before in ("B", "I")
+    if scheme == "iob2":
+        return same or not goes_on
+    if scheme == "ioe2":
+        return same or not unfinished
+    return (same and goes_on) if unfinished else not goes_on
+
+
+def belongs(label: str, scheme: str) -> bool:
+    """Whether a label is of a scheme at all."""
+    letter, dash, _ = label.partition("-")
+    return letter in _letters(scheme_named(scheme)) and not (letter == OUTSIDE and dash)
+
+
+def guess_scheme(labels: Iterable[str]) -> str | None:
+    """The scheme that a set of labels is of, None if they mark no spans.
+
+    IOB1 and IOE1 show by a type that is never seen with B or E.
+    """
+    pairs = {(letter, kind) for letter, _, kind in (label.partition("-") for label in labels)}
+    letters = {letter for letter, _ in pairs}
+    if not letters - {OUTSIDE} or (OUTSIDE in letters and any(x == OUTSIDE and kind for x, kind in pairs)):
+        return None
+    for scheme, marker in (("iob2", "B"), ("ioe2", "E")):
+        if letters <= {"I", marker, OUTSIDE}:
+            plain = all((marker, kind) in pairs for letter, kind in pairs if letter == "I")
+            return scheme if plain else scheme[:-1] + "1"
+    return next((s for s in ("iobes", "bilou", "bmes") if letters <= _letters(s)), None)
+
+
+def _letters(scheme: str) -> set[str]:
+    return {*SCHEMES[scheme], _MARKERS.get(scheme, OUTSIDE), OUTSIDE}
+
+
+def _join(letter: str, kind: str) -> str:
+    return f"{letter}-{kind}" if kind else letter

@@ -1,0 +1,187 @@
+"""Tables of pyarrow, pandas and polars: one row a sentence (lists of strings), or one row a token.
+
+None of the three is imported before it is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.files import reading
+from trellis.corpus.strings import Strings
+from trellis.errors import CorpusError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_table(path: str, format: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
+    """The corpus in a Parquet or Feather (Arrow IPC) file."""
+    import pyarrow as pa
+
+    with reading(path) as file:
+        try:
+            if format == "parquet":
+                import pyarrow.parquet
+
+                table = pyarrow.parquet.read_table(file)
+            else:
+                import pyarrow.feather
+
+                table = pyarrow.feather.read_table(file)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            why = f"not a readable {format} file ({_first_line(error)}); write it again or name its format"
+            raise CorpusError(path, None, why) from None
+    return from_table(table, names, sentence, path)
+
+
+def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "") -> Corpus:
+    """The corpus in a table; with ``sentence``, one row a token, and that column tells sentences apart."""
+    table = _to_arrow(source, path)
+    for name in (*(names or ()), *((sentence,) if sentence else ())):
+        if table.column_names.count(name) != 1:
+            why = f"no column {name!r}; the columns are {', '.join(map(str, table.column_names))}"
+            raise CorpusError(path, None, why)
+    chosen = names or tuple(name for name in table.column_names if name != sentence)
+    if sentence is not None:
+        ids = table.column(sentence).combine_chunks()
+        columns = {name: _strings(name, table.column(name).combine_chunks(), path) for name in chosen}
+        return Corpus(columns, _runs(ids, sentence, path), path)
+    nested: dict[str, Column] = {}
+    starts = np.zeros(1, np.int64)
+    for name in chosen:
+        flat, ends = _flatten(name, table.column(name).combine_chunks(), path)
+        if not nested:
+            starts = ends
+        elif not np.array_equal(starts, ends):
+            row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
+            why = f"row {row} (counted from 0): {chosen[0]!r} and {name!r} differ in length; make them match"
+            raise CorpusError(path, None, why)
+        nested[name] = _strings(name, flat, path)
+    return Corpus(nested, starts, path)
+
+
+def corpus_to_arrow(corpus: Corpus) -> pa.Table:
+    """The corpus as a pyarrow table: one row a sentence, each cell a list of strings."""
+    import pyarrow as pa
+
+    offsets = pa.array(corpus.starts - corpus.starts[0])
+    columns = {}
+    for name in corpus.columns:
+        column = corpus.column(name)
+        values = column.values
+        packed = pa.LargeStringArray.from_buffers(
+            len(values),
+            pa.py_buffer(np.ascontiguousarray(values.starts)),
+            pa.py_buffer(np.ascontiguousarray(values.data)),
+        )
+        columns[name] = pa.LargeListArray.from_arrays(offsets, packed.take(pa.array(column.codes)))
+    return pa.table(columns)
+
+
+def write_table(corpus: Corpus, path: str, format: str) -> None:
+    """Write a Parquet or Feather file."""
+    table = corpus_to_arrow(corpus)
+    if format == "parquet":
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(table, path)
+    else:
+        import pyarrow.feather
+
+        pyarrow.feather.write_feather(table, path)
+
+
+def _to_arrow(source: Any, path: str) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return source
+    try:
+        kind = (type(source).__module__.partition(".")[0], type(source).__name__)
+        if kind == ("pandas", "DataFrame"):
+            return pa.Table.from_pandas(source, preserve_index=False)
+        if kind == ("polars", "LazyFrame"):
+            return source.collect().to_arrow()
+        if kind == ("polars", "DataFrame"):
+            return source.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CorpusError(
+            path, None, f"not a table of strings or lists of strings: {_first_line(error)}"
+        ) from None
+    raise CorpusError(path, None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
+
+
+def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """A column of lists as the run of its items and where each list starts."""
+    import pyarrow as pa
+
+    if not (pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type)):
+        why = (
+            f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, name the column "
+            "that tells sentences apart with sentence=, and choose columns with columns="
+        )
+        raise CorpusError(path, None, why)
+    _refuse_nulls(name, cells, path)
+    sizes = cells.value_lengths().to_numpy(zero_copy_only=False)
+    return cells.flatten(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _strings(name: str, items: pa.Array, path: str) -> Column:
+    import pyarrow as pa
+
+    kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
+    # A list of nothing but empty lists has items of type null.
+    if not (_is_string(kind) or (pa.types.is_null(kind) and len(items) == 0)):
+        why = f"column {name!r} holds {kind}, not strings; convert it or choose others with columns="
+        raise CorpusError(path, None, why)
+    _refuse_nulls(name, items, path)
+    wide = items.cast(pa.large_string())
+    if isinstance(wide, pa.ChunkedArray):
+        wide = wide.combine_chunks()
+    _, offsets, data = wide.buffers()
+    starts = (
+        np.frombuffer(offsets, np.int64)[wide.offset : wide.offset + len(wide) + 1]
+        if offsets
+        else np.zeros(1, np.int64)
+    )
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+    codes, distinct, ends = _core.intern_packed(text, starts if len(starts) else np.zeros(1, np.int64))
+    return Column(codes, Strings(distinct, ends))
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+def _refuse_nulls(name: str, values: pa.Array, path: str) -> None:
+    if values.null_count:
+        at = values.is_null().index(True).as_py()
+        why = f"column {name!r} misses value {at} (counted from 0); fill it in or leave the sentence out"
+        raise CorpusError(path, None, why)
+
+
+def _runs(ids: pa.Array, name: str, path: str) -> npt.NDArray[np.int64]:
+    """Where the value of a column changes: the starts of sentences, and the end."""
+    import pyarrow.compute as pc
+
+    if len(ids) == 0:
+        return np.zeros(1, np.int64)
+    codes = pc.fill_null(ids.dictionary_encode().indices, -1).to_numpy(zero_copy_only=False)
+    changes = np.flatnonzero(np.diff(codes)) + 1
+    if len(changes) + 1 != len(np.unique(codes)):
+        why = f"rows of one sentence by {name!r} do not stand together; sort the table by it"
+        raise CorpusError(path, None, why)
+    return np.concatenate([[0], changes, [len(ids)]]).astype(np.int64)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

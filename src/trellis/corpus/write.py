@@ -1,0 +1,125 @@
+"""Write a corpus: a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from trellis.corpus.columns import parse_names
+from trellis.corpus.conllu import CONLLU_NAMES
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.files import extension, is_gzip, replacing, write_bytes
+from trellis.corpus.jsonl import format_jsonl
+from trellis.corpus.read import FORMATS, format_of
+from trellis.errors import CorpusError
+
+
+def write(
+    corpus: Corpus,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    tabs: bool | None = None,
+) -> None:
+    """Write a corpus to a file, in the format its extension tells (see ``trellis.read``) or ``format`` does.
+
+    ``columns`` chooses columns and their order. CoNLL columns are separated by blanks, by tabs if ``tabs`` is
+    true or the file is a ``.tsv``. CoNLL-U gets back the comments, word ranges and empty nodes it was read
+    with; columns that it needs and the corpus has not are filled with numbers (id) and ``_``.
+    Lines end in LF; ``.gz`` compresses text.
+    """
+    path = os.fspath(path)
+    chosen = _choose(corpus, parse_names(columns))
+    format = format or format_of(path)
+    if format in ("parquet", "feather"):
+        from trellis.corpus.tables import write_table
+
+        if is_gzip(path):
+            raise CorpusError(path, None, f"{format} files are compressed as they are; leave out .gz")
+        with replacing(path) as temporary:
+            write_table(chosen, str(temporary), format)
+    elif format == "jsonl":
+        write_bytes(path, format_jsonl(chosen).encode())
+    elif format == "conllu":
+        write_bytes(path, format_conllu(chosen).encode())
+    elif format == "conll":
+        use_tabs = extension(path) == ".tsv" if tabs is None else tabs
+        write_bytes(path, format_columns(chosen, tabs=use_tabs).encode())
+    else:
+        raise CorpusError(path, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
+
+
+def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:
+    """The corpus as CoNLL columns, with its -DOCSTART- lines and the blank lines around them."""
+    lists = [_fields(corpus, name, tabs) for name in corpus.columns]
+    rows = [("\t" if tabs else " ").join(fields) for fields in zip(*lists, strict=True)]
+    return _join(corpus, rows, lambda line: not line.strip() or line.startswith("-DOCSTART-"))
+
+
+def format_conllu(corpus: Corpus) -> str:
+    """The corpus as CoNLL-U, with its comments, word ranges and empty nodes where they were."""
+    if unknown := next((name for name in corpus.columns if name not in CONLLU_NAMES), None):
+        why = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}: choose with columns="
+        raise CorpusError(corpus.source, None, why)
+    lists = [
+        _fields(corpus, name, True) if name in corpus.columns else _filler(corpus, name)
+        for name in CONLLU_NAMES
+    ]
+    rows = ["\t".join(fields) for fields in zip(*lists, strict=True)]
+    return _join(corpus, rows, lambda line: True)
+
+
+def _choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
+    if names is None:
+        return corpus
+    if missing := next((name for name in names if name not in corpus.columns), None):
+        why = f"no column {missing!r}; the columns are {', '.join(corpus.columns)}"
+        raise CorpusError(corpus.source, None, why)
+    columns = {name: corpus.columns[name] for name in names}
+    return Corpus(columns, corpus.starts, corpus.source, corpus.lines, corpus.extras)
+
+
+def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
+    """A column's strings, none of which may read as two fields, as none, or as no token at all."""
+    column = corpus.column(name)
+    alone, first = len(corpus.columns) == 1, name == next(iter(corpus.columns))
+    cut = re.compile(r"[\t\n\r]" if tabs else r"[ \t\n\r]")
+    for value in column.values:
+        vanishes = not value.strip(" ") if alone else not (value or tabs)
+        if cut.search(value) or vanishes or (first and value == "-DOCSTART-"):
+            why = f"column {name!r} has the value {value!r}, which columns cannot hold; write jsonl"
+            raise CorpusError(corpus.source, None, why)
+    return column.tolist()
+
+
+def _filler(corpus: Corpus, name: str) -> list[str]:
+    if name != "id":
+        return ["_"] * corpus.n_tokens
+    ends = corpus.starts.tolist()
+    return [str(i) for a, b in itertools.pairwise(ends) for i in range(1, b - a + 1)]
+
+
+def _join(corpus: Corpus, rows: list[str], wanted: Callable[[str], bool]) -> str:
+    """Rows and extras in the order of the file, a blank line after every sentence."""
+    asides: dict[int, list[tuple[int, str]]] = {}
+    if corpus.extras is not None:
+        extras = corpus.extras
+        for i, t, line in zip(extras.sentences.tolist(), extras.tokens.tolist(), extras.lines, strict=True):
+            if wanted(line):
+                asides.setdefault(i, []).append((t, line))
+    ends = corpus.starts.tolist()
+    out: list[str] = []
+    for i, (a, b) in enumerate(itertools.pairwise(ends)):
+        if a == b:
+            raise CorpusError(corpus.source, None, f"sentence {i} (counted from 0) is empty; write jsonl")
+        for t, line in asides.get(i, ()):
+            out += rows[a:t]
+            out.append(line)
+            a = t
+        out += rows[a:b]
+        out.append("")
+    out += [line for _, line in asides.get(len(corpus), ())]
+    return "".join(f"{line}\n" for line in out)

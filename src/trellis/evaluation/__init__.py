@@ -1,0 +1,1 @@
+"""How good a tagging is: tokens, sentences, spans."""

@@ -1,0 +1,101 @@
+"""Whether confidences keep their word: of all that is believed to 80 per cent, 80 per cent should be right."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """What was believed to a degree from low to high, high not included but in the last bin."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float  # their mean confidence; 0 if there are none
+    accuracy: float  # the share of them that is right; 0 if there are none
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """A reliability table: confidences in bins of equal width, each with how often they were right."""
+
+    bins: list[Bin]
+    n: int
+    confidence: float
+    accuracy: float
+    expected_error: float  # the mean over all of |confidence - accuracy| of their bin (ECE)
+    largest_error: float  # the largest of a bin that is not empty (MCE)
+    brier: float  # the mean of (confidence - right)²
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain dicts, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = ["  from    to        n  confidence    right"]
+        lines += [
+            f"{bin.low:6.2f}{bin.high:6.2f}{bin.n:9}"
+            + (f"{bin.confidence:12.4f}{bin.accuracy:9.4f}" if bin.n else "")
+            for bin in self.bins
+        ]
+        lines.append(f"{'all':12}{self.n:9}{self.confidence:12.4f}{self.accuracy:9.4f}")
+        lines.append(
+            f"expected calibration error {self.expected_error:.4f}, largest {self.largest_error:.4f}, "
+            f"Brier score {self.brier:.4f}"
+        )
+        return "\n".join(lines)
+
+
+def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 10) -> Reliability:
+    """The table of confidences (0 to 1) and whether each was right."""
+    believed, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
+    if len(believed) != len(was_right):
+        raise ValueError(f"{len(believed)} confidences, but {len(was_right)} answers")
+    if n_bins < 1:
+        raise ValueError(f"n_bins must be at least 1, not {n_bins}")
+    if len(believed) and not (believed.min() >= -1e-6 and believed.max() <= 1 + 1e-6):
+        raise ValueError("confidences must be from 0 to 1")
+    number = np.clip((believed * n_bins).astype(np.int64), 0, n_bins - 1)
+    n = np.bincount(number, minlength=n_bins)
+    some = np.maximum(n, 1)
+    confidence = np.bincount(number, believed, n_bins) / some
+    accuracy = np.bincount(number, was_right, n_bins) / some
+    errors = np.abs(confidence - accuracy)
+    total = max(len(believed), 1)
+    return Reliability(
+        [
+            Bin(k / n_bins, (k + 1) / n_bins, int(n[k]), float(confidence[k]), float(accuracy[k]))
+            for k in range(n_bins)
+        ],
+        len(believed),
+        float(believed.sum() / total),
+        float(was_right.sum() / total),
+        float((errors * n).sum() / total),
+        float(errors.max(initial=0.0, where=n > 0)),
+        float(np.square(believed - was_right).sum() / total),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The reliability of a tagger's labels, and of its spans where labels mark spans."""
+
+    measure: str  # "probability" or "confidence": what the tagger's figures are
+    temperature: float
+    tokens: Reliability
+    spans: Reliability | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tables as plain dicts, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.measure} of labels, temperature {self.temperature:.4g}", str(self.tokens)]
+        if self.spans is not None:
+            lines += ["", f"{self.measure} of spans", str(self.spans)]
+        return "\n".join(lines)

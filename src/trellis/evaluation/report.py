@@ -1,0 +1,118 @@
+"""All figures of one evaluation: to print, to keep as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.corpus.corpus import Column
+from trellis.corpus.objects import from_mapping
+from trellis.corpus.schemes import guess_scheme
+from trellis.errors import CorpusError, LearnerError
+from trellis.evaluation.spans import Score, SpanScores, span_scores
+from trellis.evaluation.tokens import right_tokens, sentence_accuracy, token_accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How good a tagging is."""
+
+    n_sentences: int
+    n_tokens: int
+    token_accuracy: float
+    sentence_accuracy: float
+    spans: SpanScores | None  # None where labels mark no spans
+
+    @property
+    def headline(self) -> float:
+        """The one figure by which epochs are compared: span F1 where there are spans, else token accuracy."""
+        return self.token_accuracy if self.spans is None else self.spans.micro.f1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain dicts, ready for JSON."""
+        figures: dict[str, Any] = {
+            "n_sentences": self.n_sentences,
+            "n_tokens": self.n_tokens,
+            "token_accuracy": self.token_accuracy,
+            "sentence_accuracy": self.sentence_accuracy,
+        }
+        if self.spans is not None:
+            figures["spans"] = {
+                **_figures(self.spans.micro),
+                "types": {name: _figures(score) for name, score in self.spans.types.items()},
+            }
+        return figures
+
+    def __str__(self) -> str:
+        lines = [
+            f"sentences {self.n_sentences}, {100 * self.sentence_accuracy:.2f}% without a mistake",
+            f"tokens    {self.n_tokens}, {100 * self.token_accuracy:.2f}% right",
+        ]
+        if self.spans is not None:
+            rows = [("all spans", self.spans.micro), *self.spans.types.items()]
+            width = max(len(name) for name, _ in rows)
+            lines += ["", f"{'':{width}}  precision  recall      F1    gold   found   right"]
+            lines += [_row(name, width, score) for name, score in rows]
+        return "\n".join(lines)
+
+
+def _span_f1(report: Report) -> float:
+    if report.spans is None:
+        raise LearnerError("labels of the dev corpus mark no spans; choose another metric")
+    return report.spans.micro.f1
+
+
+# The figures by which epochs can be compared.
+METRICS: dict[str, Callable[[Report], float]] = {
+    "auto": lambda report: report.headline,
+    "token": lambda report: report.token_accuracy,
+    "sentence": lambda report: report.sentence_accuracy,
+    "span": _span_f1,
+}
+
+
+def evaluate(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, spans: bool | None = None
+) -> Report:
+    """Compare label sequences; ``spans`` None: count spans if gold labels are of a scheme such as IOB2."""
+    both = from_mapping({"gold": gold, "predicted": predicted}, None)
+    return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans)
+
+
+def evaluate_columns(
+    gold: Column, predicted: Column, starts: npt.NDArray[np.int64], *, spans: bool | None = None
+) -> Report:
+    """The same on columns over sentences that begin at starts [n_sentences + 1]."""
+    if len(gold.codes) != len(predicted.codes):
+        why = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
+        raise CorpusError("", None, why)
+    if spans is None:
+        spans = guess_scheme(gold.values) is not None
+    right = right_tokens(gold, predicted)
+    return Report(
+        len(starts) - 1,
+        len(right),
+        token_accuracy(right),
+        sentence_accuracy(right, starts),
+        span_scores(gold, predicted, starts) if spans else None,
+    )
+
+
+def _figures(score: Score) -> dict[str, float]:
+    return {
+        "precision": score.precision,
+        "recall": score.recall,
+        "f1": score.f1,
+        "gold": score.gold,
+        "predicted": score.predicted,
+        "correct": score.correct,
+    }
+
+
+def _row(name: str, width: int, score: Score) -> str:
+    shares = f"{100 * score.precision:9.2f}  {100 * score.recall:6.2f}  {100 * score.f1:6.2f}"
+    return f"{name:{width}}  {shares}  {score.gold:6}  {score.predicted:6}  {score.correct:6}"

@@ -1,0 +1,110 @@
+"""The corpus itself, and the strings under it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trellis
+from trellis import _core
+from trellis.corpus.strings import Strings
+
+ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
+SENTENCES = [["a", "b"], [], ["c"], ["a"], ["d", "e", "a"]]
+
+
+@pytest.fixture
+def corpus() -> trellis.Corpus:
+    return trellis.read({"word": SENTENCES, "bag": [[[w] for w in s] for s in SENTENCES]})
+
+
+def test_sentences_by_index_slice_and_choice(corpus: trellis.Corpus) -> None:
+    assert corpus[0] == {"word": ["a", "b"]}
+    assert corpus[-1] == {"word": ["d", "e", "a"]}
+    with pytest.raises(IndexError):
+        corpus[5]
+    for key in (slice(1, 4), slice(None), slice(4, 2), slice(-2, None), slice(None, None, -2)):
+        assert corpus[key].sentences("word") == SENTENCES[key]
+    assert corpus[2:][1:].sentences("word") == SENTENCES[3:]
+    assert corpus.take([4, 0, 0]).sentences("word") == [SENTENCES[i] for i in (4, 0, 0)]
+    assert corpus[3:].columns["bag"].tolist() == [{w: 1.0} for s in SENTENCES[3:] for w in s]
+
+
+def test_split_and_folds(corpus: trellis.Corpus) -> None:
+    one, other = corpus.split(0.4)
+    assert one.sentences("word") + other.sentences("word") == SENTENCES
+    one, other = corpus.split(0.4, seed=1)
+    assert sorted(one.sentences("word") + other.sentences("word")) == sorted(SENTENCES)
+    for seed in (None, 3):
+        tests = [test for _, test in corpus.folds(3, seed=seed)]
+        assert sorted(s for test in tests for s in test.sentences("word")) == sorted(SENTENCES)
+
+
+def test_import_is_lazy() -> None:
+    code = (
+        "import sys, trellis; trellis.read([['a']]); "
+        "sys.exit(any(m in sys.modules for m in ('pyarrow', 'pandas', 'polars')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def twin_hash(data: bytes) -> int:
+    """The hash as core/strings.hpp documents it."""
+    k, mask = 0x9E3779B97F4A7C15, (1 << 64) - 1
+    h = len(data) * k & mask
+    for i in range(0, len(data), 8):
+        h = (h ^ int.from_bytes(data[i : i + 8], "little")) * k & mask
+        h ^= h >> 32
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        h = (h ^ h >> 33) * factor & mask
+    return h ^ h >> 33
+
+
+@ORDERLY
+@given(st.lists(st.text(max_size=20)))
+def test_interned_strings_count_up_from_their_first_appearance(strings: list[str]) -> None:
+    codes, data, starts = _core.intern(strings)
+    distinct = list(dict.fromkeys(strings))
+    assert Strings(data, starts).tolist() == distinct
+    assert codes.tolist() == [distinct.index(s) for s in strings]
+    packed = Strings.of(strings)
+    again, _, ends = _core.intern_packed(packed.data, packed.starts)
+    assert (again.tolist(), ends.tolist()) == (codes.tolist(), starts.tolist())
+
+
+@ORDERLY
+@given(st.lists(st.text(max_size=20), unique=True), st.lists(st.text(max_size=3)))
+def test_frozen_strings_are_found_where_their_hash_says(strings: list[str], asked: list[str]) -> None:
+    frozen, queries = Strings.of(strings), Strings.of([*strings, *asked])
+    slots = _core.build_slots(frozen.data, frozen.starts)
+    assert _core.valid_strings(frozen.data, frozen.starts, slots)
+    found = _core.find_strings(frozen.data, frozen.starts, slots, queries.data, queries.starts)
+    assert found.tolist() == [strings.index(s) if s in strings else -1 for s in queries]
+    table = [-1] * len(slots)
+    for i, s in enumerate(strings):
+        at = twin_hash(s.encode()) % len(slots)
+        while table[at] >= 0:
+            at = (at + 1) % len(slots)
+        table[at] = i
+    assert slots.tolist() == table
+
+
+def test_damaged_frozen_strings_are_refused() -> None:
+    strings = Strings.of(["a", "b"])
+    slots = _core.build_slots(strings.data, strings.starts)
+    assert not _core.valid_strings(strings.data, strings.starts, slots[:3].copy())
+    assert not _core.valid_strings(strings.data, strings.starts, np.full(4, 9, np.int32))
+    with pytest.raises(ValueError, match="power of two"):
+        _core.find_strings(strings.data, strings.starts, slots[:3].copy(), strings.data, strings.starts)
+    for starts in ([], [0, 5], [1, 0], [-1, 1]):
+        with pytest.raises(ValueError, match="starts must be in order"):
+            _core.build_slots(strings.data, np.array(starts, np.int64))
+    with pytest.raises(TypeError):
+        _core.intern(["a", 3])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        _core.intern_sentences([("a",)])  # type: ignore[list-item]
