@@ -1,0 +1,261 @@
+// Columns of codes to attribute lists, and the vocabulary that numbers them.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "features.hpp"
+
+using namespace nb::literals;
+using namespace trellis;
+
+Plan plan_from(const PlanArrays& given, std::size_t n_columns) {
+  const auto& [atoms, templates, n_tables, n_folds, reach] = given;
+  if (atoms.shape(1) != 5 || templates.shape(1) != 3) throw nb::value_error("atoms are [n, 5], templates [n, 3]");
+  constexpr std::int32_t kMaxReach = 1 << 16;
+  if (n_tables < 0 || n_folds < 0 || reach < 0 || reach > kMaxReach) throw nb::value_error("a plan out of range");
+  Plan plan;
+  plan.n_tables = n_tables;
+  plan.n_folds = n_folds;
+  plan.reach = reach;
+  for (std::size_t i = 0; i < atoms.shape(0); ++i) {
+    const std::int32_t* a = atoms.data() + 5 * i;
+    plan.atoms.push_back({a[0], a[1], a[2], a[3], a[4]});
+    if (a[0] < 0 || static_cast<std::size_t>(a[0]) >= n_columns || a[1] < 0 || a[2] < -reach || a[2] > reach ||
+        a[3] < 1 || a[3] > 63 || a[4] >= n_folds)
+      throw nb::value_error("an atom out of range");
+  }
+  for (std::size_t i = 0; i < templates.shape(0); ++i) {
+    const std::int32_t* t = templates.data() + 3 * i;
+    plan.templates.push_back({t[0], t[1], t[2]});
+    if (t[0] < 0 || t[1] < t[0] || static_cast<std::size_t>(t[1]) > plan.atoms.size() || t[2] < 0 || t[2] >= n_tables)
+      throw nb::value_error("a template out of range");
+  }
+  return plan;
+}
+
+std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables, std::int64_t n_ids) {
+  const auto& [keys, ids, starts] = given;
+  if (keys.size() != ids.size() || starts.size() != n_tables + 1 || starts(0) != 0 ||
+      starts(n_tables) != static_cast<std::int64_t>(ids.size()))
+    throw nb::value_error("tables that do not fit together");
+  std::vector<FrozenTable> tables;
+  for (std::size_t k = 0; k < n_tables; ++k) {
+    const std::int64_t first = starts(k), size = starts(k + 1) - first;
+    if (size < 1 || !std::has_single_bit(static_cast<std::uint64_t>(size)) || first < 0 ||
+        starts(k + 1) > starts(n_tables))
+      throw nb::value_error("a table whose size is no power of two");
+    const std::int32_t* begin = ids.data() + first;
+    // An empty slot ends every search, so there must be one.
+    if (std::find(begin, begin + size, -1) == begin + size) throw nb::value_error("a table without an empty slot");
+    if (*std::max_element(begin, begin + size) >= n_ids || *std::min_element(begin, begin + size) < -1)
+      throw nb::value_error("a table with an id out of range");
+    tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size - 1)});
+  }
+  return tables;
+}
+
+namespace {
+
+using Column = std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>;  // codes, view ids [n_values, n_views]
+
+std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<Column>& given, std::size_t n_tokens) {
+  std::vector<ColumnCodes> columns;
+  for (const auto& [codes, views] : given) {
+    if (codes.size() != n_tokens) throw nb::value_error("a column of another length than the corpus");
+    const auto n_values = static_cast<std::int32_t>(views.shape(0));
+    for (std::size_t t = 0; t < n_tokens; ++t)
+      if (codes(t) < 0 || codes(t) >= n_values) throw nb::index_error("a code without a value");
+    columns.push_back({codes.data(), {views.data(), views.shape(1)}});
+  }
+  for (const Atom& atom : plan.atoms)
+    if (static_cast<std::size_t>(atom.view) >= columns[atom.column].views.n_views)
+      throw nb::index_error("an atom without a view");
+  return columns;
+}
+
+std::span<const std::int64_t> starts_from(const Array<std::int64_t, 1>& starts) {
+  if (starts.size() == 0 || starts(0) != 0) throw nb::value_error("starts begin with 0");
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    if (starts(i) < starts(i - 1)) throw nb::value_error("starts must not fall");
+  return {starts.data(), starts.size()};
+}
+
+using Lists = std::pair<Numpy<std::int64_t>, Numpy<std::int32_t>>;
+Lists lists_to_numpy(AttributeLists lists) { return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids))}; }
+
+constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
+
+Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<Column>& column_arrays,
+              const Array<std::int64_t, 1>& starts_array, std::size_t n_threads) {
+  const Plan plan = plan_from(plan_arrays, column_arrays.size());
+  const auto starts = starts_from(starts_array);
+  const auto columns = columns_from(plan, column_arrays, starts.back());
+  if (static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
+      static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size())
+    throw nb::value_error("a plan of another vocabulary");
+  AttributeLists lists;
+  {
+    nb::gil_scoped_release release;
+    lists = vocabulary.extract(plan, columns, starts, n_threads);
+  }
+  return lists_to_numpy(std::move(lists));
+}
+
+Numpy<std::int32_t> add(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, std::size_t number,
+                        const Array<std::int32_t, 2>& ids) {
+  const Plan plan = plan_from(plan_arrays, kAnyColumns);
+  if (number >= plan.templates.size() || static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
+      static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size() ||
+      ids.shape(1) != static_cast<std::size_t>(plan.templates[number].last_atom - plan.templates[number].first_atom))
+    throw nb::value_error("a plan of another vocabulary");
+  return to_numpy(vocabulary.add(plan, number, ids.data(), ids.shape(0)));
+}
+
+Numpy<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
+  std::vector<std::int32_t> sizes;
+  for (const GrowingTable& table : vocabulary.tables()) sizes.push_back(table.size());
+  return to_numpy(std::move(sizes));
+}
+
+Lists extract_frozen(const PlanArrays& plan_arrays, const TableArrays& tables, const TableArrays& folds,
+                     const std::vector<Column>& column_arrays, const Array<std::int64_t, 1>& starts_array,
+                     std::size_t n_threads) {
+  const Plan plan = plan_from(plan_arrays, column_arrays.size());
+  const auto starts = starts_from(starts_array);
+  const auto columns = columns_from(plan, column_arrays, starts.back());
+  constexpr std::int64_t any = std::numeric_limits<std::int32_t>::max();
+  const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, any), tables_from(folds, plan.n_folds, any)};
+  AttributeLists lists;
+  {
+    nb::gil_scoped_release release;
+    lists = extract_known(plan, vocabulary, columns, starts, n_threads);
+  }
+  return lists_to_numpy(std::move(lists));
+}
+
+using Frozen = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
+
+// The tables laid out one behind the other; rank(id, base) renumbers entry id of the table whose first attribute is
+// base, -1 drops it.
+template <class Rank>
+Frozen freeze_tables(const std::vector<GrowingTable>& tables, Rank rank) {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> starts{0};
+  std::int32_t base = 0;
+  for (const GrowingTable& table : tables) {
+    // In order of id, so that the layout does not depend on how the table grew.
+    std::vector<std::pair<std::int32_t, std::uint64_t>> kept;
+    table.for_each([&](std::uint64_t key, std::int32_t id) {
+      if (rank(id, base) >= 0) kept.emplace_back(rank(id, base), key);
+    });
+    std::sort(kept.begin(), kept.end());
+    const std::size_t n_slots = slots_for(kept.size()), first = keys.size();
+    keys.resize(first + n_slots);
+    ids.resize(first + n_slots, -1);
+    for (auto [id, key] : kept) {
+      std::uint64_t i = mix(key) & (n_slots - 1);
+      while (ids[first + i] >= 0) i = (i + 1) & (n_slots - 1);
+      keys[first + i] = key;
+      ids[first + i] = id;
+    }
+    starts.push_back(static_cast<std::int64_t>(keys.size()));
+    base += table.size();
+  }
+  return {to_numpy(std::move(keys)), to_numpy(std::move(ids)), to_numpy(std::move(starts))};
+}
+
+std::pair<Frozen, Frozen> freeze(const GrowingVocabulary& vocabulary, const Array<std::int32_t, 1>& rank) {
+  if (rank.size() != static_cast<std::size_t>(vocabulary.n_attributes()))
+    throw nb::value_error("rank needs one number an attribute");
+  return {freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
+          freeze_tables(vocabulary.folds(), [](std::int32_t id, std::int32_t) { return id; })};
+}
+
+void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
+  if (starts_from(starts).back() != static_cast<std::int64_t>(ids.size())) throw nb::value_error("starts and ids differ");
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids(i) < 0 || static_cast<std::size_t>(ids(i)) >= n_attributes) throw nb::index_error("no such attribute");
+}
+
+// Which labels (or pairs, any code) each attribute was seen with, ascending, and how often.
+std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count_pairs(
+    const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<std::int32_t, 1>& gold,
+    std::size_t n_attributes) {
+  check_lists(starts, ids, n_attributes);
+  const std::size_t n_tokens = starts.size() - 1;
+  if (gold.size() != n_tokens) throw nb::value_error("gold needs one label a token");
+  std::vector<std::int64_t> first(n_attributes + 1), rows(n_attributes + 1);
+  std::vector<std::uint32_t> by_attribute(ids.size()), labels;
+  std::vector<std::int32_t> counts;
+  {
+    nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < ids.size(); ++i) ++first[ids(i) + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<std::int64_t> next(first.begin(), first.end() - 1);
+    for (std::size_t t = 0; t < n_tokens; ++t)
+      for (std::int64_t i = starts(t); i < starts(t + 1); ++i)
+        by_attribute[next[ids(i)]++] = static_cast<std::uint32_t>(gold(t));
+    for (std::size_t a = 0; a < n_attributes; ++a) {
+      std::sort(by_attribute.begin() + first[a], by_attribute.begin() + first[a + 1]);
+      for (std::int64_t i = first[a]; i < first[a + 1]; ++i) {
+        if (i == first[a] || by_attribute[i] != by_attribute[i - 1]) labels.push_back(by_attribute[i]), counts.push_back(0);
+        ++counts.back();
+      }
+      rows[a + 1] = static_cast<std::int64_t>(labels.size());
+    }
+  }
+  return {to_numpy(std::move(rows)), to_numpy(std::move(labels)), to_numpy(std::move(counts))};
+}
+
+// The lists with attributes renumbered by rank; those of rank -1 are dropped, with their values.
+std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumber(
+    const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<float, 1>& values,
+    const Array<std::int32_t, 1>& rank) {
+  check_lists(starts, ids, rank.size());
+  if (values.size() != 0 && values.size() != ids.size()) throw nb::value_error("values need one number an id");
+  std::vector<std::int64_t> new_starts{0};
+  std::vector<std::int32_t> new_ids;
+  std::vector<float> new_values;
+  {
+    nb::gil_scoped_release release;
+    new_starts.reserve(starts.size());
+    new_ids.reserve(ids.size());
+    for (std::size_t t = 0; t + 1 < starts.size(); ++t) {
+      for (std::int64_t i = starts(t); i < starts(t + 1); ++i) {
+        if (rank(ids(i)) < 0) continue;
+        new_ids.push_back(rank(ids(i)));
+        if (values.size()) new_values.push_back(values(i));
+      }
+      new_starts.push_back(static_cast<std::int64_t>(new_ids.size()));
+    }
+  }
+  return {to_numpy(std::move(new_starts)), to_numpy(std::move(new_ids)), to_numpy(std::move(new_values))};
+}
+
+}  // namespace
+
+void bind_features(nb::module_& module) {
+  nb::class_<GrowingVocabulary>(module, "GrowingVocabulary", "Attributes numbered while a corpus is extracted.")
+      .def("__init__", [](GrowingVocabulary* self, const PlanArrays& plan) {
+        new (self) GrowingVocabulary(plan_from(plan, kAnyColumns));
+      }, "plan"_a)
+      .def_prop_ro("n_attributes", &GrowingVocabulary::n_attributes)
+      .def_prop_ro("table_sizes", &table_sizes, nb::rv_policy::move,
+                   "How many attributes each table has; their numbers follow one another.")
+      .def("add", &add, "plan"_a, "template_number"_a, "ids"_a,
+           "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
+      .def("extract", &extract, "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
+           "Number all attributes of a corpus: (starts, ids).")
+      .def("freeze", &freeze, "rank"_a, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
+  module.def("extract_known", &extract_frozen, "plan"_a, "tables"_a, "folds"_a, "columns"_a, "starts"_a, "n_threads"_a,
+             "The attributes of a corpus that a frozen vocabulary has: (starts, ids).");
+  module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
+             "(row starts, labels, counts): the labels each attribute was seen with.");
+  module.def("renumber", &renumber, "starts"_a, "ids"_a, "values"_a, "rank"_a,
+             "Lists of attributes with new numbers: (starts, ids, values).");
+}

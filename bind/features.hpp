@@ -1,0 +1,14 @@
+// Plans and tables as they come from Python, checked; shared by extraction and decoding.
+#pragma once
+#include <tuple>
+
+#include "bind.hpp"
+#include "extract.hpp"
+
+// atoms [n, 5], templates [n, 3], n_tables, n_folds, reach
+using PlanArrays = std::tuple<Array<std::int32_t, 2>, Array<std::int32_t, 2>, std::int32_t, std::int32_t, std::int32_t>;
+// keys, ids, starts [n_tables + 1]
+using TableArrays = std::tuple<Array<std::uint64_t, 1>, Array<std::int32_t, 1>, Array<std::int64_t, 1>>;
+
+trellis::Plan plan_from(const PlanArrays& given, std::size_t n_columns);
+std::vector<trellis::FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables, std::int64_t n_ids);

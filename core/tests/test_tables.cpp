@@ -1,0 +1,110 @@
+// Tables of keys, and extraction, against maps of vectors.
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "check.hpp"
+#include "extract.hpp"
+
+namespace {
+using namespace trellis;
+
+struct Frozen {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int32_t> ids;
+  FrozenTable table() const { return {keys.data(), ids.data(), keys.size() - 1}; }
+};
+
+Frozen freeze(const GrowingTable& table) {
+  const std::size_t n = slots_for(table.size());
+  Frozen out{std::vector<std::uint64_t>(n), std::vector<std::int32_t>(n, -1)};
+  table.for_each([&](std::uint64_t key, std::int32_t id) {
+    std::uint64_t i = mix(key) & (n - 1);
+    while (out.ids[i] >= 0) i = (i + 1) & (n - 1);
+    out.keys[i] = key;
+    out.ids[i] = id;
+  });
+  return out;
+}
+
+}  // namespace
+
+TEST(tables_number_keys_in_order) {
+  for (std::size_t n : {0, 1, 7, 8, 9, 1000}) {
+    std::mt19937_64 random(n);
+    GrowingTable table;
+    std::map<std::uint64_t, std::int32_t> expected;
+    for (std::size_t i = 0; i < 2 * n; ++i) {
+      const std::uint64_t key = random() % 3 ? random() % (n + 1) : random();
+      const auto next = static_cast<std::int32_t>(expected.size());
+      const std::int32_t id = expected.try_emplace(key, next).first->second;
+      CHECK(table.find_or_add(key) == id);
+    }
+    CHECK(table.size() == static_cast<std::int32_t>(expected.size()));
+    std::size_t visited = 0;
+    table.for_each([&](std::uint64_t key, std::int32_t id) { visited += expected.at(key) == id; });
+    CHECK(visited == expected.size());
+    const Frozen frozen = freeze(table);
+    CHECK(2 * expected.size() < frozen.keys.size());
+    for (const auto& [key, id] : expected) frozen.table().prefetch(key), CHECK(frozen.table().find(key) == id);
+    for (int i = 0; i < 100; ++i)
+      if (const std::uint64_t key = random(); !expected.count(key)) CHECK(frozen.table().find(key) == -1);
+  }
+}
+
+TEST(extraction_tells_every_conjunction_apart) {
+  // One column with two views, the second silent for some values; 40 bits an atom force a fold at the second one.
+  constexpr std::int32_t kReach = 3, kValues = 6;
+  std::mt19937 random(1);
+  std::vector<std::int32_t> codes, views;
+  std::vector<std::int64_t> starts{0};
+  for (std::size_t length : {0, 1, 2, 7, 0, 5, 30}) {
+    for (std::size_t t = 0; t < length; ++t) codes.push_back(static_cast<std::int32_t>(random() % kValues));
+    starts.push_back(static_cast<std::int64_t>(codes.size()));
+  }
+  for (std::int32_t v = 0; v < kValues; ++v) views.insert(views.end(), {v + 2 * kReach, v % 3 ? v % 2 + 2 * kReach : -1});
+  const std::vector<ColumnCodes> columns{{codes.data(), {views.data(), 2}}};
+
+  Plan plan;
+  plan.reach = kReach;
+  plan.atoms = {{0, 0, -1, 4, -1}, {0, 1, 0, 4, -1}, {0, 0, 3, 40, -1}, {0, 0, -3, 40, 0}, {0, 1, 1, 4, -1}};
+  plan.templates = {{0, 2, 0}, {2, 5, 1}, {0, 0, 2}, {0, 1, 3}};
+  plan.n_tables = 4;
+  plan.n_folds = 1;
+
+  GrowingVocabulary vocabulary(plan);
+  const AttributeLists lists = vocabulary.extract(plan, columns, starts, 2);
+  std::vector<Frozen> tables, folds;
+  FrozenVocabulary frozen;
+  std::vector<std::int32_t> base{0};
+  for (const auto& table : vocabulary.tables()) tables.push_back(freeze(table)), base.push_back(base.back() + table.size());
+  for (const auto& table : vocabulary.folds()) folds.push_back(freeze(table));
+  for (std::size_t k = 0; k < tables.size(); ++k)
+    for (auto& id : tables[k].ids) id = id < 0 ? -1 : id + base[k];
+  for (const auto& table : tables) frozen.tables.push_back(table.table());
+  for (const auto& table : folds) frozen.folds.push_back(table.table());
+  const AttributeLists known = extract_known(plan, frozen, columns, starts, 2);
+  CHECK(known.starts == lists.starts);
+  CHECK(known.ids == lists.ids);
+
+  std::map<std::vector<std::int64_t>, std::int32_t> number;  // template and what it saw -> attribute
+  std::size_t i = 0;
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+    for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
+      for (std::size_t k = 0; k < plan.templates.size(); ++k) {
+        std::vector<std::int64_t> seen{static_cast<std::int64_t>(k)};
+        for (std::int32_t a = plan.templates[k].first_atom; a < plan.templates[k].last_atom; ++a) {
+          const std::int64_t at = t + plan.atoms[a].offset;
+          seen.push_back(at < starts[s]        ? 1000 + starts[s] - at
+                         : at >= starts[s + 1] ? 2000 + at - starts[s + 1]
+                                               : views[2 * codes[at] + plan.atoms[a].view]);
+        }
+        if (std::find(seen.begin(), seen.end(), -1) != seen.end()) continue;
+        CHECK(i < lists.ids.size() && number.try_emplace(seen, lists.ids[i]).first->second == lists.ids[i]);
+        ++i;
+      }
+      CHECK(lists.starts[t + 1] == static_cast<std::int64_t>(i));
+    }
+  CHECK(i == lists.ids.size());
+  CHECK(number.size() == static_cast<std::size_t>(vocabulary.n_attributes()));
+}

@@ -1,0 +1,65 @@
+"""CRF++ template files, read as they are: ``U01:%x[-1,0]/%x[0,0]`` lines for labels, ``B`` lines for label pairs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trellis.errors import TemplateError
+from trellis.features.templates import MAX_OFFSET, Look, Template
+
+_MACRO = re.compile(r"%x\[(-?\d+),(\d+)\]")
+
+
+def looks_like_crfpp(lines: Sequence[str]) -> bool:
+    """Whether the first line that says something is a CRF++ one: U or B, and not a look at a column of such a name."""
+    said = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    first = next(said, "")
+    return re.match(r"[UB]\S*$", first) is not None and ("%" in first or not re.search(r"[\[(&]", first))
+
+
+def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tuple[list[Template], bool]:
+    """The templates, and whether label bigrams are asked for (a B line without an observation)."""
+    templates, skeletons, bigrams = list[Template](), list[str](), False
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        place = f"{path}:{number}"
+        if text[0] not in "UB":
+            raise TemplateError(f"{place}: a CRF++ template begins with U or B, not {text[0]!r}")
+        looks = tuple(_look(match, columns, place) for match in _MACRO.finditer(text))
+        skeleton = _MACRO.sub("%x", text)
+        if skeleton.count("%") != len(looks):
+            raise TemplateError(f"{place}: {text!r} has a macro that is not %x[row,column]")
+        if text[0] == "B" and not looks:
+            bigrams = True
+            continue
+        templates.append(Template(looks, on_edge=text[0] == "B"))
+        skeletons.append(skeleton)
+    if not templates and not bigrams:
+        raise TemplateError(f"{path}: no template in this file")
+    # CRF++ tells features apart by their text alone: lines that differ only in positions share theirs.
+    groups = Counter(
+        (skeleton, tuple(look.column for look in template.looks))
+        for skeleton, template in zip(skeletons, templates, strict=True)
+    )
+    names = {group: f"shared{i}" for i, (group, count) in enumerate(groups.items()) if count > 1}
+    return [
+        replace(template, name=names.get((skeleton, tuple(look.column for look in template.looks)), ""))
+        for skeleton, template in zip(skeletons, templates, strict=True)
+    ], bigrams
+
+
+def _look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
+    row, column = int(match[1]), int(match[2])
+    if column >= len(columns):
+        raise TemplateError(
+            f"{place}: {match[0]} asks for column {column}, but the corpus has input columns 0 to {len(columns) - 1}"
+            f" ({', '.join(columns)})"
+        )
+    if abs(row) > MAX_OFFSET:
+        raise TemplateError(f"{place}: {match[0]} looks further than {MAX_OFFSET} rows away")
+    return Look(columns[column], row)

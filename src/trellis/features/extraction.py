@@ -1,0 +1,337 @@
+"""From a corpus to attribute numbers: the vocabulary grows over a training corpus, then is frozen and looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.corpus.corpus import BagColumn, Column, Corpus
+from trellis.corpus.strings import Strings
+from trellis.errors import TemplateError
+from trellis.features.feature_set import FeatureSet
+from trellis.features.functions import COUNTED, RARE
+from trellis.features.known import entries, united, united_bag
+from trellis.features.plan import (
+    Lookups,
+    Plan,
+    View,
+    Views,
+    compile_plan,
+    function_of,
+    reach_of,
+    read_lookups,
+    views_of,
+)
+from trellis.features.vocabulary import (
+    AttributeLists,
+    ColumnVocabulary,
+    IntArray,
+    LongArray,
+    Sources,
+    Tables,
+    Vocabulary,
+)
+
+
+def view_table(
+    view: View, values: Sequence[str], lookups: Lookups, column: str = ""
+) -> tuple[IntArray, Strings]:
+    """What a view says of each value, as numbers of distinct strings in order of first appearance."""
+    function, numbers = function_of(view, lookups, column), dict[str, int]()
+    said = [function(value) for value in values]
+    ids = [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in said]
+    return np.array(ids, np.int32), Strings.of(numbers)
+
+
+def compact(column: Column) -> Column:
+    """The column with only the values that occur: a slice of a corpus shares the values of the whole."""
+    used, codes = np.unique(column.codes, return_inverse=True)
+    if len(used) == len(column.values):
+        return column
+    return Column(codes.astype(np.int32), Strings.of(column.values[v] for v in used.tolist()))
+
+
+def _column_vocabulary(
+    name: str, column: Column, views: Sequence[View], reach: int, lookups: Lookups
+) -> ColumnVocabulary:
+    values = column.values.tolist()
+    ids = np.empty((len(values), len(views)), np.int32)
+    strings = list[Strings | None]()
+    for j, view in enumerate(views):
+        if not view:
+            ids[:, j] = np.arange(len(values)) + 2 * reach
+            strings.append(None)
+            continue
+        numbers, distinct = view_table(view, values, lookups, name)
+        ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
+        strings.append(distinct)
+    return ColumnVocabulary(name, tuple(views), column.values, ids, tuple(strings))
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A training corpus with every attribute numbered, before any is cut."""
+
+    vocabulary: Vocabulary  # its tables are still empty
+    growing: _core.GrowingVocabulary
+    growing_edges: _core.GrowingVocabulary | None
+    lists: AttributeLists
+    edge_lists: AttributeLists | None
+    n_attributes: int  # those of templates, then those of the bag
+    n_edge_attributes: int
+    known: IntArray  # the number here of each attribute of the vocabulary that was known before
+    known_edges: IntArray
+
+
+def extract(
+    corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabulary | None = None
+) -> Extraction:
+    """Number every attribute of the corpus under these templates, and all that were ``known`` before."""
+    bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
+    bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
+    for template in bag_templates:
+        if (
+            len(template.looks) != 1
+            or template.looks[0].offset
+            or template.looks[0].calls
+            or template.on_edge
+        ):
+            raise TemplateError(
+                f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone"
+            )
+    if len(bag_templates) > 1:
+        raise TemplateError("one column of attributes is enough; join the others into it")
+    rest = [t for t in features.templates if t not in bag_templates]
+    templates = [t for t in rest if not t.on_edge] + [t for t in rest if t.on_edge]
+    n_emission = sum(not t.on_edge for t in templates)
+
+    names = [name for name in features.columns if name not in bags]
+    reach = reach_of(templates)
+    lookups: Lookups = read_lookups(templates) if known is None else known.lookups
+    views = views_of(templates, names)
+    compacted = [compact(corpus.column(name)) for name in names]
+    if known is not None:
+        compacted = [united(column, old) for column, old in zip(compacted, known.columns, strict=True)]
+    if known is None:
+        lookups = {**lookups, **_frequent_words(names, compacted, views)}
+    columns = tuple(
+        _column_vocabulary(name, column, v.views, reach, lookups)
+        for name, column, v in zip(names, compacted, views, strict=True)
+    )
+    n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in columns]
+    plan = compile_plan(templates, names, views, n_ids, reach)
+    coded = [(column.codes, c.view_ids) for column, c in zip(compacted, columns, strict=True)]
+
+    parts = [_part(plan, 0, n_emission), _part(plan, n_emission, len(templates))]
+    vocabularies = [_core.GrowingVocabulary(part) for part in parts]
+    old = [_seed(known, which, vocabulary, parts) for which, vocabulary in enumerate(vocabularies)]
+    starts, ids = vocabularies[0].extract(parts[0], coded, corpus.starts, n_threads)
+    lists = AttributeLists(starts, ids, np.empty(0, np.float32))
+    edge_lists = None
+    if n_emission < len(templates):
+        starts, ids = vocabularies[1].extract(parts[1], coded, corpus.starts, n_threads)
+        edge_lists = AttributeLists(starts, ids, np.empty(0, np.float32))
+    old_numbers = [_numbers(vocabulary, seeds) for vocabulary, seeds in zip(vocabularies, old, strict=True)]
+
+    growing = vocabularies[0]
+    growing_edges = vocabularies[1] if edge_lists is not None else None
+    n_attributes, bag = growing.n_attributes, None
+    if bags:
+        column = corpus.columns[bags[0]]
+        assert isinstance(column, BagColumn)
+        if known is not None and known.bag is not None:
+            column = united_bag(column, known.bag[1])
+        lists = _join(lists, column.starts, column.codes + n_attributes, column.weights)
+        bag = (bags[0], column.values, np.arange(len(column.values), dtype=np.int32) + n_attributes)
+        if known is not None and known.bag is not None:
+            old_numbers[0] = _with_bag(old_numbers[0], known.bag[2], n_attributes)
+        n_attributes += len(column.values)
+    empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+    vocabulary = Vocabulary(tuple(templates), n_emission, columns, plan, empty, empty, bag, lookups)
+    n_edges = growing_edges.n_attributes if growing_edges else 0
+    return Extraction(
+        vocabulary, growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers
+    )
+
+
+def _frequent_words(
+    names: Sequence[str], columns: Sequence[Column], views: Sequence[Views]
+) -> dict[tuple[str, str], dict[str, str]]:
+    """For functions that ask how often a word was seen: the words that are not rare, by function and column."""
+    found = dict[tuple[str, str], dict[str, str]]()
+    for name, words, v in zip(names, columns, views, strict=True):
+        for function in sorted({call.name for view in v.views for call in view if call.name in COUNTED}):
+            often = np.flatnonzero(np.bincount(words.codes, minlength=len(words.values)) > RARE)
+            found[function, name] = {words.values[value]: "yes" for value in often.tolist()}
+    return found
+
+
+Seeds = list[
+    tuple[int, IntArray, IntArray]
+]  # of a table: its number, old numbers of attributes, numbers within it
+
+
+def _seed(
+    known: Vocabulary | None,
+    which: int,
+    vocabulary: _core.GrowingVocabulary,
+    parts: Sequence[tuple[IntArray, IntArray, int, int, int]],
+) -> Seeds:
+    """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others."""
+    seeds = Seeds()
+    if known is None:
+        return seeds
+    first = known.n_emission if which else 0
+    for template, numbers, ids in entries(known):
+        if (template >= known.n_emission) != bool(which):
+            continue
+        table = int(known.plan.templates[template, 2])
+        seeds.append((table, numbers, vocabulary.add(parts[which], template - first, ids)))
+    return seeds
+
+
+def _numbers(vocabulary: _core.GrowingVocabulary, seeds: Seeds) -> IntArray:
+    """The number here of each old attribute: tables follow one another."""
+    base = np.concatenate([[0], np.cumsum(vocabulary.table_sizes)])
+    out = np.empty(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), np.int32)
+    for table, numbers, local in seeds:
+        out[numbers] = base[table] + local
+    return out
+
+
+def _with_bag(numbers: IntArray, attributes: IntArray, base: int) -> IntArray:
+    """The same with the attributes that were given as strings: string i has number base + i here."""
+    out = np.empty(max(len(numbers), int(attributes.max(initial=-1)) + 1), np.int32)
+    out[: len(numbers)] = numbers
+    alive = attributes >= 0
+    out[attributes[alive]] = np.flatnonzero(alive) + base
+    return out
+
+
+def _part(plan: Plan, first: int, last: int) -> tuple[IntArray, IntArray, int, int, int]:
+    """The plan with only some of its templates; tables and folds keep their numbers."""
+    return (
+        plan.atoms,
+        np.ascontiguousarray(plan.templates[first:last]),
+        plan.n_tables,
+        plan.n_folds,
+        plan.reach,
+    )
+
+
+def _join(
+    lists: AttributeLists, starts: LongArray, ids: IntArray, weights: npt.NDArray[np.float32]
+) -> AttributeLists:
+    """Two lists of attributes a token made one."""
+    sizes, more = np.diff(lists.starts), np.diff(starts)
+    joined = np.concatenate([[0], np.cumsum(sizes + more)]).astype(np.int64)
+    out = np.empty(joined[-1], np.int32)
+    values = np.ones(joined[-1], np.float32)
+    here = np.repeat(joined[:-1] - lists.starts[:-1], sizes) + np.arange(len(lists.ids))
+    there = np.repeat(joined[:-1] + sizes - starts[:-1], more) + np.arange(len(ids))
+    out[here], out[there], values[there] = lists.ids, ids, weights
+    return AttributeLists(joined, out, np.empty(0, np.float32) if bool((weights == 1).all()) else values)
+
+
+def freeze(extraction: Extraction, rank: IntArray, edge_rank: IntArray) -> Vocabulary:
+    """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
+    vocabulary = extraction.vocabulary
+    n = extraction.growing.n_attributes
+    tables, folds = extraction.growing.freeze(rank[:n])
+    if extraction.growing_edges is not None:
+        edge_tables, edge_folds = extraction.growing_edges.freeze(edge_rank)
+        is_edge = np.zeros(vocabulary.plan.n_tables, bool)
+        is_edge[vocabulary.plan.templates[vocabulary.n_emission :, 2]] = True
+        fold_is_edge = np.zeros(vocabulary.plan.n_folds, bool)
+        first_edge_atom = vocabulary.plan.templates[vocabulary.n_emission, 0]
+        edge_atoms = vocabulary.plan.atoms[first_edge_atom:, 4]
+        fold_is_edge[edge_atoms[edge_atoms >= 0]] = True
+        tables = _interleave(tables, edge_tables, is_edge)
+        folds = _interleave(folds, edge_folds, fold_is_edge)
+    bag = vocabulary.bag
+    if bag is not None:
+        bag = (bag[0], bag[1], rank[n:])
+    return replace(vocabulary, tables=tables, folds=folds, bag=bag)
+
+
+def sources(extraction: Extraction, rank: IntArray) -> Sources:
+    """The source of every attribute of labels, under the numbers that ``rank`` gives."""
+    vocabulary, n = extraction.vocabulary, extraction.growing.n_attributes
+    (_, ids, starts), _ = extraction.growing.freeze(rank[:n])
+    n_sources = vocabulary.plan.n_tables
+    of = np.full(int(rank.max(initial=-1)) + 1, n_sources, np.int32)
+    for source in range(n_sources):
+        here = ids[starts[source] : starts[source + 1]]
+        of[here[here >= 0]] = source
+    shapes = vocabulary.plan.templates[: vocabulary.n_emission, 2].tolist()
+    grouped = [
+        tuple(t for t, k in zip(vocabulary.templates, shapes, strict=False) if k == source)
+        for source in range(n_sources)
+    ]
+    return Sources(of, (*grouped, ()))
+
+
+def _interleave(first: Tables, second: Tables, from_second: npt.NDArray[np.bool_]) -> Tables:
+    """Tables of one layout filled by two extractions, each table taken from the one that filled it."""
+    keys, ids, starts = list[npt.NDArray[np.uint64]](), list[IntArray](), [0]
+    for k, use_second in enumerate(from_second.tolist()):
+        source = second if use_second else first
+        keys.append(source[0][source[2][k] : source[2][k + 1]])
+        ids.append(source[1][source[2][k] : source[2][k + 1]])
+        starts.append(starts[-1] + len(ids[-1]))
+    if not keys:
+        return first
+    return np.concatenate(keys), np.concatenate(ids), np.array(starts, np.int64)
+
+
+def encode(
+    vocabulary: Vocabulary, corpus: Corpus, n_threads: int
+) -> tuple[AttributeLists, AttributeLists | None]:
+    """The attributes of another corpus that the vocabulary knows, of labels and of label pairs."""
+    coded = list[tuple[IntArray, IntArray]]()
+    for known in vocabulary.columns:
+        column = corpus.column(known.name)
+        coded.append((column.codes, _known_view_ids(vocabulary, known, column.values)))
+    none = np.empty(0, np.float32)
+    part = _part(vocabulary.plan, 0, vocabulary.n_emission)
+    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
+    lists = AttributeLists(*found, none)
+    if vocabulary.bag is not None:
+        name, strings, attributes = vocabulary.bag
+        bag_column = corpus.columns.get(name)
+        if not isinstance(bag_column, BagColumn):
+            raise TemplateError(
+                f"the model reads attributes from column {name!r}, which the corpus does not have"
+            )
+        number = {s: int(a) for s, a in zip(strings, attributes, strict=True)}
+        of_value = np.array([number.get(s, -1) for s in bag_column.values], np.int32)
+        bag = AttributeLists(bag_column.starts, bag_column.codes, bag_column.weights).renumber(of_value)
+        lists = _join(lists, bag.starts, bag.ids, bag.values)
+    if vocabulary.n_emission == len(vocabulary.templates):
+        return lists, None
+    part = _part(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates))
+    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
+    return lists, AttributeLists(*found, none)
+
+
+def _known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> IntArray:
+    numbers = [
+        {s: i for i, s in enumerate(known.values if strings is None else strings)}
+        for strings in known.strings
+    ]
+    functions = [function_of(view, vocabulary.lookups, known.name) for view in known.views]
+    shift = 2 * vocabulary.plan.reach
+    rows = list[list[int]]()
+    for value in values:
+        said = [function(value) for function in functions]
+        rows.append(
+            [
+                -1 if s is None or s not in table else table[s] + shift
+                for s, table in zip(said, numbers, strict=True)
+            ]
+        )
+    return np.array(rows, np.int32).reshape(len(rows), len(known.views))

@@ -1,0 +1,114 @@
+"""Ready-made lists of templates, each as readable as the table of the paper it comes from."""
+
+from __future__ import annotations
+
+
+def _window(column: str, first: int, last: int) -> list[str]:
+    return [f"{column}[{offset}]" for offset in range(first, last + 1)]
+
+
+def _runs(column: str, length: int, first: int, last: int) -> list[str]:
+    """All runs of that many neighbours within first..last: length 2 gives bigrams."""
+    return [
+        " & ".join(f"{column}[{offset + i}]" for i in range(length))
+        for offset in range(first, last - length + 2)
+    ]
+
+
+def _around(inner: str, reach: int) -> list[str]:
+    """The same look at every offset of a window."""
+    return [inner.format(offset) for offset in range(-reach, reach + 1)]
+
+
+# Collins 2002, figure 3: words and part-of-speech tags around the token.
+COLLINS_CHUNKING = [
+    *_window("word", -2, 2),
+    *_runs("word", 2, -2, 2),
+    *_window("pos", -2, 2),
+    *_runs("pos", 2, -2, 2),
+    *_runs("pos", 3, -2, 2),
+]
+
+# The template file that CRF++ and CRFsuite ship for CoNLL-2000: as figure 3, with two word bigrams.
+CHUNKING = [
+    *_window("word", -2, 2),
+    *_runs("word", 2, -1, 1),
+    *_window("pos", -2, 2),
+    *_runs("pos", 2, -2, 2),
+    *_runs("pos", 3, -2, 2),
+]
+
+# Ratnaparkhi 1996, table 1, used as Collins 2002 (section 4.2) says: no difference between rare and other words.
+RATNAPARKHI_POS = [
+    "word[0]",
+    *(f"prefix(word[0], {k})" for k in (1, 2, 3, 4)),
+    *(f"suffix(word[0], {k})" for k in (1, 2, 3, 4)),
+    "has_digit(word[0])",
+    "has_upper(word[0])",
+    "has_hyphen(word[0])",
+    *("word[-1]", "word[-2]", "word[1]", "word[2]"),
+]
+
+# Altun, section 5.3: S1 has the features of an HMM, S2 adds spelling, all of it in a window of three words.
+ALTUN_S1 = ["word[0]"]
+ALTUN_S2 = [
+    *_around("word[{}]", 1),
+    *(look for k in (1, 2, 3) for look in _around(f"suffix(word[{{}}], {k})", 1)),
+    *_around("is_capitalized(word[{}])", 1),
+    *_around("has_dot(word[{}])", 1),
+    *_around("has_hyphen(word[{}])", 1),
+    *_around("has_digit(word[{}])", 1),
+    "is_first",
+]
+
+# What a hidden Markov model of words needs: the word; of rare words how they end (Brants 2000, TnT).
+HMM = ["word[0]", *(f"rare_suffix(word[0], {k})" for k in range(8))]
+
+# Words of any language: the word and its neighbours, how it begins and ends, how it is written.
+DEFAULT = [
+    "bias",
+    *_window("word", -2, 2),
+    "word[-1] & word[0]",
+    "word[0] & word[1]",
+    "lower(word[0])",
+    *(f"prefix(lower(word[0]), {k})" for k in (1, 2, 3, 4)),
+    *(f"suffix(lower(word[0]), {k})" for k in (1, 2, 3, 4)),
+    *_around("shape(word[{}])", 1),
+    "has_digit(word[0])",
+    "has_hyphen(word[0])",
+    "has_upper(word[0])",
+    "is_first & is_capitalized(word[0])",
+    "suffix(lower(word[-1]), 3)",
+    "suffix(lower(word[1]), 3)",
+]
+
+# Characters: every run of up to four letters that touches the token.
+LETTERS = [
+    *_window("letter", -3, 3),
+    *_runs("letter", 2, -2, 2),
+    *_runs("letter", 3, -2, 2),
+    *_runs("letter", 4, -3, 3),
+]
+
+# Attributes the user computed: a list of strings a token, or a dict of name to value.
+ATTRIBUTES = ["attributes[0]"]
+
+PRESETS: dict[str, list[str]] = {
+    "default": DEFAULT,
+    "chunking": CHUNKING,
+    "collins-chunking": COLLINS_CHUNKING,
+    "ratnaparkhi-pos": RATNAPARKHI_POS,
+    "altun-s1": ALTUN_S1,
+    "altun-s2": ALTUN_S2,
+    "hmm": HMM,
+    "letters": LETTERS,
+    "attributes": ATTRIBUTES,
+}
+
+# Where a preset's column is missing, the first of these that the corpus has takes its place.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "word": ("form", "token", "letter"),
+    "letter": ("char", "character", "word", "form"),
+    "pos": ("upos", "xpos", "tag"),
+    "attributes": ("features",),
+}

@@ -1,0 +1,212 @@
+"""Templates as data: a small language for what the tagger looks at.
+
+    template   = [ name ":" ] ( "bias" | part { "&" part } )
+    part       = "is_first" | "is_last" | "label[-1]" | look
+    look       = column "[" offset "]" | function "(" look { "," argument } ")"
+
+``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
+``label[-1]`` a template speaks of the pair of labels instead of one label. Templates of the same name share their
+features. A column whose name is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See
+docs/features.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trellis.errors import TemplateError
+from trellis.features import functions
+
+MAX_OFFSET = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of one value with its arguments."""
+
+    name: str
+    arguments: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One place and what is asked about it; functions are applied from the left.
+
+    The column "" stands for the first input column, whatever its name.
+    """
+
+    column: str
+    offset: int
+    calls: tuple[Call, ...] = ()
+
+    def __str__(self) -> str:
+        if self.calls and self.calls[0].name == "outside":
+            return "is_first" if self.offset < 0 else "is_last"
+        plain = _NAME.fullmatch(self.column) and self.column != "label"
+        column = self.column if plain else _quoted(self.column)
+        text = f"{column}[{self.offset}]"
+        for call in self.calls:
+            quoted = [_quoted(a) if isinstance(a, str) else str(a) for a in call.arguments]
+            text = f"{call.name}({', '.join([text, *quoted])})"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A conjunction of looks; no look at all is the bias, which fires everywhere."""
+
+    looks: tuple[Look, ...]
+    on_edge: bool = False  # speaks of the pair (previous label, label)
+    name: str = ""  # templates of one name share their features
+
+    def __str__(self) -> str:
+        parts = (["label[-1]"] if self.on_edge else []) + [str(look) for look in self.looks]
+        return (f"{self.name}: " if self.name else "") + (" & ".join(parts) or "bias")
+
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_TOKEN = re.compile(
+    r"""(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:])"""
+)
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    return at + len(text[at:]) - len(text[at:].lstrip())
+
+
+class _Parser:
+    """Recursive descent over one template; every complaint names the character."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens, self.next = text, list[tuple[str, str, int]](), 0
+        at, end = _skip_blanks(text, 0), len(text.rstrip())
+        while at < end:
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise self.error(f"did not expect {text[at]!r}", at)
+            kind, value = str(match.lastgroup), match.group()
+            self.tokens.append((kind, value[1:-1].replace('""', '"') if kind == "text" else value, at))
+            at = _skip_blanks(text, match.end())
+
+    def error(self, why: str, at: int | None = None) -> TemplateError:
+        place = at if at is not None else self.peek()[2]
+        return TemplateError(f"template {self.text!r}, character {place + 1}: {why}")
+
+    def peek(self, ahead: int = 0) -> tuple[str, str, int]:
+        i = self.next + ahead
+        return self.tokens[i] if i < len(self.tokens) else ("end", "end of template", len(self.text))
+
+    def take(self, kind: str, value: str | None = None) -> str:
+        found = self.peek()
+        if found[0] != kind or (value is not None and found[1] != value):
+            raise self.error(f"expected {value or kind}, found {found[1]!r}")
+        self.next += 1
+        return found[1]
+
+    def template(self) -> Template:
+        name = ""
+        if self.peek()[0] == "name" and self.peek(1)[1] == ":":
+            name = self.take("name")
+            self.take("sign", ":")
+        if self.peek()[:2] == ("name", "bias") and self.peek(1)[0] == "end":
+            return Template((), name=name)
+        looks, on_edge = list[Look](), False
+        while True:
+            if self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
+                self.take("name")
+                at = self.peek(1)[2]
+                if self.offset() != -1:
+                    raise self.error(
+                        "of labels only label[-1] can be joined; longer label n-grams come with order=2, a column of "
+                        'that name is "label"[0]',
+                        at,
+                    )
+                on_edge = True
+            else:
+                looks.append(self.look())
+            if self.peek()[0] == "end":
+                break
+            self.take("sign", "&")
+        if on_edge and not looks:
+            raise self.error(
+                "label[-1] alone comes with order=1; join it with a look, as in label[-1] & word[0]", 0
+            )
+        return Template(tuple(looks), on_edge, name)
+
+    def offset(self) -> int:
+        self.take("sign", "[")
+        at = self.peek()[2]
+        offset = int(self.take("int"))
+        if abs(offset) > MAX_OFFSET:
+            raise self.error(f"an offset is from -{MAX_OFFSET} to {MAX_OFFSET}", at)
+        self.take("sign", "]")
+        return offset
+
+    def look(self) -> Look:
+        kind, word, at = self.peek()
+        self.take("text" if kind == "text" else "name")
+        if self.peek()[1] == "[":
+            return Look(word, self.offset())
+        if self.peek()[1] != "(" or kind == "text":
+            if kind == "name" and word in ("is_first", "is_last"):
+                return Look("", -1 if word == "is_first" else 1, (Call("outside"),))
+            raise self.error(f"expected {word}[offset] or {word}(...)", at)
+        if word not in functions.NAMES:
+            raise self.error(f"no function {word!r}; the functions are {', '.join(functions.NAMES)}", at)
+        self.take("sign", "(")
+        inner_at = self.peek()[2]
+        inner = self.look()
+        if inner.column == "":
+            raise self.error("is_first and is_last stand alone or beside &, not inside a function", inner_at)
+        if word in functions.COUNTED and inner.calls:
+            raise self.error(f"{word} asks about a word itself, not about a function of it", inner_at)
+        arguments = list[str | int]()
+        while self.peek()[1] == "," and self.peek()[0] == "sign":
+            self.take("sign", ",")
+            kind = self.peek()[0]
+            if kind not in ("int", "text"):
+                raise self.error('an argument is a number or a "file"')
+            value = self.take(kind)
+            arguments.append(int(value) if kind == "int" else value)
+        self.take("sign", ")")
+        self.check(word, arguments, at)
+        return Look(inner.column, inner.offset, (*inner.calls, Call(word, tuple(arguments))))
+
+    def check(self, name: str, arguments: list[str | int], at: int) -> None:
+        match arguments:
+            case [] if name in functions.PLAIN:
+                return
+            case [int(k)] if name in functions.SIZED and 1 <= k <= 100:
+                return
+            case [int(k)] if name in functions.COUNTED and 0 <= k <= 100:
+                return
+            case [str()] if name in functions.FILED:
+                return
+            case [str(), int(k)] if name == "cluster" and k >= 1:
+                return
+        wants = {
+            "cluster": '"file" and perhaps a length',
+            "listed": '"file"',
+            "rare_suffix": "a length from 0 to 100",
+        }.get(name, "a length from 1 to 100" if name in functions.SIZED else "no argument")
+        raise self.error(f"{name} takes {wants} after the look", at)
+
+
+def parse_template(text: str) -> Template:
+    """One template from its text."""
+    parser = _Parser(text)
+    if not parser.tokens:
+        raise TemplateError("an empty template; write one as in word[-1] & word[0]")
+    return parser.template()
+
+
+def parse_templates(lines: Iterable[str]) -> list[Template]:
+    """A list of templates; blank entries and those that begin with # are skipped."""
+    return [parse_template(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
