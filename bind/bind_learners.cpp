@@ -1,0 +1,388 @@
+// Encoded corpora, decoding them, and the learners that train on them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cmath>
+
+#include "data.hpp"
+#include "model.hpp"
+#include "online.hpp"
+#include "table.hpp"
+#include "voting.hpp"
+
+using namespace nb::literals;
+using namespace trellis;
+
+namespace {
+
+void check_starts(const Array<std::int64_t, 1>& starts) {
+  if (starts.size() == 0 || starts(0) != 0) throw nb::value_error("starts begin with 0");
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    if (starts(i) < starts(i - 1)) throw nb::value_error("starts must not fall");
+}
+
+TokenAttributes lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
+  const auto& [starts, ids, values] = given;
+  check_starts(starts);
+  if (starts.size() != n_tokens + 1 || starts(n_tokens) != static_cast<std::int64_t>(ids.size()) ||
+      (values.size() && values.size() != ids.size()))
+    throw nb::value_error("attribute lists that do not fit the corpus");
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids(i) < 0 || static_cast<std::size_t>(ids(i)) >= n_attributes) throw nb::index_error("no such attribute");
+  return {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
+}
+
+Numpy<std::int32_t> decode(const Encoded& corpus, const RowArrays<std::uint16_t>& row_arrays,
+                           const std::optional<RowArrays<std::uint32_t>>& edge_row_arrays, const Array<float, 2>& edge,
+                           const std::optional<Array<float, 3>>& tri, const std::optional<Array<float, 2>>& end,
+                           std::size_t n_threads, bool local) {
+  const LabelWeights labels = label_weights_from(edge, tri, end);
+  const auto rows = rows_from(row_arrays, labels.n_labels);
+  const auto edge_rows =
+      edge_row_arrays ? rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride) : Rows<std::uint32_t>{};
+  if (labels.n_labels != corpus.n_labels || std::get<0>(row_arrays).size() != corpus.n_attributes + 1 ||
+      (corpus.edge_lists && (!edge_row_arrays || std::get<0>(*edge_row_arrays).size() != corpus.n_edge_attributes + 1)))
+    throw nb::value_error("weights of another model than the corpus was encoded for");
+  std::vector<std::int32_t> paths(corpus.n_tokens());
+  {
+    nb::gil_scoped_release release;
+    decode_all(rows, edge_rows, labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), local, n_threads,
+               paths.data());
+  }
+  return to_numpy(std::move(paths));
+}
+
+Rule rule_from(const std::string& name, std::size_t k, double c) {
+  static const std::pair<const char*, Rule::Kind> kinds[] = {
+      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa},     {"PA-I", Rule::kPa1},
+      {"PA-II", Rule::kPa2},             {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
+  if (k < 1 || !(c > 0)) throw nb::value_error("k and c must be positive");
+  for (const auto& [known, kind] : kinds)
+    if (name == known) return {kind, k, c};
+  throw nb::value_error("no such rule");
+}
+
+// Rows, and beside each weight its sum for averaging and its variance.
+using RowState = std::tuple<Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<float, 1>, Array<double, 1>,
+                            Array<float, 1>>;
+void set_rows(GrowingRows& rows, const RowArrays<std::uint32_t>& given, bool grows) {
+  const Rows<std::uint32_t> from = rows_from(given, rows.n_labels());
+  if (std::get<0>(given).size() != rows.n_attributes() + 1) throw nb::value_error("rows need one row an attribute");
+  if (!grows) rows.stop_growing();
+  for (std::size_t a = 0; a < rows.n_attributes(); ++a)
+    for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
+      rows.set(static_cast<std::int32_t>(a), from.labels[s], from.weights[s]);
+}
+void restore_rows(GrowingRows& rows, const RowState& given) {
+  const auto& [starts, labels, weights, sums, variances] = given;
+  const Rows<std::uint32_t> from = rows_from<std::uint32_t>({starts, labels, weights}, rows.n_labels());
+  if (starts.size() != rows.n_attributes() + 1 || sums.size() != labels.size() || variances.size() != labels.size())
+    throw nb::value_error("rows of another run");
+  for (std::size_t a = 0; a < rows.n_attributes(); ++a)
+    for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s) {
+      const GrowingRows::Place place = rows.make(static_cast<std::int32_t>(a), from.labels[s]);
+      *place.weight = from.weights[s];
+      *place.sum = sums(s);
+      if (place.variance) *place.variance = variances(s);
+    }
+}
+
+template <class T>
+void copy_to(std::vector<T>& to, const Array<T, 1>& from) {
+  if (from.size() != to.size()) throw nb::value_error("an array of another length");
+  std::copy_n(from.data(), from.size(), to.data());
+}
+
+using TableState = std::tuple<Array<float, 1>, Array<double, 1>, Array<float, 1>>;  // weights, sums, variances
+using LogState = std::tuple<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>,
+                            Array<std::uint32_t, 1>, Array<float, 1>>;
+
+std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus, const Array<std::int32_t, 1>& gold,
+                                            const Array<std::int64_t, 1>& order, const std::optional<SetArrays>& partial,
+                                            const std::optional<Array<double, 1>>& weights,
+                                            const std::optional<Array<float, 2>>& costs) {
+  const std::size_t n = corpus.n_tokens();
+  if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
+      self.edge_rows.n_attributes() != corpus.n_edge_attributes)
+    throw nb::value_error("a corpus encoded for another model");
+  if (gold.size() != n) throw nb::value_error("gold needs one label a token");
+  for (std::size_t t = 0; t < n; ++t)
+    if (gold(t) < (partial ? -1 : 0) || gold(t) >= static_cast<std::int64_t>(self.n_labels))
+      throw nb::index_error("no such label");
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences()) throw nb::index_error("no such sentence");
+  if (weights && weights->size() != corpus.n_sentences()) throw nb::value_error("one weight a sentence");
+  if (costs && (costs->shape(0) != self.n_labels || costs->shape(1) != self.n_labels))
+    throw nb::value_error("costs must be [n_labels, n_labels]");
+  Examples examples{corpus.data, corpus.starts.data(), gold.data()};
+  if (partial) examples.partial = sets_from(*partial, self.n_labels, n);
+  if (weights) examples.weights = weights->data();
+  if (costs) examples.costs = costs->data();
+  bool interrupted = false;
+  EpochResult result;
+  {
+    nb::gil_scoped_release release;
+    result = self.epoch(examples, order.data(), order.size(), [&] {
+      nb::gil_scoped_acquire acquire;
+      interrupted = PyErr_CheckSignals() != 0;  // Ctrl-C is heard within a long epoch
+      return !interrupted;
+    });
+  }
+  if (interrupted) throw nb::python_error();
+  return {result.mistakes, result.updates};
+}
+
+// The weight itself, or its average over all moments of training.
+struct Mean {
+  bool average;
+  double n;
+  float operator()(float weight, double sum) const {
+    return average && n > 0 ? static_cast<float>((n * weight - sum) / n) : weight;
+  }
+};
+
+using RowsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>>;
+RowsOut rows_out(const GrowingRows& rows, const Mean& mean) {
+  std::vector<std::uint32_t> starts{0}, labels, order;
+  std::vector<float> weights;
+  for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
+    rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t label, float weight, double sum, float) {
+      const float value = mean(weight, sum);
+      if (value != 0) labels.push_back(label), weights.push_back(value);
+    });
+    starts.push_back(static_cast<std::uint32_t>(labels.size()));
+  }
+  return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))};
+}
+
+// Rows, edge rows, edge [L + 1, stride], tri [L + 1, L + 1, stride] or empty; weights of zero are left out of rows.
+std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>> weights_of(const Online& self, bool average) {
+  const Mean mean{average, static_cast<double>(self.clock)};
+  std::vector<float> edge(self.edge.size()), tri(self.tri.size());
+  for (std::size_t s = 0; s < edge.size(); ++s) edge[s] = mean(self.edge[s], self.edge_sums[s]);
+  for (std::size_t s = 0; s < tri.size(); ++s) tri[s] = mean(self.tri[s], self.tri_sums[s]);
+  const std::size_t n = self.n_labels + 1, depth = tri.empty() ? 0 : n;
+  return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), to_numpy(std::move(edge), {n, self.stride}),
+          to_numpy(std::move(tri), {depth, n, self.stride})};
+}
+
+// All that is needed to go on as if nothing had happened: weights, sums and variances that training has changed.
+using RowStateOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>, Numpy<double>, Numpy<float>>;
+RowStateOut row_state(const GrowingRows& rows) {
+  std::vector<std::uint32_t> starts{0}, labels, order;
+  std::vector<float> weights, variances;
+  std::vector<double> sums;
+  for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
+    rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t label, float weight, double sum, float variance) {
+      if (weight == 0 && sum == 0 && variance == 1) return;
+      labels.push_back(label), weights.push_back(weight), sums.push_back(sum), variances.push_back(variance);
+    });
+    starts.push_back(static_cast<std::uint32_t>(labels.size()));
+  }
+  return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights)),
+          to_numpy(std::move(sums)), to_numpy(std::move(variances))};
+}
+auto table_state(const std::vector<float>& weights, const std::vector<double>& sums, const std::vector<float>& variances) {
+  return std::make_tuple(to_numpy(weights), to_numpy(sums), to_numpy(variances));
+}
+auto log_state(const UpdateLog& log) {
+  return std::make_tuple(to_numpy(log.clocks), to_numpy(log.starts), to_numpy(log.rows), to_numpy(log.places),
+                         to_numpy(log.changes));
+}
+auto state_of(const Online& self) {
+  return std::make_tuple(self.clock, row_state(self.rows), row_state(self.edge_rows),
+                         table_state(self.edge, self.edge_sums, self.edge_variances),
+                         table_state(self.tri, self.tri_sums, self.tri_variances), log_state(self.log));
+}
+void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 1>& rows,
+               const Array<std::uint32_t, 1>& places, const Array<float, 1>& changes, std::size_t n_attributes,
+               std::size_t n_edge_attributes, std::size_t n_labels, int order) {
+  check_starts(starts);
+  const std::size_t n = rows.size(), pair_row = n_attributes + n_edge_attributes;
+  if (starts(starts.size() - 1) != static_cast<std::int64_t>(n) || places.size() != n || changes.size() != n)
+    throw nb::value_error("updates that do not fit together");
+  const std::size_t pairs = (n_labels + 1) * padded(n_labels);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t end = rows(i) < n_attributes    ? n_labels
+                            : rows(i) <= pair_row     ? pairs
+                            : rows(i) == pair_row + 1 ? (order == 2 ? (n_labels + 1) * pairs : 0)
+                                                      : 0;
+    if (places(i) >= end) throw nb::value_error("an update of a weight that there is not");
+  }
+  for (std::size_t u = 0; u + 1 < starts.size(); ++u)
+    for (std::int64_t i = starts(u) + 1; i < starts(u + 1); ++i)
+      if (rows(i) < rows(i - 1)) throw nb::value_error("an update whose rows do not rise");
+}
+void restore(Online& self, std::int64_t clock, const RowState& rows, const RowState& edge_rows, const TableState& edge,
+             const TableState& tri, const LogState& log) {
+  const auto& [clocks, starts, log_rows, places, changes] = log;
+  check_log(starts, log_rows, places, changes, self.rows.n_attributes(), self.edge_rows.n_attributes(), self.n_labels,
+            self.order);
+  if (clocks.size() + 1 != starts.size()) throw nb::value_error("updates that do not fit together");
+  restore_rows(self.rows, rows);
+  restore_rows(self.edge_rows, edge_rows);
+  copy_to(self.edge, std::get<0>(edge)), copy_to(self.edge_sums, std::get<1>(edge));
+  copy_to(self.edge_variances, std::get<2>(edge));
+  copy_to(self.tri, std::get<0>(tri)), copy_to(self.tri_sums, std::get<1>(tri));
+  copy_to(self.tri_variances, std::get<2>(tri));
+  self.clock = clock;
+  self.log.clocks.assign(clocks.data(), clocks.data() + clocks.size());
+  self.log.starts.assign(starts.data(), starts.data() + starts.size());
+  self.log.rows.assign(log_rows.data(), log_rows.data() + log_rows.size());
+  self.log.places.assign(places.data(), places.data() + places.size());
+  self.log.changes.assign(changes.data(), changes.data() + changes.size());
+}
+
+// Every weight that is not zero becomes the first update, for voting after a warm start.
+void log_initial(Online& self) {
+  UpdateLog& log = self.log;
+  std::vector<std::uint32_t> order;
+  auto add = [&](std::size_t row, std::size_t place, float weight) {
+    if (weight == 0 || std::isinf(weight)) return;
+    log.rows.push_back(static_cast<std::uint32_t>(row));
+    log.places.push_back(static_cast<std::uint32_t>(place));
+    log.changes.push_back(weight);
+  };
+  const std::size_t n = self.rows.n_attributes();
+  for (std::size_t a = 0; a < n; ++a)
+    self.rows.for_each(static_cast<std::int32_t>(a), order,
+                       [&](std::uint32_t label, float weight, double, float) { add(a, label, weight); });
+  for (std::size_t a = 0; a < self.edge_rows.n_attributes(); ++a)
+    self.edge_rows.for_each(static_cast<std::int32_t>(a), order,
+                            [&](std::uint32_t label, float weight, double, float) { add(n + a, label, weight); });
+  for (std::size_t s = 0; s < self.edge.size(); ++s) add(self.pair_row(), s, self.edge[s]);
+  for (std::size_t s = 0; s < self.tri.size(); ++s) add(self.pair_row() + 1, s, self.tri[s]);
+  log.clocks.push_back(0);
+  log.starts.push_back(static_cast<std::int64_t>(log.rows.size()));
+}
+
+// The updates of a voted perceptron, checked; keeps the arrays it points into.
+struct PyVotes {
+  Array<std::int64_t, 1> counts, starts;
+  Array<std::uint32_t, 1> rows, places;
+  Array<float, 1> changes;
+  std::size_t n_labels;
+  Votes votes;
+
+  PyVotes(Array<std::int64_t, 1> counts_, Array<std::int64_t, 1> starts_, Array<std::uint32_t, 1> rows_,
+          Array<std::uint32_t, 1> places_, Array<float, 1> changes_, std::size_t n_attributes,
+          std::size_t n_edge_attributes, std::size_t n_labels_, int order)
+      : counts(std::move(counts_)), starts(std::move(starts_)), rows(std::move(rows_)), places(std::move(places_)),
+        changes(std::move(changes_)), n_labels(n_labels_) {
+    check_log(starts, rows, places, changes, n_attributes, n_edge_attributes, n_labels, order);
+    if (counts.size() != starts.size()) throw nb::value_error("votes need one count a moment");
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts(i) < 0) throw nb::value_error("a negative number of votes");
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      if (!std::isfinite(changes(i))) throw nb::value_error("a change that is not a number");
+    votes = {starts.size() - 1, counts.data(), starts.data(), rows.data(), places.data(), changes.data(),
+             n_attributes, n_edge_attributes, order};
+  }
+
+  Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Array<float, 2>>& end,
+                             std::size_t n_threads) const {
+    LabelWeights labels = label_weights_from(edge, std::nullopt, std::nullopt);
+    if (end && (end->shape(0) != (votes.order == 2 ? labels.n_labels + 1 : 1) || end->shape(1) != labels.stride))
+      throw nb::value_error("end does not fit");
+    labels.end = end ? end->data() : nullptr;
+    if (labels.n_labels != n_labels || corpus.n_labels != n_labels || corpus.n_attributes != votes.n_attributes ||
+        corpus.n_edge_attributes != votes.n_edge_attributes)
+      throw nb::value_error("votes of another model than the corpus was encoded for");
+    std::vector<std::int32_t> paths(corpus.n_tokens());
+    {
+      nb::gil_scoped_release release;
+      vote_all(votes, labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), n_threads, paths.data());
+    }
+    return to_numpy(std::move(paths));
+  }
+};
+
+// The numbers 0 .. n-1 in an order that depends on the seed alone: Fisher and Yates with SplitMix64.
+Numpy<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
+  std::vector<std::int64_t> order(n);
+  for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::int64_t>(i);
+  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[mix(seed += 0x9e3779b97f4a7c15ULL) % i]);
+  return to_numpy(std::move(order));
+}
+
+}  // namespace
+
+LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens) {
+  const auto& [set_of, starts, labels] = given;
+  check_starts(starts);
+  if (set_of.size() != n_tokens || starts.size() < 2 || starts(starts.size() - 1) != static_cast<std::int64_t>(labels.size()))
+    throw nb::value_error("label sets that do not fit the corpus");
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
+    if (starts(s + 1) == starts(s)) throw nb::value_error("an empty label set");
+    for (std::int64_t i = starts(s); i < starts(s + 1); ++i)
+      if (labels(i) < 0 || static_cast<std::size_t>(labels(i)) >= n_labels || (i > starts(s) && labels(i) <= labels(i - 1)))
+        throw nb::value_error("labels of a set must rise and be below n_labels");
+  }
+  for (std::size_t t = 0; t < n_tokens; ++t)
+    if (set_of(t) < 0 || static_cast<std::size_t>(set_of(t)) + 1 >= starts.size()) throw nb::index_error("no such set");
+  return {set_of.data(), starts.data(), labels.data()};
+}
+
+Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optional<ListArrays> edge_lists_,
+                 std::optional<SetArrays> sets_, std::size_t n_attributes_, std::size_t n_edge_attributes_,
+                 std::size_t n_labels_)
+    : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
+      n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
+  check_starts(starts);
+  data.attributes = lists_from(lists, n_attributes, n_tokens());
+  if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens());
+  if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
+}
+
+void bind_learners(nb::module_& module) {
+  module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
+  nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
+      .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
+                    std::size_t, std::size_t>(),
+           "starts"_a, "lists"_a, "edge_lists"_a.none(), "sets"_a.none(), "n_attributes"_a, "n_edge_attributes"_a,
+           "n_labels"_a)
+      .def_ro("n_attributes", &Encoded::n_attributes)
+      .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
+      .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
+      .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
+      .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.")
+      .def("decode", &decode, "rows"_a, "edge_rows"_a.none(), "edge"_a, "tri"_a.none(), "end"_a.none(), "n_threads"_a,
+           "local"_a = false, "The best path of every sentence, one label a token; local: normalised label by label.");
+  nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
+      .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
+                          int order, const std::string& rule, std::size_t k, double c, bool log) {
+        new (self) Online(n_attributes, n_edge_attributes, n_labels, order, rule_from(rule, k, c), log);
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_a, "rule"_a, "k"_a, "c"_a, "log"_a)
+      .def("set_rows", [](Online& self, const RowArrays<std::uint32_t>& rows, bool grows) {
+        set_rows(self.rows, rows, grows);
+      }, "rows"_a, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
+      .def("set_edge_rows", [](Online& self, const RowArrays<std::uint32_t>& rows) {
+        set_rows(self.edge_rows, rows, true);
+      }, "rows"_a)
+      .def("set_labels", [](Online& self, const Array<float, 1>& edge, const Array<float, 1>& tri,
+                            const Array<float, 1>& end) {
+        copy_to(self.edge, edge);
+        copy_to(self.tri, tri);
+        const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
+        if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
+        self.end.assign(end.data(), end.data() + end.size());
+      }, "edge"_a, "tri"_a, "end"_a, "Begin with these weights of label pairs, triples and last labels (or none).")
+      .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
+      .def("epoch", &epoch, "corpus"_a, "gold"_a, "order"_a, "partial"_a.none(), "weights"_a.none(), "costs"_a.none(),
+           "One epoch over the sentences in that order: (tokens mistaken, sentences that made a step).")
+      .def("weights", &weights_of, "average"_a, "(rows, edge rows, edge, tri): the last weights or their averages.")
+      .def_prop_ro("clock", [](const Online& self) { return self.clock; }, "Examples seen.")
+      .def("log", [](const Online& self) { return log_state(self.log); }, "(clocks, starts, rows, places, changes).")
+      .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log).")
+      .def("restore", &restore, "clock"_a, "rows"_a, "edge_rows"_a, "edge"_a, "tri"_a, "log"_a,
+           "Go on from that state; self must be as it was made.");
+  nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
+      .def(nb::init<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>,
+                    Array<float, 1>, std::size_t, std::size_t, std::size_t, int>(),
+           "counts"_a, "starts"_a, "rows"_a, "places"_a, "changes"_a, "n_attributes"_a, "n_edge_attributes"_a,
+           "n_labels"_a, "order"_a)
+      .def("decode", &PyVotes::decode, "corpus"_a, "edge"_a, "end"_a.none(), "n_threads"_a,
+           "The path with the most votes of every sentence, one label a token.");
+}

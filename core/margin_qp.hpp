@@ -1,0 +1,55 @@
+// The small quadratic programme of k-best MIRA.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace trellis {
+
+// The step w' = w + sum_i a_i d_i, d_i = Phi(gold) - Phi(y_i), that solves
+//   min ½ |w' - w|² + C · xi   with   w' · d_i >= cost_i - xi  for every i,   xi >= 0.
+// With the losses l_i = cost_i - w · d_i its dual is
+//   max sum_i a_i l_i - ½ sum_ij a_i a_j G_ij,   G_ij = d_i · d_j,   a >= 0,   sum_i a_i <= C.
+// The gold path itself joins as a constraint of loss 0 that takes up what is left of C, so the sum is C exactly, and
+// dual ascent goes two constraints at a time (Hildreth's algorithm goes one at a time, for one slack each): from the one
+// whose slope is the lowest to the one whose slope is the highest, as far as it rises. It ends when no two slopes of
+// which weight could still move differ by more than 1e-9 of the largest loss. One constraint needs one move:
+// a = min(C, l / |d|²).
+class MarginQp {
+ public:
+  static constexpr double kTolerance = 1e-9;
+  static constexpr std::size_t kMoves = 100'000;
+
+  // losses [n], gram [n, n]; gives a [n].
+  const std::vector<double>& solve(const std::vector<double>& losses, const std::vector<double>& gram, double c) {
+    const std::size_t n = losses.size();
+    size_.assign(n, 0);
+    slope_ = losses;
+    double rest = c, scale = 1;
+    for (double loss : losses) scale = std::max(scale, loss);
+    for (std::size_t move = 0; move < kMoves; ++move) {
+      std::size_t up = n, down = n;  // n is the gold path
+      for (std::size_t i = 0; i < n; ++i)
+        if (slope_[i] > slope(up)) up = i;
+      if (rest <= 0) down = up;
+      for (std::size_t i = 0; i < n; ++i)
+        if (size_[i] > 0 && (slope_[i] < slope(down))) down = i;
+      const double rise = slope(up) - slope(down);
+      if (rise <= kTolerance * scale) break;
+      const auto g = [&](std::size_t i, std::size_t j) { return i < n && j < n ? gram[i * n + j] : 0.0; };
+      const double curve = g(up, up) + g(down, down) - 2 * g(up, down);
+      double& from = down < n ? size_[down] : rest;
+      const double by = curve > 0 ? std::min(from, rise / curve) : from;
+      from -= by;
+      (up < n ? size_[up] : rest) += by;
+      for (std::size_t i = 0; i < n; ++i) slope_[i] -= by * (g(i, up) - g(i, down));
+    }
+    return size_;
+  }
+
+ private:
+  double slope(std::size_t i) const { return i < slope_.size() ? slope_[i] : 0; }
+  std::vector<double> size_, slope_;
+};
+
+}  // namespace trellis

@@ -1,0 +1,79 @@
+// Locally normalised potentials: the probabilities of all paths sum to one, and each is the product of its decisions.
+#include "local_chain.hpp"
+
+#include <random>
+
+#include "check.hpp"
+#include "forward_backward.hpp"
+#include "linear_chain.hpp"
+
+using namespace trellis;
+
+namespace {
+
+void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_sets, float scale, unsigned seed) {
+  std::mt19937 random(seed);
+  const std::size_t stride = padded(L), size = (L + 1) * stride;
+  const auto fill = [&](std::size_t count) {
+    std::vector<float> out(count);
+    for (float& x : out) x = scale * (static_cast<float>(random() % 2001) / 1000 - 1);
+    return out;
+  };
+  const std::vector<float> raw_emit = fill(n * stride), edge = fill(size), tri = fill(second ? (L + 1) * size : 0);
+  std::vector<float> raw_edges;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::vector<float> here = by_token ? fill(size) : edge;
+    raw_edges.insert(raw_edges.end(), here.begin(), here.end());
+  }
+  std::vector<std::int32_t> set_of, labels;
+  std::vector<std::int64_t> starts{0};
+  for (std::size_t t = 0; t < n; ++t) {
+    set_of.push_back(static_cast<std::int32_t>(t));
+    for (std::size_t z = 0; z < L; ++z)
+      if (z == t % L || random() % 2) labels.push_back(static_cast<std::int32_t>(z));
+    starts.push_back(static_cast<std::int64_t>(labels.size()));
+  }
+  const LabelSets sets{set_of.data(), starts.data(), labels.data()};
+  const LabelWeights weights{L, stride, edge.data(), second ? tri.data() : nullptr, nullptr};
+  std::vector<float> emit = raw_emit, edges = raw_edges, scratch;
+  const bool own_edges = second || by_token;
+  LocalNormalizer(weights).normalize(n, with_sets ? &sets : nullptr, emit.data(), own_edges ? edges.data() : nullptr,
+                                     scratch);
+  ChainView<float> chain{n, L, stride, emit.data(), own_edges ? edges.data() : edge.data(), own_edges,
+                         second ? tri.data() : nullptr, nullptr, with_sets ? &sets : nullptr};
+  SumWorkspace work;
+  prepare_sums(chain, work);
+  CHECK_NEAR(log_partition(chain, work), 0.0, 1e-4 * scale * static_cast<double>(n));
+
+  std::vector<std::int32_t> path;
+  double expected = 0;
+  std::size_t x = L, y = L;
+  for (std::size_t t = 0; t < n; ++t) {
+    double sum = 0;
+    const auto score = [&](std::size_t z) {
+      return static_cast<double>(raw_emit[t * stride + z]) + raw_edges[t * size + y * stride + z] +
+             (second ? tri[(x * (L + 1) + y) * stride + z] : 0);
+    };
+    const std::size_t z = t % L;  // in every set
+    for (std::size_t other = 0; other < L; ++other) {
+      bool allowed = !with_sets;
+      for (std::int64_t i = starts[t]; i < starts[t + 1]; ++i) allowed |= labels[i] == static_cast<std::int32_t>(other);
+      if (allowed) sum += std::exp(score(other) - score(z));
+    }
+    expected -= std::log(sum);
+    path.push_back(static_cast<std::int32_t>(z));
+    x = y;
+    y = z;
+  }
+  CHECK_NEAR(static_cast<double>(path_score(chain, path.data())), expected, 1e-4 * scale * static_cast<double>(n));
+}
+
+}  // namespace
+
+TEST(local_chain_is_a_product_of_decisions) {
+  unsigned seed = 0;
+  for (std::size_t n : {1, 2, 3, 6})
+    for (std::size_t L : {1, 2, 9})
+      for (unsigned kind = 0; kind < 8; ++kind)
+        for (float scale : {1.0f, 100.0f}) check(n, L, kind & 1, kind & 2, kind & 4, scale, ++seed);
+}

@@ -1,0 +1,1 @@
+"""One algorithm of the papers a file."""
