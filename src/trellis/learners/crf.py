@@ -1,0 +1,84 @@
+"""Conditional random fields (Altun, section 2.3): the log loss of whole paths, with L2 and L1 penalties.
+
+Advantages: probabilities, the best accuracy of the chain learners on most data. Disadvantage: slower to train than the
+perceptron.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from trellis import _core
+from trellis.engine.weights import ChainWeights
+from trellis.learners.checks import check_at_least, check_choice
+from trellis.learners.events import Event, Observer
+from trellis.learners.gradients import minimize
+from trellis.learners.lbfgs import Floats
+from trellis.learners.parameters import Parameters
+from trellis.learners.problem import Problem
+from trellis.learners.stochastic import run_passes
+
+
+@dataclass(frozen=True, slots=True)
+class CRF:
+    """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS (OWL-QN where c1 > 0).
+
+    ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
+    the label a sentence begins with. ``optimizer="adagrad"`` takes ``epochs`` passes of stochastic steps instead, of
+    size ``rate``, over sentences shuffled by ``seed``: near the optimum in a tenth of the time.
+    """
+
+    c1: float = 0.0
+    c2: float = 1.0
+    iterations: int = 1000
+    tolerance: float = 1e-5
+    transitions: Literal["seen", "all"] = "seen"
+    start: bool = True
+    precision: Literal["single", "double"] = "double"
+    optimizer: Literal["lbfgs", "adagrad"] = "lbfgs"
+    epochs: int = 10
+    rate: float = 0.2
+    seed: int = 0
+
+    default_pairs: ClassVar[str] = "seen"
+    family: ClassVar[str] = "log-linear"
+
+    def __post_init__(self) -> None:
+        check_at_least(self, 0, "c1", "c2", "tolerance", "rate", "seed")
+        check_at_least(self, 1, "iterations", "epochs")
+        check_choice(self, "transitions", "seen", "all")
+        check_choice(self, "precision", "single", "double")
+        check_choice(self, "optimizer", "lbfgs", "adagrad")
+
+    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
+        """Train; gives the weights to tag with and the history."""
+        parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
+        objective = parameters.objective(problem, local=False, single=self.precision == "single")
+        if self.optimizer == "adagrad":
+            return run_passes(
+                problem,
+                parameters,
+                objective,
+                c1=self.c1,
+                c2=self.c2,
+                rate=self.rate,
+                epochs=self.epochs,
+                seed=self.seed,
+                observer=observer,
+            )
+
+        def function(x: Floats) -> tuple[float, Floats]:
+            losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
+            gradient += (2 * self.c2) * x
+            return float(problem.weigh(losses).sum()) + self.c2 * _core.dot(x, x), gradient
+
+        return minimize(
+            problem,
+            parameters,
+            function,
+            c1=self.c1,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            observer=observer,
+        )

@@ -1,0 +1,83 @@
+"""The exponential loss of whole sequences (Altun, section 3.1), which Sequence AdaBoost descends feature by feature.
+
+Advantages: probabilities; works hardest on the sentences it does worst. Disadvantage: one mislabelled sentence can
+outweigh all others; prefer the CRF on noisy data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from trellis import _core
+from trellis.engine.weights import ChainWeights
+from trellis.learners.checks import check_at_least, check_choice
+from trellis.learners.events import Event, Observer
+from trellis.learners.gradients import minimize
+from trellis.learners.lbfgs import Floats
+from trellis.learners.parameters import Parameters
+from trellis.learners.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialLoss:
+    """Minimise sum_i (1 / p(gold_i | x_i) - 1) + c2 · |w|² by L-BFGS.
+
+    What is minimised, and reported as the objective, is log(sum_i 1 / p_i + c2 · |w|²): the same minimum, and no
+    overflow where some p_i is e^-1000. The other parameters are those of the CRF.
+    """
+
+    c2: float = 1.0
+    iterations: int = 1000
+    tolerance: float = 1e-5
+    transitions: Literal["seen", "all"] = "seen"
+    start: bool = True
+    precision: Literal["single", "double"] = "double"
+
+    default_pairs: ClassVar[str] = "seen"
+    family: ClassVar[str] = "log-linear"
+
+    def __post_init__(self) -> None:
+        check_at_least(self, 0, "c2", "tolerance")
+        check_at_least(self, 1, "iterations")
+        check_choice(self, "transitions", "seen", "all")
+        check_choice(self, "precision", "single", "double")
+
+    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
+        """Train; gives the weights to tag with and the history."""
+        parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
+        objective = parameters.objective(problem, local=False, single=self.precision == "single")
+
+        def function(x: Floats) -> tuple[float, Floats]:
+            return log_exponential_loss(objective, x, self.c2, problem.sentence_weights, problem.n_threads)
+
+        return minimize(
+            problem,
+            parameters,
+            function,
+            c1=0.0,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            observer=observer,
+        )
+
+
+def log_exponential_loss(
+    objective: _core.Objective, x: Floats, c2: float, sentence_weights: Floats | None, n_threads: int
+) -> tuple[float, Floats]:
+    """R = log(sum_i D_i / p_i + c2 · |x|²) and its gradient, that of the sum over exp(R)."""
+    logs = objective.losses(x, n_threads)  # -log p_i
+    if sentence_weights is not None:
+        with np.errstate(divide="ignore"):
+            logs = logs + np.log(sentence_weights)
+    penalty = c2 * _core.dot(x, x)
+    parts = np.append(logs, math.log(penalty)) if penalty > 0 else logs
+    top = float(parts.max())
+    value = top + math.log(float(np.exp(parts - top).sum()))
+    _, gradient = objective.gradient(x, np.exp(logs - value), n_threads)
+    if penalty > 0:
+        gradient += 2 * c2 * math.exp(-value) * x
+    return value, gradient

@@ -1,0 +1,245 @@
+"""Hidden Markov models by counts (Collins 2002, section 2.1; Grover and Ngo Ho, section 2.1): one pass, no search.
+
+Advantages: trained in the time it takes to read the corpus; sound with little data. Disadvantage: what it looks at is
+taken to be independent given the label; the perceptron and the CRF need not.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.errors import LearnerError
+from trellis.features.plan import is_counted
+from trellis.features.templates import Template
+from trellis.learners.checks import check_above_zero, check_choice
+from trellis.learners.events import Event, Observer
+from trellis.learners.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class HMM:
+    """log P(labels, words) = sum_t log P(z | x, y) + sum_t log P(word | z), and log P(end | last label).
+
+    ``smoothing`` of label n-grams: "interpolated" mixes trigrams, bigrams and single labels by deleted interpolation
+    (Brants 2000), "added" adds ``k`` to every count. What a template says of a token is drawn from P(value | z), ``k``
+    added to every count; a product over templates where there are several (Altun, section 5.3). Values never seen
+    share the probability of those seen once. Templates ``rare_suffix(word[0], n)`` stand for words never seen: by the
+    labels of rare words with the same ending, smoothed by ``strength`` from shorter ones. ``end`` has sentences end
+    with a probability.
+    """
+
+    smoothing: Literal["interpolated", "added"] = "interpolated"
+    k: float = 0.01
+    strength: float = 20.0
+    end: bool = True
+
+    family: ClassVar[str] = "joint"
+    reads_sources: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_choice(self, "smoothing", "interpolated", "added")
+        check_above_zero(self, "k", "strength")
+
+    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
+        """Count; gives the weights to tag with and the history."""
+        begun = time.perf_counter()
+        if problem.partial is not None:
+            raise LearnerError("an HMM counts labels, so it needs all of them; use CRF")
+        if problem.corpus.n_edge_attributes:
+            raise LearnerError("an HMM has no use for templates of label pairs; leave label[-1] out")
+        n, stride = problem.n_labels, padded(problem.n_labels)
+        emission = _Emissions(problem, self.k, self.strength)
+        table = emission.weights.astype(np.float32)
+        kept = table != 0
+        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.uint32)
+        rows = Rows(starts, np.nonzero(kept)[1].astype(np.uint16), table[kept])
+
+        chain = label_probabilities(problem, self.smoothing, self.k, end=self.end)
+        edge, tri = np.zeros((n + 1, stride), np.float32), None
+        with_constants = chain.edge + emission.constants
+        edge[:, :n] = (
+            with_constants if problem.edge_base is None else with_constants + problem.edge_base[:, :n]
+        )
+        if chain.tri is not None:
+            tri = np.zeros((n + 1, n + 1, stride), np.float32)
+            tri[:, :, :n] = chain.tri
+        last = problem.end_base
+        if chain.end is not None:
+            last = np.zeros(stride, np.float32)
+            last[:n] = chain.end if problem.end_base is None else chain.end + problem.end_base[:n]
+        weights = ChainWeights(n, rows, None, edge, tri, last)
+
+        seconds = time.perf_counter() - begun
+        score = None if problem.score_dev is None else problem.score_dev(weights)
+        event = Event(1, 1, len(problem.gold), seconds, dev_score=score, best=score is not None)
+        if observer is not None:
+            observer(event)
+        return weights, [event]
+
+
+# ------------------------------------------------------------ labels
+
+
+class LabelLogs(NamedTuple):
+    """Log-probabilities of labels given those before, as weights of a chain."""
+
+    edge: Floats  # [L + 1, L]
+    tri: Floats | None  # [L + 1, L + 1, L]
+    end: Floats | None  # [L]
+
+
+def label_probabilities(problem: Problem, smoothing: str, k: float, *, end: bool) -> LabelLogs:
+    """log P(z | x, y), the two labels before, at order 2; log P(z | y) at order 1; log P(z) at order 0.
+
+    Before every label but the first it is decided whether the sentence ends, by the label before alone.
+    """
+    n, order = problem.n_labels, problem.order
+    x, y, z = problem.label_triples()
+    amount = problem.token_weights()
+    counts = np.bincount((x * (n + 1) + y) * n + z, weights=amount, minlength=(n + 1) ** 2 * n)
+    threes = counts.reshape(n + 1, n + 1, n)
+    tables = [threes.sum(axis=(0, 1)), threes.sum(axis=0), threes][: order + 1]  # [z], [y, z], [x, y, z]
+    if smoothing == "interpolated":
+        last = _interpolated(tables)
+    else:
+        last = (tables[-1] + k) / (tables[-1].sum(axis=-1, keepdims=True) + k * n)
+    edge = np.zeros((n + 1, n))
+    tri = None
+    if order == 2:
+        tri = np.log(last)
+        tri[:n, n] = 0.0  # NULL never follows a label
+    else:
+        edge += np.log(last)
+    if not end or order == 0:
+        return LabelLogs(edge, tri, None)
+    lasts = problem.starts[1:][np.diff(problem.starts) > 0] - 1
+    ends = np.bincount(problem.gold[lasts], weights=amount[lasts], minlength=n)
+    stop = (ends + k) / (tables[0] + 2 * k)
+    edge[:n] += np.log1p(-stop)[:, None]
+    return LabelLogs(edge, tri, np.log(stop))
+
+
+def _interpolated(tables: list[Floats]) -> Floats:
+    """sum_i lambda_i P_i, P_i the relative frequency given the last i - 1 labels, by deleted interpolation.
+
+    An n-gram votes with its count for the table that predicts it best once it is itself taken out of the counts.
+    Every table begins with one vote, so that none is silenced and no probability is zero.
+    """
+    n = len(tables[0])
+    votes = np.ones(len(tables))
+    seen = np.argwhere(tables[-1] > 0)
+    cases = []
+    for table in tables:
+        places = tuple(seen[:, seen.shape[1] - table.ndim :].T)
+        total = np.broadcast_to(table.sum(axis=-1, keepdims=True), table.shape)[places] - 1
+        cases.append(np.where(total > 0, (table[places] - 1) / np.where(total > 0, total, 1), 0.0))
+    # The longest history wins a tie.
+    winner = len(tables) - 1 - np.argmax(np.array(cases)[::-1], axis=0)
+    np.add.at(votes, winner, tables[-1][tuple(seen.T)])
+    mixture = votes / votes.sum()
+    out = np.zeros(n)
+    relative = np.full(n, 1 / n)
+    for weight, table in zip(mixture, tables, strict=True):
+        total = table.sum(axis=-1, keepdims=True)
+        # A history never seen has the probabilities of the shorter one.
+        relative = np.where(total > 0, table / np.where(total > 0, total, 1), relative)
+        out = out + weight * relative
+    return out
+
+
+# ------------------------------------------------------------ what is seen of a token
+
+
+class _Emissions:
+    """Rows of log P(value | z) less log P(another value | z), which as a constant stands at every token."""
+
+    def __init__(self, problem: Problem, k: float, strength: float) -> None:
+        assert problem.sources is not None
+        starts, ids, values = problem.corpus.lists
+        if (values < 0).any():
+            raise LearnerError("an HMM counts, so values of attributes must not be negative")
+        self.n, self.k, self.strength = problem.n_labels, k, strength
+        self.token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        self.ids = ids.astype(np.int64)
+        of_token = problem.token_weights()
+        amount = of_token[self.token] * (values if len(values) else 1.0)
+        n_attributes = problem.corpus.n_attributes
+        pairs = self.ids * self.n + problem.gold[self.token]
+        counts = np.bincount(pairs, weights=amount, minlength=n_attributes * self.n)
+        self.counts = counts.reshape(n_attributes, self.n)
+        self.times = np.bincount(self.ids, minlength=n_attributes)
+        self.tokens = np.bincount(problem.gold, weights=of_token, minlength=self.n)
+        self.n_tokens = len(problem.gold)
+        self.source_of, self.templates = problem.sources.source_of, problem.sources.templates
+        self.weights = np.zeros((n_attributes, self.n))
+        self.constants = np.zeros(self.n)
+        for source, templates in enumerate(self.templates):
+            if not any(is_counted(template) for template in templates):
+                self._add(source, len(templates))
+        for source, templates in enumerate(self.templates):
+            self._back_off(source, templates)
+
+    def _add(self, source: int, n_draws: int) -> None:
+        """P(a | z) = (count + k) / total, and so for all other values together, seen once each by now."""
+        here = self.source_of == source
+        counts = self.counts[here]
+        if len(counts) == 0:  # the same probability, one, whatever the label
+            return
+        if n_draws == 0:  # free-form attributes, any number a token: there is no other value
+            total = counts.sum(axis=0) + self.k * len(counts)
+            self.weights[here] = np.log(counts + self.k) - np.log(total)
+            return
+        silent = np.maximum(n_draws * self.tokens - counts.sum(axis=0), 0.0)
+        others = silent + counts[self.times[here] == 1].sum(axis=0) + self.k
+        total = counts.sum(axis=0) + self.k * len(counts) + others
+        self.weights[here] = np.log(counts + self.k) - np.log(others)
+        self.constants += n_draws * (np.log(others) - np.log(total))
+
+    def _back_off(self, word: int, templates: tuple[Template, ...]) -> None:
+        """Of words without a row P(word | z) ~ P(z | suffix) / P(z), as rare words have it; others do without."""
+        if len(templates) != 1 or len(templates[0].looks) != 1 or templates[0].looks[0].calls:
+            return
+        look = templates[0].looks[0]
+        levels = {
+            int(t[0].looks[0].calls[0].arguments[0]): source
+            for source, t in enumerate(self.templates)
+            if len(t) == 1
+            and len(t[0].looks) == 1
+            and is_counted(t[0])
+            and (t[0].looks[0].column, t[0].looks[0].offset) == (look.column, look.offset)
+        }
+        if not levels:
+            return
+        summed = np.zeros((self.n_tokens, self.n))  # the weights of each token's suffixes so far
+        root: Floats | None = None  # log P(z) of rare words
+        for _, source in sorted(levels.items()):
+            items = self.source_of[self.ids] == source
+            token, ids = self.token[items], self.ids[items]
+            if len(ids) == 0:
+                continue
+            here = np.flatnonzero(self.source_of == source)
+            counts = self.counts[here]
+            if root is None:
+                root = np.log((counts.sum(axis=0) + self.k) / (counts.sum() + self.k * self.n))
+            before = np.zeros((len(self.source_of), self.n))
+            before[ids] = (
+                root + summed[token]
+            )  # log P(z | shorter suffix), the same for all tokens of a suffix
+            shorter = before[here]
+            total = counts.sum(axis=1, keepdims=True)
+            logs = np.log((counts + self.strength * np.exp(shorter)) / (total + self.strength))
+            self.weights[here] = logs - shorter
+            summed[token] += self.weights[ids]
+        items = self.source_of[self.ids] == word
+        of_word = np.zeros((len(self.source_of), self.n))
+        of_word[self.ids[items]] = summed[self.token[items]]
+        self.weights -= of_word

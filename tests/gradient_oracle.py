@@ -1,0 +1,213 @@
+"""Small training problems of every kind, and their losses by enumeration: the oracle of learning by gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from oracle import paths_of, score_of
+
+from trellis import _core
+from trellis.engine.weights import Rows, padded
+from trellis.learners.parameters import Parameters
+from trellis.learners.problem import Problem
+from trellis.reference import Floats, Potentials, log_sum_exp, restrict
+
+LENGTHS = (3, 1, 0, 4, 2)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a problem has."""
+
+    order: int = 1
+    edges: bool = False  # edge templates
+    dictionary: bool = False
+    values: bool = False  # attributes with values
+    partial: bool = False  # some labels are only partly known
+    weights: bool = False  # sentences count differently
+    base: bool = False  # forbidden transitions, and last labels with scores
+    seen: bool = True  # weights for seen pairs only, or for all
+    n_labels: int = 3
+
+
+SPECS = {
+    "order 0": Spec(order=0),
+    "order 1": Spec(),
+    "order 2": Spec(order=2),
+    "all pairs": Spec(seen=False),
+    "edges": Spec(edges=True),
+    "edges 2": Spec(order=2, edges=True),
+    "dictionary": Spec(dictionary=True),
+    "dictionary 2": Spec(order=2, dictionary=True),
+    "values": Spec(values=True, seen=False),
+    "weights": Spec(weights=True, order=2),
+    "base": Spec(base=True),
+    "base 2": Spec(base=True, order=2),
+    "nine labels": Spec(n_labels=9),
+    "everything": Spec(edges=True, dictionary=True, values=True, weights=True, base=True),
+    "everything 2": Spec(2, edges=True, dictionary=True, values=True, weights=True, base=True),
+}
+PARTIAL = {
+    "partial": Spec(partial=True),
+    "partial 2": Spec(order=2, partial=True),
+    "partial everything": Spec(2, True, True, True, True, True, True),
+}
+
+
+def sets_of(labels: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    starts = np.cumsum([0, *map(len, labels)], dtype=np.int64)
+    flat = np.array([z for some in labels for z in some], np.int32)
+    return np.arange(len(labels), dtype=np.int32), starts, flat
+
+
+def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
+    """A problem whose gold paths are possible."""
+    rng = np.random.default_rng(seed)
+    L, stride = spec.n_labels, padded(spec.n_labels)
+    starts = np.cumsum([0, *LENGTHS], dtype=np.int64)
+    n = int(starts[-1])
+    gold = rng.integers(0, L, n).astype(np.int32)
+
+    def lists(n_attributes: int, values: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        chosen = [
+            rng.choice(n_attributes, rng.integers(0, n_attributes), replace=False).tolist() for _ in range(n)
+        ]
+        ids = np.array([a for some in chosen for a in some], np.int32)
+        numbers = rng.uniform(0.1, 2, len(ids)).astype(np.float32) if values else np.empty(0, np.float32)
+        return np.cumsum([0, *map(len, chosen)], dtype=np.int64), ids, numbers
+
+    some = lists(4, spec.values)
+    edge_some = lists(3, False) if spec.edges else None
+    dictionary = None
+    if spec.dictionary:
+        dictionary = sets_of([sorted({int(z), *rng.choice(L, 2).tolist()}) for z in gold])
+    before = np.concatenate([[L], gold[:-1]])
+    before[starts[:-1][np.diff(starts) > 0]] = L
+    edge_base = end_base = None
+    if spec.base:
+        edge_base = np.where(rng.random((L + 1, stride)) < 0.3, -np.inf, 0).astype(np.float32)
+        edge_base[before, gold] = 0
+        end_base = rng.normal(size=stride).astype(np.float32)
+        last = starts[1:][np.diff(starts) > 0] - 1
+        end_base[np.setdiff1d(np.arange(L), gold[last])[:1]] = -np.inf
+    partial = None
+    if spec.partial:
+        known = rng.random(n) < 0.5
+        may = [
+            [int(z)] if sure else sorted({int(z), *rng.choice(L, 1).tolist()})
+            for z, sure in zip(gold, known, strict=True)
+        ]
+        partial = sets_of(may)
+        gold = np.where([len(labels) > 1 for labels in may], -1, gold).astype(np.int32)
+    seen = Rows(
+        np.array([0, 3, 3, 5, 5 + L], np.uint32),
+        np.array([0, 1, 2, 0, 2, *range(L)], np.uint32),
+        np.zeros(5 + L, np.float32),
+    )
+    places = [stride * L + 1, 0 * stride + 1, 1 * stride + 2, 2 * stride + 2]
+    seen_edges = Rows(np.array([0, 2, 2, 4], np.uint32), np.array(places, np.uint32), np.zeros(4, np.float32))
+    encoded = _core.Encoded(starts, some, edge_some, dictionary, 4, 3 if spec.edges else 0, L)
+    return Problem(
+        encoded,
+        starts,
+        gold,
+        L,
+        spec.order,
+        n_threads,
+        seen=seen if spec.seen else None,
+        seen_edges=seen_edges if spec.edges else None,
+        partial=partial,
+        sentence_weights=rng.uniform(0.2, 3, len(LENGTHS)) if spec.weights else None,
+        edge_base=edge_base,
+        end_base=end_base,
+    )
+
+
+def allowed_of(sets: tuple[np.ndarray, np.ndarray, np.ndarray], begin: int, end: int) -> list[list[int]]:
+    of, starts, labels = sets
+    return [labels[starts[of[t]] : starts[of[t] + 1]].tolist() for t in range(begin, end)]
+
+
+def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[Potentials]:
+    """The potentials of every sentence under a flat vector, summed by the definition."""
+    L, stride = problem.n_labels, padded(problem.n_labels)
+    n_slots = len(parameters.rows.labels)
+    n_edge_slots = 0 if parameters.edge_rows is None else len(parameters.edge_rows.labels)
+    edge = (
+        np.zeros((L + 1) * stride) if problem.edge_base is None else problem.edge_base.astype(float).ravel()
+    )
+    edge = edge.copy()
+    first = n_slots + n_edge_slots
+    edge[parameters.edge_places] += x[first : first + len(parameters.edge_places)]
+    edge = edge.reshape(L + 1, stride)
+    tri = None
+    if problem.order == 2:
+        flat = np.zeros((L + 1) * (L + 1) * stride)
+        flat[parameters.tri_places] = x[first + len(parameters.edge_places) :]
+        tri = flat.reshape(L + 1, L + 1, stride)[:, :, :L]
+    end = None
+    if problem.end_base is not None:
+        end = problem.end_base[:L].astype(float)
+        end = end if tri is None else np.tile(end, (L + 1, 1))
+    starts, ids, values = problem.corpus.lists
+    out = []
+    for begin, stop in zip(problem.starts[:-1].tolist(), problem.starts[1:].tolist(), strict=True):
+        emit, edges = np.zeros((stop - begin, L)), np.tile(edge, (stop - begin, 1, 1))
+        for t in range(begin, stop):
+            for i in range(starts[t], starts[t + 1]):
+                value = values[i] if len(values) else 1.0
+                rows = parameters.rows
+                for s in range(rows.starts[ids[i]], rows.starts[ids[i] + 1]):
+                    emit[t - begin, rows.labels[s]] += value * x[s]
+            if parameters.edge_rows is not None:
+                edge_starts, edge_ids, _ = problem.corpus.edge_lists
+                rows = parameters.edge_rows
+                for i in range(edge_starts[t], edge_starts[t + 1]):
+                    for s in range(rows.starts[edge_ids[i]], rows.starts[edge_ids[i] + 1]):
+                        y, z = divmod(int(rows.labels[s]), stride)
+                        edges[t - begin, y, z] += x[n_slots + s]
+        if problem.corpus.sets is not None:
+            emit = restrict(emit, allowed_of(problem.corpus.sets, begin, stop))
+        out.append(Potentials(emit, edges[:, :, :L], tri, end))
+    return out
+
+
+def losses_of(problem: Problem, parameters: Parameters, x: Floats) -> Floats:
+    """-log p(gold | x) of every sentence: log of the sum over all paths less that over those that agree with gold."""
+    out = []
+    for i, p in enumerate(potentials_of(problem, parameters, x)):
+        begin, stop = int(problem.starts[i]), int(problem.starts[i + 1])
+        if problem.partial is None:
+            may = [[z] for z in problem.gold[begin:stop].tolist()]
+        else:
+            may = allowed_of(problem.partial, begin, stop)
+        every = np.array([score_of(p, path) for path in paths_of(p)])
+        right = np.array([score_of(p, path) for path in paths_of(p, may)])
+        out.append(float(log_sum_exp(every, 0) - log_sum_exp(right, 0)))
+    return np.array(out)
+
+
+def local_losses_of(problem: Problem, parameters: Parameters, x: Floats) -> Floats:
+    """-sum_t log p(gold_t | the two gold labels before it) of every sentence."""
+    out = []
+    for i, p in enumerate(potentials_of(problem, parameters, x)):
+        gold = problem.gold[problem.starts[i] : problem.starts[i + 1]].tolist()
+        full, loss = [p.emit.shape[1]] * 2 + gold, 0.0
+        for t, z in enumerate(gold):
+            x_, y = full[t], full[t + 1]
+            scores = p.emit[t] + p.edge[t, y] + (0.0 if p.tri is None else p.tri[x_, y])
+            loss += float(log_sum_exp(scores, 0) - scores[z])
+        out.append(loss)
+    return np.array(out)
+
+
+def slope_of(function: Callable[[Floats], float], x: Floats, h: float = 1e-5) -> Floats:
+    """The gradient by central differences."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        step = np.zeros(len(x))
+        step[i] = h
+        out[i] = (function(x + step) - function(x - step)) / (2 * h)
+    return out

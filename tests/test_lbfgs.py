@@ -1,0 +1,123 @@
+"""The minimiser against SciPy's, and stopped and resumed against itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize as scipy_minimize
+
+from trellis.learners.lbfgs import Minimizer
+from trellis.reference import Floats
+
+Function = Callable[[Floats], tuple[float, Floats]]
+
+
+def quadratic(n: int = 12, seed: int = 0) -> tuple[Function, Floats]:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n, n))
+    matrix, centre = root @ root.T + 0.1 * np.eye(n), rng.normal(size=n)
+    return lambda x: (float((x - centre) @ matrix @ (x - centre)) / 2, matrix @ (x - centre)), centre
+
+
+def rosenbrock(x: Floats) -> tuple[float, Floats]:
+    a, b = x
+    value = (1 - a) ** 2 + 100 * (b - a * a) ** 2
+    return float(value), np.array([-2 * (1 - a) - 400 * a * (b - a * a), 200 * (b - a * a)])
+
+
+def logistic(seed: int = 1) -> Function:
+    rng = np.random.default_rng(seed)
+    data, sign = rng.normal(size=(40, 8)), rng.choice([-1.0, 1.0], 40)
+
+    def function(x: Floats) -> tuple[float, Floats]:
+        margins = sign * (data @ x)
+        slope = -(sign / (1 + np.exp(margins))) @ data
+        return float(np.logaddexp(0, -margins).sum()), slope
+
+    return function
+
+
+def run(function: Function, x: Floats, c1: float = 0.0, iterations: int = 500) -> Minimizer:
+    state = Minimizer(x, c1)
+    state.start(function)
+    while state.iteration < iterations and state.step(function):
+        pass
+    return state
+
+
+def test_finds_the_bottom_of_a_bowl() -> None:
+    function, centre = quadratic()
+    np.testing.assert_allclose(run(function, np.zeros(12)).x, centre, rtol=0, atol=1e-6)
+
+
+def test_turns_corners() -> None:
+    np.testing.assert_allclose(run(rosenbrock, np.array([-1.2, 1.0])).x, [1, 1], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_scipy(seed: int) -> None:
+    function = logistic(seed)
+    peer = scipy_minimize(function, np.zeros(8), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})
+    assert run(function, np.zeros(8)).value == pytest.approx(peer.fun, rel=1e-9)
+
+
+def test_the_orthant_search_without_a_penalty_finds_the_same() -> None:
+    """A penalty too small to matter goes by OWL-QN."""
+    function = logistic()
+    plain, orthant = run(function, np.zeros(8)), run(function, np.zeros(8), c1=1e-14)
+    assert orthant.value == pytest.approx(plain.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("c1", [0.1, 1.0, 5.0])
+def test_l1_is_optimal(c1: float) -> None:
+    """At the optimum the slope is -c1 · sign(x), and within ±c1 where x is zero."""
+    function = logistic()
+    state = run(function, np.zeros(8), c1)
+    _, gradient = function(state.x)
+    zero = state.x == 0
+    np.testing.assert_allclose(gradient[~zero], -c1 * np.sign(state.x[~zero]), rtol=0, atol=1e-4)
+    assert (np.abs(gradient[zero]) <= c1 + 1e-4).all()
+    assert state.value == pytest.approx(function(state.x)[0] + c1 * np.abs(state.x).sum())
+
+
+def test_a_large_l1_leaves_nothing() -> None:
+    assert (run(logistic(), np.zeros(8), c1=1000.0).x == 0).all()
+
+
+@pytest.mark.parametrize("c1", [0.0, 0.5])
+@pytest.mark.parametrize("stop", [0, 1, 5, 14])
+def test_stopped_and_resumed_gives_the_same_bits(stop: int, c1: float) -> None:
+    function = logistic(2)
+    whole = run(function, np.zeros(8), c1, 25)
+    first = run(function, np.zeros(8), c1, stop)
+    kept = {name: array.copy() for name, array in first.state().items()}
+    second = Minimizer.restore(kept)
+    while second.iteration < 25 and second.step(function):
+        pass
+    assert second.iteration == whole.iteration
+    assert second.evaluations == whole.evaluations
+    for name, array in whole.state().items():
+        assert np.array_equal(array, second.state()[name]), name
+
+
+def test_says_when_it_has_converged() -> None:
+    function, _ = quadratic(3)
+    state = Minimizer(np.zeros(3))
+    state.start(function)
+    assert not state.has_converged(1.0)
+    for _ in range(20):
+        if not state.step(function):
+            break
+    assert len(state.values) <= 11
+    assert state.values[-1] == state.value
+
+
+def test_a_function_that_is_infinite_far_away() -> None:
+    def function(x: Floats) -> tuple[float, Floats]:
+        if x[0] >= 1:
+            return np.inf, np.array([np.nan])
+        return float(-np.log(1 - x[0]) - 5 * x[0]), np.array([1 / (1 - x[0]) - 5])
+
+    assert run(function, np.zeros(1)).x[0] == pytest.approx(0.8, abs=1e-6)

@@ -1,0 +1,206 @@
+"""Maximum entropy: iterative scaling against L-BFGS, decoding against brute force over local probabilities."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gradient_oracle import SPECS, Spec, problem_of
+from samples import KINDS, random_corpus
+from scipy.optimize import minimize as scipy_minimize
+
+import trellis
+from trellis import MaxEnt, _core
+from trellis.decoding import chains_of, encode
+from trellis.errors import LearnerError
+from trellis.learners.events import Event
+from trellis.learners.parameters import Parameters
+from trellis.learners.problem import Problem
+from trellis.reference import Floats, Potentials, log_sum_exp
+from trellis.tagger import Tagger
+
+SLOW = {"tolerance": 1e-13, "iterations": 2000}
+
+
+def local_score(p: Potentials, path: tuple[int, ...]) -> float:
+    """The sum of log P(label | labels before, observations)."""
+    full, total = [p.emit.shape[1]] * 2 + list(path), 0.0
+    for t, z in enumerate(path):
+        x, y = full[t], full[t + 1]
+        scores = p.emit[t] + p.edge_at(t)[y] + (0.0 if p.tri is None else p.tri[x, y])
+        total += float(scores[z] - log_sum_exp(scores, 0))
+    return total
+
+
+def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[list[int]] | None]:
+    """Potentials as the weights have them, before they are normalised."""
+    plain = Tagger(replace(tagger.model, family="scores"))
+    chains = chains_of(plain, encode(plain, [sentence]), None, 1, single=True)
+    found, tags = chains.potentials, plain.model.dictionary
+    allowed = None
+    if tags is not None:
+        sets = plain._decoder.set_of(encode(plain, [sentence])).tolist()
+        allowed = [tags.labels[tags.starts[s] : tags.starts[s + 1]].tolist() for s in sets]
+    return Potentials(found.emit, found.edge, found.tri), allowed
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_optimum_is_scipys(name: str) -> None:
+    problem = problem_of(SPECS[name], 3)
+    parameters = Parameters.of(problem, transitions="all", start=True)
+    objective = parameters.objective(problem, local=True, single=False)
+
+    def function(x: Floats) -> tuple[float, Floats]:
+        losses, slope = objective.gradient(x, problem.sentence_weights, 1)
+        return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
+
+    peer = scipy_minimize(
+        function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15}
+    )
+    events: list[Event] = []
+    MaxEnt(c2=0.3, transitions="all", **SLOW).fit(problem, events.append)
+    assert events[-1].objective == pytest.approx(peer.fun, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["order 0", "order 1", "order 2", "edges", "values", "weights"])
+@pytest.mark.parametrize("c2", [0.0, 0.2])
+def test_iterative_scaling_never_rises(name: str, c2: float) -> None:
+    events: list[Event] = []
+    learner = MaxEnt(c2=c2, method="gis", iterations=100, transitions="all")
+    learner.fit(mixed(problem_of(SPECS[name], 4)), events.append)
+    values = np.array([event.objective for event in events])
+    assert (np.diff(values) <= 1e-9 * values[:-1]).all()
+    assert values[-1] < values[0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("c2", [0.0, 0.2])
+def test_iterative_scaling_reaches_the_optimum(order: int, c2: float) -> None:
+    corpus = trellis.read(
+        {
+            "word": [["a", "b"], ["a", "a"], ["b"], ["b", "a", "b"]],
+            "label": [["X", "Y"], ["Y", "X"], ["X"], ["Y", "X", "X"]],
+        }
+    )
+    found = []
+    for learner in (MaxEnt(c2=c2, method="gis", iterations=1000), MaxEnt(c2=c2, **SLOW)):
+        tagger = trellis.train(corpus, target="label", features=["word[0]"], order=order, learner=learner)
+        found.append(tagger.info["history"][-1]["objective"])
+    assert found[0] == pytest.approx(found[1], rel=1e-6 if c2 else 1e-2)
+    assert found[0] >= found[1] * (1 - 1e-6)
+
+
+def mixed(problem: Problem) -> Problem:
+    """The corpus again and again under other labels, so that nothing is certain."""
+
+    def again(lists: tuple | None) -> tuple | None:
+        if lists is None:
+            return None
+        starts, ids, values = lists
+        sizes = np.tile(np.diff(starts), 3)
+        return np.concatenate([[0], np.cumsum(sizes)]), np.tile(ids, 3), np.tile(values, 3)
+
+    L, corpus = problem.n_labels, problem.corpus
+    gold = np.concatenate([(problem.gold + i) % L for i in (0, 0, 1)]).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.tile(np.diff(problem.starts), 3))])
+    encoded = _core.Encoded(
+        starts, again(corpus.lists), again(corpus.edge_lists), None, 4, corpus.n_edge_attributes, L
+    )
+    weights = problem.sentence_weights
+    return replace(
+        problem,
+        corpus=encoded,
+        gold=gold,
+        starts=starts,
+        sentence_weights=None if weights is None else np.tile(weights, 3),
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["plain", "order 0", "order 2", "edges", "edges 2", "tag dictionary", "tag dictionary 2"],
+)
+def test_decoding_is_brute_force_over_local_probabilities(kind: str) -> None:
+    chosen = KINDS[kind]
+    tagger = chosen.train(learner=MaxEnt(c2=0.1))
+    assert tagger.model.family == "local"
+    unseen = chosen.corpus(seed=7, n_sentences=15)
+    names = [c for c in unseen.columns if c != "label"]
+    for one in unseen:
+        columns = [one[name] for name in names]
+        length = len(columns[0])
+        sentence = dict(zip(names, columns, strict=True))
+        if length == 0 or length > 5:
+            continue
+        p, allowed = raw_potentials(tagger, sentence)
+        if allowed is not None:
+            emit = np.full_like(p.emit, -np.inf)
+            for t, labels in enumerate(allowed):
+                emit[t, labels] = p.emit[t, labels]
+            p = replace(p, emit=emit)
+        choices = [range(len(tagger.labels))] * length if allowed is None else allowed
+        scored = sorted(((local_score(p, path), path) for path in itertools.product(*choices)), reverse=True)
+        found = tagger.kbest(sentence, 3)
+        for (labels, score), (expected, _) in zip(found, scored, strict=False):
+            assert score == pytest.approx(expected, abs=1e-4)
+            path = tuple(tagger.labels.index(label) for label in labels)
+            assert local_score(p, path) == pytest.approx(score, abs=1e-4)
+        assert tagger.tag(sentence) == found[0][0]
+        total = sum(np.exp(score) for score, _ in scored)
+        assert total == pytest.approx(1.0, abs=1e-4)
+        every = tagger.kbest(sentence, len(tagger.labels) ** length)
+        assert sum(np.exp(score) for _, score in every) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["lbfgs", "gis"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_dev_scores_are_those_of_tagging(order: int, method: str) -> None:
+    corpus, dev = random_corpus(1, 30), random_corpus(2, 30)
+    learner = MaxEnt(method=method, iterations=5, c2=0.1)
+    tagger = KINDS["edges"].train(corpus, learner=learner, dev=dev, order=order)
+    scores = [event["dev_score"] for event in tagger.info["history"]]
+    assert tagger.evaluate(dev).headline == pytest.approx(max(scores))
+
+
+def test_a_saved_model_tags_the_same(tmp_path: Path) -> None:
+    corpus = random_corpus(3, 20)
+    tagger = KINDS["order 2"].train(corpus, learner=MaxEnt())
+    tagger.save(tmp_path / "model")
+    again = trellis.load(tmp_path / "model")
+    words = [list(sentence["word"]) for sentence in corpus]
+    assert again.tag_batch(words) == tagger.tag_batch(words)
+    assert again.kbest(words[0], 2) == tagger.kbest(words[0], 2)
+
+
+def test_correction_feature_is_part_of_the_weights() -> None:
+    """One step of iterative scaling by hand: w_s += log(count / expected) / C, v likewise, weights w - v."""
+    problem = problem_of(Spec(), 5)
+    parameters = Parameters.of(problem, transitions="seen", start=True)
+    objective = parameters.objective(problem, local=True, single=False)
+    _, slope = objective.gradient(np.zeros(parameters.size), None, 1)
+    counts = parameters.gold_counts(problem)
+    starts = problem.corpus.lists[0]
+    most = 1 + np.diff(starts).max()
+    n = len(problem.gold)
+    alive = counts > 0
+    expected = counts + slope
+    w = np.log(counts[alive] / expected[alive]) / most
+    v = np.log((most * n - counts[alive].sum()) / (most * n - expected[alive].sum())) / most
+    weights, _ = MaxEnt(c2=0, method="gis", iterations=1).fit(problem, None)
+    found = parameters.start(replace(problem, initial=weights))
+    np.testing.assert_allclose(found[alive], (w - v).astype(np.float32), rtol=1e-6)
+    assert (found[~alive] == 0).all()
+
+
+def test_what_it_cannot_do_it_says() -> None:
+    problem = problem_of(Spec(partial=True), 1)
+    with pytest.raises(LearnerError, match="all of them"):
+        MaxEnt().fit(problem, None)
+    with pytest.raises(LearnerError, match="not negative"):
+        KINDS["bag"].train(learner=MaxEnt(method="gis"))
+    for parameters in ({"c2": -1.0}, {"method": "newton"}, {"iterations": 0}):
+        with pytest.raises(LearnerError, match="must"):
+            MaxEnt(**parameters)
