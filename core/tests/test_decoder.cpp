@@ -1,0 +1,158 @@
+// The tagger's runtime on a model small enough to be summed by hand.
+#include <string>
+#include <thread>
+
+#include "check.hpp"
+#include "decoder.hpp"
+
+namespace {
+using namespace trellis;
+
+struct PackedStrings {
+  std::vector<std::uint8_t> data;
+  std::vector<std::int64_t> starts{0};
+  std::vector<std::int32_t> slots;
+  explicit PackedStrings(const std::vector<std::string>& strings) {
+    for (const auto& s : strings) {
+      data.insert(data.end(), s.begin(), s.end());
+      starts.push_back(static_cast<std::int64_t>(data.size()));
+    }
+    slots = build_slots(data, starts);
+  }
+  FrozenStrings frozen() const { return {data, starts, slots}; }
+};
+
+struct Table {
+  std::vector<std::uint64_t> keys = std::vector<std::uint64_t>(16);
+  std::vector<std::int32_t> ids = std::vector<std::int32_t>(16, -1);
+  Table(std::initializer_list<std::pair<std::uint64_t, std::int32_t>> entries) {
+    for (auto [key, id] : entries) {
+      std::uint64_t i = mix(key) & 15;
+      while (ids[i] >= 0) i = (i + 1) & 15;
+      keys[i] = key;
+      ids[i] = id;
+    }
+  }
+  FrozenTable frozen() const { return {keys.data(), ids.data(), 15}; }
+};
+
+// Words a, b and their last letters; templates word[0], word[-1], suffix[0] & suffix[1], bias, and label[-1] & word[0].
+// Reach 1: ids 0 and 1 are outside, before and after.
+struct Model {
+  PackedStrings values{{"a", "b"}}, suffixes{{"x", "y"}}, bag{{"p", "q"}};
+  std::vector<std::int32_t> view_ids{2, 2, 3, -1}, bag_attributes{6, -1};
+  Table word{{2, 0}, {3, 1}}, before{{0, 2}, {2, 3}}, joint{{2 << 2 | 1, 4}, {2 << 2 | 2, 5}}, bias{{0, 7}}, edges{{3, 0}};
+  // One weight an attribute, 2^a for label a % 2; of the edge attribute: +1000 for 0 after 1.
+  std::vector<std::uint32_t> starts{0, 1, 2, 3, 4, 5, 6, 7, 8}, edge_starts{0, 1}, edge_places{1 * 8 + 0};
+  std::vector<std::uint16_t> labels{0, 1, 0, 1, 0, 1, 0, 1};
+  std::vector<float> weights{1, 2, 4, 8, 16, 32, 64, 128}, edge_weights{1000}, edge = std::vector<float>(3 * 8);
+  std::vector<std::int32_t> set_of{0, 1}, set_labels{0, 1, 0};
+  std::vector<std::int64_t> set_starts{0, 2, 3};
+
+  Decoder decoder(std::size_t cache_bytes, bool sets = false) const {
+    Plan plan;
+    plan.reach = 1;
+    plan.atoms = {{0, 0, 0, 2, -1}, {0, 0, -1, 2, -1}, {0, 1, 0, 2, -1}, {0, 1, 1, 2, -1}, {0, 0, 0, 2, -1}};
+    plan.templates = {{0, 1, 0}, {1, 2, 1}, {2, 4, 2}, {4, 4, 3}, {4, 5, 4}};
+    plan.n_tables = 5;
+    FrozenVocabulary vocabulary{
+        {word.frozen(), before.frozen(), joint.frozen(), bias.frozen(), edges.frozen()}, {}};
+    ColumnModel column{values.frozen(), view_ids.data(), {FrozenStrings{}, suffixes.frozen()}, 2,
+                       sets ? set_of.data() : nullptr};
+    return Decoder(plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(),
+                   {starts.data(), labels.data(), weights.data()}, 8,
+                   {edge_starts.data(), edge_places.data(), edge_weights.data()}, {2, 8, edge.data(), nullptr},
+                   sets ? LabelSets{nullptr, set_starts.data(), set_labels.data()} : LabelSets{}, sets ? 0 : -1,
+                   cache_bytes, false);
+  }
+};
+
+// A batch of sentences; unknown words end in x.
+Batch encode(Decoder& decoder, const std::vector<std::vector<std::string>>& sentences) {
+  auto lock = decoder.try_lock();
+  CHECK(lock.owns_lock());
+  Batch batch = decoder.begin();
+  for (const auto& sentence : sentences) {
+    for (const auto& token : sentence) batch.codes[0].push_back(decoder.type_of(batch, 0, token));
+    batch.starts.push_back(static_cast<std::int64_t>(batch.codes[0].size()));
+  }
+  const std::vector<std::string_view> said{{}, "x"};
+  for (auto [column, type] : batch.undefined) decoder.define(batch, column, type, said);
+  return batch;
+}
+
+}  // namespace
+
+TEST(decoder_sums_weights_by_hand) {
+  const Model model;
+  for (std::size_t cache_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    Decoder decoder = model.decoder(cache_bytes);
+    for (int again = 0; again < 3; ++again) {
+      const Batch batch = encode(decoder, {{"a", "b"}, {}, {"new"}, {"a", "a", "new", "b"}});
+      CHECK(batch.undefined.empty() == (cache_bytes && again));
+      std::vector<float> emit(7 * 2), edge(7 * 3 * 2);
+      decoder.potentials(batch, 2, emit.data(), edge.data());
+      const std::vector<float> expected{
+          1 + 4,      128,            // a: word a, nothing before, bias; b's suffix is silent
+          0,          2 + 8 + 128,    // b: word b, a before
+          4 + 16,     128,            // new: an unknown word whose suffix is x, the end after it
+          1 + 4,      128 + 32,       // a: x & x
+          1,          128 + 8 + 32,   // a after a, before new: x & x
+          0,          8 + 128,        // new after a; b's suffix is silent
+          0,          2 + 128,        // b after an unknown word
+      };
+      CHECK(emit == expected);
+      for (std::size_t t = 0; t < 7; ++t)
+        for (std::size_t place = 0; place < 6; ++place)
+          CHECK(edge[t * 6 + place] == ((t == 1 || t == 6) && place == 2 ? 1000 : 0));
+      std::vector<std::int32_t> path(7);
+      decoder.decode(batch, 2, path.data());
+      CHECK((path == std::vector<std::int32_t>{1, 0, 1, 1, 1, 1, 0}));
+    }
+  }
+}
+
+TEST(decoder_keeps_to_label_sets) {
+  const Model model;
+  Decoder decoder = model.decoder(1 << 20, true);
+  const Batch batch = encode(decoder, {{"a", "b", "new"}});
+  CHECK(decoder.set_of(batch, 0) == 0 && decoder.set_of(batch, 1) == 1 && decoder.set_of(batch, 2) == 0);
+  std::vector<std::int32_t> path(3);
+  decoder.decode(batch, 1, path.data());
+  CHECK((path == std::vector<std::int32_t>{1, 0, 1}));
+  CHECK(decoder.bag_attribute("p") == 6 && decoder.bag_attribute("q") == -1 && decoder.bag_attribute("r") == -1);
+}
+
+TEST(decoder_meets_more_types_than_a_block_holds) {
+  const Model model;
+  Decoder decoder = model.decoder(std::size_t{1} << 30);
+  std::vector<std::vector<std::string>> sentences;
+  for (int i = 0; i < 5000; ++i) sentences.push_back({"w" + std::to_string(i), "b"});
+  const Batch first = encode(decoder, sentences);
+  CHECK(first.undefined.size() == 5000);
+  std::vector<std::int32_t> path(10000), other(10000);
+  decoder.decode(first, 2, path.data());
+  const Batch second = encode(decoder, sentences);
+  CHECK(second.undefined.empty());
+  CHECK(first.codes == second.codes);
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    CHECK((*second.lexicons)[0]->name(second.codes[0][2 * i]) == sentences[i][0]);
+  decoder.decode(second, 1, other.data());
+  CHECK(path == other);
+}
+
+TEST(decoder_decodes_while_another_thread_meets_types) {
+  const Model model;
+  Decoder decoder = model.decoder(1 << 16);  // replaced again and again
+  const Batch batch = encode(decoder, std::vector<std::vector<std::string>>(300, {"a", "b", "new"}));
+  std::vector<std::int32_t> expected(900), path(900);
+  decoder.decode(batch, 1, expected.data());
+  std::thread other([&] {
+    for (int i = 0; i < 3000; ++i) encode(decoder, {{"other" + std::to_string(i)}});
+  });
+  for (int i = 0; i < 20; ++i) {
+    decoder.decode(batch, 2, path.data());
+    CHECK(path == expected);
+  }
+  other.join();
+}

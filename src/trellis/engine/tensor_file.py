@@ -1,0 +1,180 @@
+"""Named arrays and a text in one safetensors file, written whole or not at all, mapped into memory when read.
+
+The layout is written out here because the same content must give the same bytes, and reading must not copy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import trellis
+from trellis import _core
+from trellis.errors import ModelError, TemplateError
+
+Tensors = Mapping[str, npt.NDArray[Any]]
+
+_DTYPES = {
+    "U8": "u1",
+    "U16": "<u2",
+    "I32": "<i4",
+    "U32": "<u4",
+    "F32": "<f4",
+    "I64": "<i8",
+    "U64": "<u8",
+    "F64": "<f8",
+}
+_NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
+_MAX_HEADER = 100_000_000  # the limit of the safetensors format
+
+
+def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, text: str) -> None:
+    """Write arrays and a text; the file appears whole or not at all."""
+    parts = _parts(format, tensors, text)
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot write {target}: {getattr(error, 'strerror', error)}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for part in parts:
+                file.write(part)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)  # mkstemp gives the file to its owner alone
+        Path(temporary).replace(target)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise ModelError(f"cannot write {target}: {error.strerror}") from error
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
+    """What ``write_tensors`` would write."""
+    return b"".join(_parts(format, tensors, text))
+
+
+def unpack_tensors(data: bytes, format: str, what: str) -> tuple[Tensors, str]:
+    """What ``map_tensors`` gives, of bytes in memory."""
+    with refusing_damage("bytes", what):
+        return _checked(np.frombuffer(data, np.uint8), Path("bytes"), format, what)
+
+
+def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    return safetensors_parts(arrays, {"format": format, "digest": digest(text, arrays), "text": text})
+
+
+def map_tensors(path: str | os.PathLike[str], format: str, what: str) -> tuple[Tensors, str]:
+    """The arrays, sharing the file's memory map, and the text; ModelError unless the file is ``what`` it should be."""
+    with refusing_damage(path, what):
+        where = Path(path)
+        if where.is_dir():
+            raise ModelError(f"{path}: a folder, not {what}")
+        if where.stat().st_size == 0:
+            raise ModelError(f"{path}: not {what}: too short")
+        return _checked(np.memmap(where, np.uint8, mode="r"), where, format, what)
+
+
+def _checked(whole: npt.NDArray[np.uint8], path: Path, format: str, what: str) -> tuple[Tensors, str]:
+    tensors, header = _split(whole, path, what)
+    if header.get("format") != format:
+        raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
+    if header.get("digest") != digest(header["text"], tensors):
+        raise ModelError(f"{path}: damaged: its content does not match its digest; copy or make it again")
+    return tensors, header["text"]
+
+
+@contextmanager
+def refusing_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Whatever goes wrong with a file's content is a ModelError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        TemplateError,
+    ) as error:
+        raise ModelError(f"{path}: damaged or not {what} ({error})") from error
+
+
+def _split(
+    whole: npt.NDArray[np.uint8], path: Path, what: str
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+    """A safetensors file as arrays that share its memory, and the strings of its header."""
+    size = len(whole)
+    if size < 8:
+        raise ModelError(f"{path}: not {what}: too short")
+    header_size = int(whole[:8].view("<u8")[0])
+    if header_size > min(size - 8, _MAX_HEADER):
+        raise ModelError(f"{path}: not {what}, or cut short")
+    try:
+        header = json.loads(whole[8 : 8 + header_size].tobytes())
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not {what}") from error
+    if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
+        raise ModelError(f"{path}: not {what}")
+    data = np.asarray(whole)[8 + header_size :]
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        kind = np.dtype(_DTYPES[entry["dtype"]])
+        if not 0 <= begin <= end <= len(data) or end - begin != kind.itemsize * int(
+            np.prod(entry["shape"], dtype=object)
+        ):
+            raise ModelError(f"{path}: cut short or damaged at tensor {name!r}")
+        tensor = data[begin:end].view(kind).reshape(entry["shape"])
+        tensors[name] = (
+            tensor if tensor.flags.aligned else tensor.copy()
+        )  # another program may have written it
+    return tensors, header["__metadata__"]
+
+
+def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[bytes]:
+    """The parts of a safetensors file: the same bytes for the same content, the widest numbers first to align all."""
+    names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        array = tensors[name]
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for name in names:
+        yield tensors[name].tobytes()
+
+
+def digest(text: str, tensors: Tensors) -> str:
+    """A hash of all content, the header's too, to tell a damaged file."""
+    parts = [_hash_text(text)]
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        parts.append(_hash_text(f"{name} {array.dtype.str} {array.shape}"))
+        parts.append(_core.hash_array(array.reshape(-1).view(np.uint8)))
+    return f"{_core.hash_array(np.array(parts, np.uint64).view(np.uint8)):016x}"
+
+
+def _hash_text(text: str) -> int:
+    return _core.hash_array(np.frombuffer(text.encode(), np.uint8))

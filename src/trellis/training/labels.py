@@ -1,0 +1,125 @@
+"""The labels of a training corpus as numbers: whole, or only partly known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.corpus.corpus import Column, Corpus
+from trellis.errors import CorpusError, LearnerError
+from trellis.features.extraction import compact
+from trellis.learners.problem import Sets
+
+IntArray = npt.NDArray[np.int32]
+LongArray = npt.NDArray[np.int64]
+
+UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
+SEPARATOR = "|"  # between the labels a token may have
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """Gold labels of a corpus."""
+
+    labels: tuple[str, ...]
+    gold: IntArray  # [n_tokens], -1 where a label is not fully known
+    partial: Sets | None  # for every token the labels that agree with what is known; None where all are known
+
+    def pairs(self) -> tuple[LongArray, IntArray]:
+        """(token, label) for all that was seen: a token of which nothing is known was seen with no label."""
+        known = np.flatnonzero(self.gold >= 0)
+        if self.partial is None:
+            return known, self.gold
+        set_of, starts, labels = self.partial
+        sizes = np.diff(starts)[set_of]
+        some = np.flatnonzero((self.gold < 0) & (sizes < len(self.labels)))
+        first = np.repeat(starts[set_of[some]] - np.cumsum(sizes[some]) + sizes[some], sizes[some])
+        tokens = np.concatenate([known, np.repeat(some, sizes[some])])
+        seen = np.concatenate([self.gold[known], labels[first + np.arange(len(first))]])
+        order = np.argsort(tokens, kind="stable")
+        return tokens[order], seen[order].astype(np.int32)
+
+
+def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str, ...] = ()) -> Labelling:
+    """The labels in a column. ``known`` ones come first and keep their numbers.
+
+    With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B.
+    """
+    column = compact(target_column(corpus, target, missing_allowed=partial))
+    values = list(column.values)
+    numbers = {label: i for i, label in enumerate(known)}
+    if not partial:
+        of_value = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
+        _check_number(corpus, target, len(numbers))
+        return Labelling(tuple(numbers), of_value[column.codes], None)
+    nothing = _no_labels(corpus, target)
+    choices = [[part for part in value.split(SEPARATOR) if part not in nothing] for value in values]
+    sets = [sorted({numbers.setdefault(part, len(numbers)) for part in parts}) for parts in choices]
+    _check_number(corpus, target, len(numbers))
+    if not numbers:
+        raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
+    sets = [labels or list(range(len(numbers))) for labels in sets]
+    starts = np.concatenate([[0], np.cumsum([len(labels) for labels in sets])]).astype(np.int64)
+    gold = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)[column.codes]
+    flat = np.array([label for labels in sets for label in labels], np.int32)
+    return Labelling(tuple(numbers), gold, (column.codes, starts, flat) if (gold < 0).any() else None)
+
+
+def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False) -> Column:
+    """The column of labels, none of them missing unless that is allowed."""
+    column = corpus.column(target)
+    empty = [v for v, value in enumerate(column.values) if value in _no_labels(corpus, target)]
+    missing = np.flatnonzero(np.isin(column.codes, empty))
+    if len(missing) and not missing_allowed:
+        line = None if corpus.lines is None else int(corpus.lines[missing[0]])
+        why = (
+            f"no label in column {target!r}; fill it in, leave the sentence out or train with partial labels"
+        )
+        raise CorpusError(corpus.source, line, why)
+    return column
+
+
+def _no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
+    """What stands where there is no label."""
+    return ("", "_") if target in UNANNOTATED and "form" in corpus.columns else ("",)
+
+
+def _check_number(corpus: Corpus, target: str, n_labels: int) -> None:
+    if n_labels > np.iinfo(np.uint16).max:
+        raise CorpusError(corpus.source, None, f"column {target!r} has {n_labels} labels; 65,535 are allowed")
+
+
+Costs = Mapping[str, float] | Mapping[tuple[str, str], float]
+
+
+def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> npt.NDArray[np.float32] | None:
+    """The cost of taking one label for another: by gold label, or by (gold, other); 1 where nothing is said."""
+    if costs is None:
+        return None
+    number = {label: i for i, label in enumerate(labels)}
+    matrix = np.ones((len(labels), len(labels)), np.float32)
+    for key, cost in costs.items():
+        names = (key,) if isinstance(key, str) else key
+        unknown = next((name for name in names if name not in number), None)
+        if unknown is not None:
+            raise LearnerError(f"a cost for label {unknown!r}, which the corpus does not have")
+        if not (np.isfinite(cost) and cost >= 0):
+            raise LearnerError(f"the cost of {key!r} must be a finite number from 0 on, not {cost}")
+        matrix[tuple(number[name] for name in names)] = cost
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> npt.NDArray[np.float64] | None:
+    """How much each sentence counts, checked."""
+    if given is None:
+        return None
+    weights = np.asarray(given, np.float64)
+    if weights.shape != (len(corpus),):
+        raise LearnerError(f"sample_weight needs one number a sentence: {len(corpus)}, not {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise LearnerError("sample_weight must be finite numbers from 0 on")
+    return weights

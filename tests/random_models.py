@@ -1,0 +1,132 @@
+"""Taggers with random weights, and the oracle of decoding: every label sequence with its probability."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from oracle import score_of
+
+import trellis
+from trellis.corpus.corpus import Corpus
+from trellis.decoding import chains_of, encode
+from trellis.engine.weights import Rows
+from trellis.tagger import Tagger
+
+WORDS = ("a", "b", "c")
+TEMPLATES = ("word[0]", "word[-1] & word[0]", "bias")
+LABELS = {
+    "iob1": ("O", "I-X", "B-X", "I-Y"),
+    "iob2": ("O", "B-X", "I-X", "B-Y", "I-Y"),
+    "ioe1": ("O", "I-X", "E-X", "I-Y"),
+    "ioe2": ("O", "I-X", "E-X", "E-Y"),
+    "iobes": ("O", "B-X", "I-X", "E-X", "S-X"),
+    "bilou": ("O", "B-X", "I-X", "L-X", "U-X"),
+    "bmes": ("B-X", "M-X", "E-X", "S-X"),
+}
+
+
+def corpus_of(labels: Sequence[str], seed: int = 0, n: int = 12) -> Corpus:
+    """Random words and labels; every label and every word occurs."""
+    rng = np.random.default_rng(seed)
+    lengths = [len(labels), *rng.integers(1, 5, n - 1).tolist()]
+    words = [[str(w) for w in rng.choice(WORDS, k)] for k in lengths]
+    chosen = [list(labels), *([str(z) for z in rng.choice(labels, k)] for k in lengths[1:])]
+    return trellis.read({"word": words, "label": chosen})
+
+
+def random_tagger(
+    seed: int,
+    labels: Sequence[str] = ("P", "Q", "R"),
+    *,
+    order: int = 1,
+    templates: Sequence[str] = TEMPLATES,
+    end: bool = False,
+    family: str = "log-linear",
+    temperature: float = 1.0,
+    spread: float = 1.0,
+    **options: Any,
+) -> Tagger:
+    """A tagger of these labels whose weights mean nothing."""
+    rng = np.random.default_rng(seed)
+    trained = trellis.train(
+        corpus_of(labels, seed),
+        target="label",
+        features=list(templates),
+        order=order,
+        learner=trellis.Perceptron(epochs=2, average=False),
+        **options,
+    ).model
+    old, n = trained.weights, len(labels)
+
+    def fill(shape: tuple[int, ...]) -> np.ndarray:
+        return (spread * rng.normal(size=shape)).astype(np.float32)
+
+    def padded(table: np.ndarray) -> np.ndarray:
+        out = np.zeros_like(table)
+        out[..., :n] = fill((*table.shape[:-1], n))
+        return out
+
+    def rows(given: Rows | None) -> Rows | None:
+        return None if given is None else replace(given, weights=fill(given.weights.shape))
+
+    weights = replace(
+        old,
+        rows=rows(old.rows),
+        edge_rows=rows(old.edge_rows),
+        edge=padded(old.edge) if order else old.edge,
+        tri=None if old.tri is None else padded(old.tri),
+        end=padded(np.zeros(old.edge.shape[1], np.float32)) if end else None,
+    )
+    return Tagger(replace(trained, weights=weights, family=family, temperature=temperature))
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    "order 0": {"order": 0},
+    "order 1": {},
+    "order 2": {"order": 2},
+    "end": {"end": True},
+    "end 2": {"end": True, "order": 2},
+    "edges": {"templates": ("word[0]", "label[-1] & word[0]")},
+    "edges 2": {"templates": ("word[0]", "label[-1] & word[-1]"), "order": 2},
+    "tag dictionary": {"tag_dictionary": 9},
+    "tag dictionary 2": {"tag_dictionary": 9, "order": 2},
+    "confidence": {"family": "scores", "temperature": 2.5},
+    "local": {"family": "local"},
+    "local 2": {"family": "local", "order": 2, "end": True},
+    "joint": {"family": "joint", "end": True, "temperature": 0.7},
+}
+
+
+def sentences(longest: int = 3) -> Iterator[list[str]]:
+    """Some of every length, one with a word never seen."""
+    rng = np.random.default_rng(7)
+    yield []
+    for n in range(1, longest + 1):
+        yield [str(w) for w in rng.choice((*WORDS, "new"), n)]
+        yield [str(w) for w in rng.choice(WORDS, n)]
+
+
+def possible(tagger: Tagger, sentence: Sequence[str]) -> list[tuple[str, ...]]:
+    """The labels each token may have by the tag dictionary."""
+    tags, labels = tagger.model.dictionary, tagger.labels
+    if tags is None:
+        return [labels] * len(sentence)
+    known = {word: int(tags.set_of[i]) for i, word in enumerate(tagger.model.vocabulary.columns[0].values)}
+    sets = [known.get(word, tags.open_set) for word in sentence]
+    return [tuple(labels[z] for z in tags.labels[tags.starts[s] : tags.starts[s + 1]]) for s in sets]
+
+
+def all_paths(
+    tagger: Tagger, sentence: Sequence[str], allowed: Sequence[Sequence[str]] | None = None
+) -> dict[tuple[str, ...], float]:
+    """Every label sequence with its probability, by enumeration."""
+    paths = list(itertools.product(*(possible(tagger, sentence) if allowed is None else allowed)))
+    p = chains_of(tagger, encode(tagger, [sentence]), None, 1).potentials  # in double precision
+    number = {label: z for z, label in enumerate(tagger.labels)}
+    scores = np.array([score_of(p, [number[z] for z in path]) for path in paths]) / tagger.temperature
+    weights = np.exp(scores - scores.max())
+    return dict(zip(paths, (weights / weights.sum()).tolist(), strict=True))

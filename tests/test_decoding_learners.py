@@ -1,0 +1,77 @@
+"""Decoding for all: every learner's tagger answers every question."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from random_models import all_paths
+from test_constraints import legal_corpus
+from test_explain import check_sums
+
+import trellis
+from trellis.cli.learners import LEARNERS
+from trellis.corpus import schemes
+from trellis.tagger import Tagger
+
+QUICK: dict[str, dict[str, Any]] = {
+    "crf": {"iterations": 20},
+    "exponential": {"iterations": 20},
+    "maxent": {"iterations": 20},
+    "hmm": {},
+}
+CASES = {name: kind(**QUICK.get(name, {"epochs": 2})) for name, kind in LEARNERS.items()}
+CASES["voted"] = trellis.Perceptron(epochs=2, vote=True)
+
+
+@pytest.fixture(scope="module", params=list(itertools.product(CASES, [1, 2])), ids=str)
+def tagger(request: pytest.FixtureRequest) -> Tagger:
+    name, order = request.param
+    options: dict[str, Any] = {} if name == "hmm" else {"features": ["word[0]", "word[-1]"]}
+    return trellis.train(
+        legal_corpus("iob2"), target="label", order=order, learner=CASES[name], scheme="iob2", **options
+    )
+
+
+SENTENCES = [["a"], ["b", "new"], ["c", "a", "d"]]
+
+
+def test_every_question(tagger: Tagger) -> None:
+    assert tagger.measure == ("confidence" if tagger.model.family == "scores" else "probability")
+    for sentence in SENTENCES:
+        paths = {path: p for path, p in all_paths(tagger, sentence).items() if p > 0}
+        assert all(schemes.check(path, "iob2") is None for path in paths)
+        believed = tagger.marginals(sentence, edges=True)
+        for t in range(len(sentence)):
+            assert sum(believed[t].values()) == pytest.approx(1.0)
+            for label, p in believed[t].items():
+                share = sum(q for path, q in paths.items() if path[t] == label)
+                assert p == pytest.approx(share, rel=1e-6, abs=1e-9)
+        for span, p in tagger.tag_spans(sentence):
+            share = sum(q for path, q in paths.items() if span in schemes.spans(path))
+            assert p == pytest.approx(share, rel=1e-6, abs=1e-9)
+        for by in ("path", "label"):
+            assert schemes.check(tagger.tag(sentence, by=by), "iob2") is None
+            assert tagger.tag(sentence, by=by, allowed={0: "O"})[0] == "O"
+        check_sums(tagger, sentence, tagger.explain(sentence))
+
+
+def test_calibration(tagger: Tagger) -> None:
+    dev = legal_corpus("iob2", 10)
+    fitted = tagger.calibrated(dev)
+    assert np.isfinite(fitted.temperature)
+    kept = fitted.info["calibration"]
+    assert kept["loss"] <= kept["loss_at_temperature_1"] + 1e-9
+    assert fitted.tag_batch(dev) == tagger.tag_batch(dev)
+    assert fitted.reliability(dev).tokens.n == dev.n_tokens
+
+
+def test_files(tagger: Tagger, tmp_path: Any) -> None:
+    fitted = tagger.calibrated(legal_corpus("iob2", 10))
+    fitted.save(tmp_path / "model")
+    again = trellis.load(tmp_path / "model")
+    for sentence in SENTENCES:
+        assert again.tag(sentence) == fitted.tag(sentence)
+        assert again.marginals(sentence).node.tolist() == fitted.marginals(sentence).node.tolist()

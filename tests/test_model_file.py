@@ -1,0 +1,489 @@
+"""Model files: what is saved is loaded, and what is damaged, foreign or hostile is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from samples import KINDS, Kind
+from test_tagger import rows_of
+
+import trellis
+from trellis import Perceptron, model_file
+from trellis.engine import tensor_file
+from trellis.errors import ConstraintError, ModelError
+from trellis.tagger import Tagger
+
+Change = Callable[[dict[str, np.ndarray], dict[str, Any]], None]
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_round_trip(name: str, average: bool, tmp_path: Path) -> None:
+    kind = KINDS[name]
+    tagger = kind.train(learner=Perceptron(epochs=3, average=average))
+    tagger.save(tmp_path / "model")
+    loaded = trellis.load(tmp_path / "model")
+    assert (loaded.labels, loaded.columns, loaded.target, loaded.order) == (
+        tagger.labels,
+        tagger.columns,
+        tagger.target,
+        tagger.order,
+    )
+    assert loaded.info == tagger.info
+    assert repr(loaded) == repr(tagger)
+    assert loaded.model.vocabulary.templates == tagger.model.vocabulary.templates
+    for corpus in (kind.corpus(), kind.corpus(1, 30)):
+        rows = rows_of(tagger, corpus)
+        assert loaded.tag_batch(rows) == tagger.tag_batch(rows)
+        assert loaded.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        for sentence in rows[:8]:
+            assert loaded.tag(sentence) == tagger.tag(sentence)
+            assert loaded.kbest(sentence, 4) == tagger.kbest(sentence, 4)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_columns_of_any_name(tmp_path: Path) -> None:
+    names = ["label", 'a "b"', "is_first", "ü, [0]", "bias"]
+    corpus = trellis.read(
+        {name: [[f"{name}{i % 3}" for i in range(5)]] * 3 for name in names} | {"y": [list("PQRPQ")] * 3}
+    )
+    file = tmp_path / "template"
+    file.write_text(
+        "".join(f"U{c}:%x[{i},{c}]\n" for c in range(5) for i in (-1, 0)) + "B0:%x[0,0]/%x[-1,1]\nB\n"
+    )
+    tagger = trellis.train(corpus, target="y", features=file)
+    tagger.save(tmp_path / "model")
+    loaded = trellis.load(tmp_path / "model")
+    assert loaded.columns == tagger.columns == tuple(names)
+    assert loaded.model.vocabulary.templates == tagger.model.vocabulary.templates
+    assert loaded.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist() == list("PQRPQ") * 3
+
+
+def test_unseen_words_after_loading(tmp_path: Path) -> None:
+    """Functions and files are in the model: the views of words that training never saw are the same."""
+    lookup = tmp_path / "clusters.txt"
+    lookup.write_text("01\tone\n10\ttwo\n01\tthree\n")
+    corpus = trellis.read([[("one", "X"), ("two", "Y")]] * 2, columns="word,label")
+    features = [f'cluster(word[0], "{lookup}")', "suffix(word[0], 1)"]
+    tagger = trellis.train(corpus, target="label", features=features, order=0)
+    tagger.save(tmp_path / "model")
+    lookup.unlink()
+    assert trellis.load(tmp_path / "model").tag(["three", "zo", "ze", "two"]) == ["X", "Y", "X", "Y"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_safetensors_can_open_it(name: str, tmp_path: Path) -> None:
+    tagger = KINDS[name].train()
+    tagger.save(tmp_path / "model")
+    with safe_open(tmp_path / "model", "numpy") as file:
+        assert file.metadata()["format"] == "trellis-model-1"
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    ours = model_file._tensors(tagger.model)
+    assert sorted(tensors) == sorted(ours)
+    for key, array in ours.items():
+        np.testing.assert_array_equal(tensors[key], array)
+        assert tensors[key].dtype == array.dtype
+    for key in tensors:
+        if key.endswith("weights"):
+            assert (tensors[key] != 0).all(), "zeros are not stored"
+
+
+def test_the_same_training_gives_the_same_bytes(tmp_path: Path) -> None:
+    """In this process and in another one, whatever the number of threads."""
+    for name in ("functions", "files", "tag dictionary 2"):
+        for i in range(2):
+            KINDS[name].train(n_threads=1 + i, learner=Perceptron(shuffle=True)).save(tmp_path / str(i))
+        assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import trellis\nfrom samples import KINDS\n"
+        "tagger = KINDS['tag dictionary 2'].train(learner=trellis.Perceptron(shuffle=True))\n"
+        f"tagger.save({str(tmp_path / '2')!r})\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    assert (tmp_path / "2").read_bytes() == (tmp_path / "1").read_bytes()
+
+
+def test_loading_imports_no_training_code(tmp_path: Path) -> None:
+    KINDS["functions"].train().save(tmp_path / "model")
+    code = (
+        f"import sys, trellis\ntrellis.load({str(tmp_path / 'model')!r}).tag([('a', 'P1')])\n"
+        "heavy = ('trellis.training', 'trellis.learners', 'trellis.evaluation', 'pyarrow', 'safetensors')\n"
+        "print(*(name for name in sys.modules if name.startswith(heavy)))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "\n", "")
+
+
+# ---------------------------------------------------------------------------- damage
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> tuple[Path, bytes]:
+    corpus = trellis.read([[("a1", "X"), ("b", "Y")], [("b", "Y")]], columns="word,label")
+    tagger = trellis.train(
+        corpus,
+        target="label",
+        features=["word[0]", "suffix(word[-1], 1)"],
+        learner=Perceptron(epochs=2),
+        tag_dictionary=2,
+    )
+    tagger.save(tmp_path / "small")
+    return tmp_path / "small", (tmp_path / "small").read_bytes()
+
+
+def test_every_changed_byte_is_noticed(small: tuple[Path, bytes]) -> None:
+    path, data = small
+    rng = np.random.default_rng(0)
+    changed = bytearray(data)
+    for at in range(len(data)):
+        was = data[at]
+        # One bit, or any other byte; a blank of the header may become another blank.
+        for now in (was ^ (1 << int(rng.integers(8))), int(rng.integers(256))):
+            if now == was or (was in b" \t\n\r" and now in b" \t\n\r"):
+                continue
+            changed[at] = now
+            path.write_bytes(changed)
+            with pytest.raises(ModelError, match="small"):
+                trellis.load(path)
+        changed[at] = was
+    path.write_bytes(changed)
+    assert trellis.load(path).tag(["a1", "b"]) == ["X", "Y"]
+
+
+def test_every_truncation_is_noticed(small: tuple[Path, bytes]) -> None:
+    path, data = small
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        with pytest.raises(ModelError, match="small"):
+            trellis.load(path)
+
+
+# ---------------------------------------------------------------------------- foreign files
+
+
+def header_only(header: Any) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"x",
+        b"some text that is longer than eight bytes\n",
+        b"\x00" * 64,
+        b"\xff" * 64,
+        header_only({}),
+        header_only([]),
+        header_only(5),
+        header_only({"__metadata__": []}),
+        header_only({"__metadata__": {"format": "pt"}}),
+        header_only({"__metadata__": {"format": "trellis-model-1"}}),
+        header_only({"__metadata__": {"format": "trellis-model-1", "digest": "", "text": 3}}),
+        header_only({"__metadata__": {}, "a": 3}),
+        header_only({"__metadata__": {}, "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}),
+        header_only({"__metadata__": {}, "a": {"dtype": "F32", "shape": [-1, -1], "data_offsets": [0, 4]}}),
+        header_only({"__metadata__": {}, "a": {"dtype": "F32", "shape": [], "data_offsets": [-4, 0]}}),
+        header_only({"__metadata__": {}, "a": {"dtype": "F99", "shape": [], "data_offsets": [0, 0]}}),
+        header_only({"__metadata__": {}, "a": {"dtype": "F32", "shape": [0, 2**80], "data_offsets": [0, 0]}}),
+        header_only({"__metadata__": {}, "a": {"dtype": "F32", "shape": {}, "data_offsets": "ab"}}),
+        header_only(b"[" * 100_000),
+        header_only(b'{"__metadata__":' + b'{"a":' * 100_000),
+        header_only(b"\xff\xfe"),
+    ],
+    ids=range(22),
+)
+def test_foreign_content(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="foreign"):
+        trellis.load(path)
+
+
+def test_foreign_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"cannot read .*none: No such file"):
+        trellis.load(tmp_path / "none")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ModelError, match="folder: a folder"):
+        trellis.load(tmp_path / "folder")
+    with zipfile.ZipFile(tmp_path / "zip", "w") as file:
+        file.writestr("a", "content")
+    with pytest.raises(ModelError, match="zip: not a trellis model"):
+        trellis.load(tmp_path / "zip")
+    for metadata in (None, {"format": "np"}):
+        save_file({"weights": np.zeros((3, 4), np.float32)}, tmp_path / "other", metadata=metadata)
+        with pytest.raises(ModelError, match=r"other: .*not a trellis model"):
+            trellis.load(str(tmp_path / "other"))
+
+
+# ---------------------------------------------------------------------------- hostile files
+
+
+def write_hostile(tagger: Tagger, path: Path, change: Change) -> None:
+    tensors = {name: np.array(array) for name, array in model_file._tensors(tagger.model).items()}
+    header = model_file._header(tagger.model)
+    change(tensors, header)
+    text = json.dumps(header)
+    metadata = {"format": model_file.FORMAT, "digest": tensor_file.digest(text, tensors), "text": text}
+    path.write_bytes(b"".join(tensor_file.safetensors_parts(tensors, metadata)))
+
+
+def put(name: str, at: Any, value: float) -> Change:
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        tensors[name][at] = np.array(value).astype(tensors[name].dtype)
+
+    return change
+
+
+def resize(name: str, n: int) -> Change:
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        tensors[name] = np.resize(tensors[name], (n, *tensors[name].shape[1:]))
+
+    return change
+
+
+def head(name: str, value: Any) -> Change:
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        header[name] = value
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        for one in changes:
+            one(tensors, header)
+
+    return change
+
+
+def reshape(name: str, shape: tuple[int, ...]) -> Change:
+    return lambda tensors, header: tensors.update({name: tensors[name].reshape(shape)})
+
+
+def drop(name: str) -> Change:
+    return lambda tensors, header: tensors.pop(name) is None
+
+
+def retype(name: str, dtype: str) -> Change:
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        tensors[name] = tensors[name].astype(dtype)
+
+    return change
+
+
+BIG, LOW = 2**31 - 1, -(2**31)
+
+
+def puts(names: str, places: Sequence[Any], values: Sequence[float]) -> dict[str, Change]:
+    """Every value at every place of every tensor."""
+    cases = itertools.product(names.split(), places, values)
+    return {f"{name} {at} = {value}": put(name, at, value) for name, at, value in cases}
+
+
+def heads(name: str, *values: Any) -> dict[str, Change]:
+    return {f"{name}: {value}": head(name, value) for value in values}
+
+
+EVERY = slice(None)
+TABLES = "tables.starts folds.starts tags.starts column0.starts column0.view1.starts bag.starts"
+EMPTIED = (
+    "tables.keys tables.starts folds.starts tags.starts tags.labels tags.set_of column0.starts column0.slots "
+    "column0.view_ids rows.starts rows.labels edge_rows.starts edge.weights plan.templates plan.atoms "
+    "bag.attributes"
+)
+HOSTILE: dict[str, Change] = {
+    **puts("tables.ids tags.labels tags.set_of bag.attributes", (0, -1), (BIG, 10**6)),
+    **puts("tables.ids folds.ids column0.slots bag.slots", (EVERY,), (0, LOW, BIG)),
+    **puts(f"{TABLES} rows.starts edge_rows.starts", (0, 1, -1), (2**32 - 1, 2**31)),
+    **puts(TABLES, (1,), (-1, 2**62, -(2**63))),
+    **{f"{name} is empty": resize(name, 0) for name in EMPTIED.split()},
+    **{f"{name} is longer": resize(name, 300) for name in EMPTIED.split()},
+    **puts("column0.view_ids", ((0, 0), (0, 1)), (BIG, 10**4, 0, -2, LOW)),
+    **puts("rows.labels", (0,), (3, 65535)),
+    **puts("edge_rows.labels edge.places tri.places", (0,), (BIG,)),
+    **puts("plan.atoms", [(0, j) for j in range(5)], (BIG, 100)),
+    **puts("plan.atoms", [(0, j) for j in range(4)], (LOW, -100)),
+    **puts("plan.templates", [(0, j) for j in range(3)], (BIG, LOW, -1, 200)),
+    **heads("tables", [-1, 0, 9], [BIG, 0, 9], [0, 0, 0], [1, BIG, 9], [1, -1, 9], [5], "ab", None),
+    **heads("n_emission", -1, 10**6, "x", None),
+    **heads("order", -1, 3, 10**30, None),
+    **heads("labels", [], ["A"], 5, None),
+    **heads("open_set", -1, 99, BIG, 2**40),
+    **heads("columns", [], None, "ab"),
+    **heads("lookups", [], [None], None),
+    **heads("templates", ["word[0"], [5], None),
+    "no tables at all": both(
+        head("tables", [-1, -1, 9]), resize("tables.starts", 0), resize("folds.starts", 0)
+    ),
+    "reach": lambda tensors, header: header["tables"].__setitem__(2, BIG),
+    "negative reach": lambda tensors, header: header["tables"].__setitem__(2, -1),
+    "one column less": lambda tensors, header: header["columns"].pop(),
+    "views that are none": lambda tensors, header: header["columns"][0].update(views=["bias"]),
+    "views that are text": lambda tensors, header: header["columns"][0].update(views="ab"),
+    "views too deep": lambda tensors, header: header["columns"][0]["views"].__setitem__(1, "lower(" * 5000),
+    "templates of no column": both(head("templates", ["is_first"]), head("columns", [])),
+    "nothing in the header": lambda tensors, header: header.clear(),
+    "weights that are a matrix": reshape("rows.weights", (-1, 1)),
+    **{f"no {name}": drop(name) for name in (*EMPTIED.split(), "column0.data", "tri.places", "lookup0.data")},
+}
+# Without these the model is another one, but not out of bounds.
+for name in ("no tags.set_of", "no edge_rows.starts", "no column0.slots", "plan.atoms is longer"):
+    del HOSTILE[name]
+
+# What these change is another model, perhaps a senseless one, but within bounds.
+HARMLESS: dict[str, Change] = {
+    **puts("tags.starts column0.view1.starts bag.starts rows.starts edge_rows.starts", (1,), (3,)),
+    **puts("plan.atoms", ((EVERY, 3),), (1, 63)),
+    **puts("plan.atoms", ((EVERY, 4),), (-1,)),
+    **puts("tables.keys", (EVERY,), (0,)),
+    **puts("rows.weights edge.weights tri.weights", (EVERY,), (np.nan, np.inf, -np.inf, 3e38)),
+    **puts("edge_rows.weights", (EVERY,), (np.nan, np.inf, -np.inf, 3e38)),
+    "weights as integers": retype("rows.weights", "u4"),
+    "ids as floats": retype("tables.ids", "f4"),
+    "text as floats": retype("column0.data", "f4"),
+    "atoms as floats": retype("plan.atoms", "f4"),
+    "more labels": head("labels", list("ABCDEFGHI")),
+    "no bag": head("bag", None),
+    "all emission": head("n_emission", 6),
+    "no dictionary": drop("tags.set_of"),
+    "no edge rows": drop("edge_rows.starts"),
+}
+
+
+@pytest.fixture(scope="module")
+def rich() -> tuple[Kind, Tagger]:
+    """A model with something of everything."""
+    kind = Kind(
+        (
+            *KINDS["folds"].templates,
+            *KINDS["files"].templates,
+            "suffix(word[0], 1)",
+            "is_first",
+            "attributes[0]",
+            "label[-1] & pos[0]",
+        ),
+        {"order": 2, "tag_dictionary": 2},
+        bag=True,
+        n_words=60,
+    )
+    return kind, kind.train()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_numbers(name: str, rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    tagger = rich[1]
+    path = tmp_path / "hostile"
+    write_hostile(tagger, path, HOSTILE[name])
+    with pytest.raises(ModelError, match="hostile"):
+        trellis.load(path)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_senseless_numbers_do_not_crash(name: str, rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    kind, tagger = rich
+    write_hostile(tagger, tmp_path / "senseless", HARMLESS[name])
+    try:
+        loaded = trellis.load(tmp_path / "senseless")
+    except ModelError:
+        return
+    for sentence in rows_of(loaded, kind.corpus(1, 30)):
+        try:
+            labels = loaded.tag(sentence)
+        except ConstraintError:  # minus infinity forbids
+            continue
+        assert len(labels) == len(sentence)
+        assert set(labels) <= set(loaded.labels)
+
+
+def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    kind, tagger = rich
+    write_hostile(tagger, tmp_path / "model", lambda tensors, header: None)
+    corpus = kind.corpus(1, 30)
+    assert trellis.load(tmp_path / "model").tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+
+
+def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    """Another program may write the same content with a header that is no multiple of eight long."""
+    kind, tagger = rich
+    corpus = kind.corpus(1, 30)
+    tagger.save(tmp_path / "model")
+    data = (tmp_path / "model").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    for more in range(1, 8):
+        shifted = (size + more).to_bytes(8, "little") + data[8 : 8 + size] + b" " * more + data[8 + size :]
+        (tmp_path / "shifted").write_bytes(shifted)
+        assert (
+            trellis.load(tmp_path / "shifted").tag_corpus(corpus).tolist()
+            == tagger.tag_corpus(corpus).tolist()
+        )
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+def test_destinations_that_cannot_be_written(tmp_path: Path) -> None:
+    tagger = KINDS["plain"].train()
+    with pytest.raises(ModelError, match=r"cannot write .*model: No such file"):
+        tagger.save(tmp_path / "none" / "model")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ModelError, match=r"cannot write .*folder"):
+        tagger.save(tmp_path / "folder")
+    with pytest.raises(ModelError, match="cannot write"):
+        tagger.save(tmp_path / ("x" * 300))
+    with pytest.raises(ModelError, match="cannot write"):
+        tagger.save(tmp_path / "a\0b")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_saving_over_a_model_is_atomic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    """If writing fails half way, the old model is still there and nothing else is."""
+    path = tmp_path / "model"
+    old, new = KINDS["plain"].train(), KINDS["order 2"].train()
+    old.save(path)
+    before = path.read_bytes()
+    parts = tensor_file.safetensors_parts
+
+    def failing(*args: Any) -> Any:
+        for i, part in enumerate(parts(*args)):
+            if i == 4:
+                raise error(28, "No space left on device")
+            yield part
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tensor_file, "safetensors_parts", failing)
+        with pytest.raises(ModelError if error is OSError else error):
+            new.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    mapped = trellis.load(path)  # the old file stays mapped while the new one takes its name
+    new.save(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    assert trellis.load(path).order == 2
+    sentence = ["a", "b", "a"]
+    assert mapped.tag(sentence) == old.tag(sentence)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    now = os.umask(0)
+    os.umask(now)
+    return now

@@ -1,0 +1,329 @@
+"""Tagging against the reference's Viterbi, over potentials summed by hand from the model's weights."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from feature_oracle import Twin, features_of
+from opened import weights_of
+from samples import KINDS, Kind, random_corpus
+
+import trellis
+import trellis.tagger
+from trellis import Perceptron, reference
+from trellis.corpus.corpus import Corpus
+from trellis.errors import CorpusError
+from trellis.tagger import Tagger
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="module")
+def tagger(kind: Kind) -> Tagger:
+    return kind.train(kind.corpus(2, 30))
+
+
+@pytest.fixture(scope="module")
+def corpora(kind: Kind) -> list[Corpus]:
+    """The training corpus, and one with unseen words."""
+    return [kind.corpus(2, 30), kind.corpus(3, 30)]
+
+
+def rows_of(tagger: Tagger, corpus: Corpus) -> list[Any]:
+    """The sentences of a corpus as Python objects for this tagger."""
+    lists = [corpus.columns[name].tolist() for name in tagger.columns]
+    tokens = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+    return [tokens[a:b] for a, b in zip(corpus.starts[:-1], corpus.starts[1:], strict=True)]
+
+
+def expected_potentials(
+    kind: Kind, tagger: Tagger, trained_on: Corpus, corpus: Corpus
+) -> list[reference.Potentials]:
+    """From the weights by name and the features by name."""
+    weights = {name: float(w) for name, w in weights_of(tagger, list(kind.templates), trained_on).items()}
+    options = {"order": 1, **kind.options}
+    twin = Twin(kind.templates, trained_on, **options)
+    tokens, edges = features_of(kind.templates, corpus), features_of(kind.templates, corpus, on_edge=True)
+    return [
+        twin.potentials(t, e, words, weights)
+        for t, e, words in zip(tokens, edges, corpus.sentences("word"), strict=True)
+    ]
+
+
+def test_tags_are_the_best_paths(kind: Kind, tagger: Tagger, corpora: list[Corpus]) -> None:
+    for corpus in corpora:
+        for p, rows in zip(
+            expected_potentials(kind, tagger, corpora[0], corpus), rows_of(tagger, corpus), strict=True
+        ):
+            path, score = reference.viterbi(p)
+            labels = [tagger.labels[z] for z in path]
+            assert tagger.tag(rows) == labels
+            if rows:
+                assert tagger.score(rows, labels) == score
+            best = reference.k_best(p, 5)
+            assert tagger.kbest(rows, 5) == [([tagger.labels[z] for z in path], s) for path, s in best]
+
+
+def test_k_best(tagger: Tagger, corpora: list[Corpus]) -> None:
+    for rows in rows_of(tagger, corpora[1]):
+        found = tagger.kbest(rows, 20)
+        assert found[0][0] == tagger.tag(rows)
+        scores = [score for _, score in found]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(labels) for labels, _ in found}) == len(found) <= 20
+        assert [tagger.score(rows, labels) for labels, _ in found] == scores
+        assert tagger.kbest(rows, 1) == found[:1]
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        tagger.kbest(rows, 0)
+
+
+def test_the_best_of_averaged_weights(kind: Kind) -> None:
+    """Sums of fractions depend on their order and precision: tagging and k best must agree even so."""
+    for seed in range(3):
+        corpus = kind.corpus(seed, 40)
+        tagger = kind.train(corpus, learner=Perceptron(epochs=5))
+        for rows in rows_of(tagger, kind.corpus(seed + 50, 60)) + rows_of(tagger, corpus):
+            (labels, score), *_ = tagger.kbest(rows, 3)
+            assert labels == tagger.tag(rows)
+            assert score == tagger.score(rows, labels)
+
+
+def test_all_ways_of_tagging_agree(tagger: Tagger, corpora: list[Corpus]) -> None:
+    for corpus in corpora:
+        rows = rows_of(tagger, corpus)
+        one_by_one = [tagger.tag(sentence) for sentence in rows]
+        flat = [label for labels in one_by_one for label in labels]
+        for n_threads in (None, 1, 2, 5):
+            assert tagger.tag_batch(rows, n_threads=n_threads) == one_by_one
+            assert tagger.tag_batch(corpus, n_threads=n_threads) == one_by_one
+            assert tagger.tag_corpus(corpus, n_threads=n_threads).tolist() == flat
+        assert tagger.tag_batch(tuple(tuple(sentence) for sentence in rows)) == one_by_one
+        assert tagger.tag_batch(iter(rows)) == one_by_one
+        assert tagger.tag_corpus(corpus[7:11]).tolist() == [z for labels in one_by_one[7:11] for z in labels]
+        # A dict of columns, with more columns than the model reads.
+        for sentence, labels in zip(rows, one_by_one, strict=True):
+            fields = zip(*sentence, strict=True) if len(tagger.columns) > 1 else [sentence]
+            columns = (
+                dict(zip(tagger.columns, map(list, fields), strict=False))
+                if sentence
+                else {name: [] for name in tagger.columns}
+            )
+            assert tagger.tag({"more": [], **columns}) == labels
+
+
+def test_empty(tagger: Tagger, corpora: list[Corpus]) -> None:
+    assert tagger.tag([]) == []
+    assert tagger.tag_batch([]) == []
+    assert tagger.tag_batch([[], []]) == [[], []]
+    assert tagger.tag_corpus(corpora[0][:0]).tolist() == []
+    assert tagger.kbest([], 3) == [([], 0.0)]
+    assert tagger.score([], []) == 0.0
+
+
+def test_a_bounded_memory_gives_the_same_answers(
+    kind: Kind, tagger: Tagger, corpora: list[Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trellis.tagger, "CACHE_BYTES", 1)
+    forgetful = Tagger(tagger.model)
+    for corpus in corpora:
+        rows = rows_of(tagger, corpus)
+        expected = tagger.tag_batch(rows)
+        assert forgetful.tag_batch(rows) == expected
+        assert [forgetful.tag(sentence) for sentence in rows] == expected
+        assert forgetful.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert [forgetful.kbest(s, 3) for s in rows] == [tagger.kbest(s, 3) for s in rows]
+
+
+@pytest.mark.parametrize("cache_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("kind", ["plain", "tag dictionary", "functions", "bag and columns"], indirect=True)
+def test_many_python_threads(
+    kind: Kind, tagger: Tagger, cache_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = kind.corpus(8, 120)
+    rows = rows_of(tagger, corpus)
+    expected = tagger.tag_batch(rows)
+    monkeypatch.setattr(trellis.tagger, "CACHE_BYTES", cache_bytes)
+    fresh = Tagger(tagger.model)
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        order = np.random.default_rng(seed).permutation(len(rows)).tolist()
+        if [fresh.tag(rows[i]) for i in order] != [expected[i] for i in order]:
+            wrong.append(seed)
+        if fresh.tag_batch([rows[i] for i in order], n_threads=2) != [expected[i] for i in order]:
+            wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_values_that_run_python_do_not_block_other_threads() -> None:
+    """A value's __float__ may let another thread run, which must not wait with the GIL in hand."""
+    tagger = KINDS["bag"].train()
+    inside, done = threading.Event(), threading.Event()
+
+    class Slow:
+        def __float__(self) -> float:
+            inside.set()
+            done.wait(0.2)
+            return 1.0
+
+    def other() -> None:
+        inside.wait()
+        tagger.tag([{"x1": 1.0}])
+        done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert tagger.tag([{"x1": Slow()}]) == tagger.tag([{"x1": 1}])
+    thread.join(10)
+    assert done.is_set()
+
+
+def test_more_words_than_one_block_holds() -> None:
+    """Word types by the hundred thousand in one batch, each with a vector of its own."""
+    n = 40_000
+    tagger = KINDS["functions"].train()
+    words = [f"{i:x}.{'aAbB1-'[i % 6]}" for i in range(n)]
+    together = tagger.tag_batch([[(word, "P0")] for word in words])
+    some = range(0, n, 997)
+    assert [tagger.tag([(words[i], "P0")]) for i in some] == [together[i] for i in some]
+    again = Tagger(tagger.model)
+    assert [again.tag([(words[i], "P0")]) for i in some] == [together[i] for i in some]
+
+
+def test_many_threads_over_long_batches() -> None:
+    kind = KINDS["folds"]
+    tagger = kind.train()
+    corpus = kind.corpus(1, 5000)
+    once = tagger.tag_corpus(corpus, n_threads=1)
+    for n_threads in (2, 7):
+        assert tagger.tag_corpus(corpus, n_threads=n_threads).tolist() == once.tolist()
+
+
+def test_attributes_in_every_form() -> None:
+    corpus = trellis.read(
+        {
+            "attributes": [[{"w": "a", "cap": True, "n": 2.0}, ["w:b"], {"w": "b", "cap": False}]],
+            "label": [["X", "Y", "Y"]],
+        }
+    )
+    tagger = trellis.train(corpus, target="label", features="attributes", order=0)
+    assert tagger.tag([{"w": "a"}, ["w:a"], ("w:a",), {"w:a": 1}, {"w:a": True}]) == ["X"] * 5
+    assert tagger.tag([["w:b"], {"w": "b", "cap": False}, [], {"unknown": "z"}]) == ["Y", "Y", "X", "X"]
+    labels = ["X"]
+    assert tagger.score([{"n": 4}], labels) == 2 * tagger.score([{"n": 2}], labels)
+    assert tagger.score([{"w": "a", "n": 2, "cap": 1}], labels) == sum(
+        tagger.score([one], labels) for one in ({"w": "a"}, {"n": 2}, {"cap": 1})
+    )
+
+
+# ---------------------------------------------------------------------------- what is told and refused
+
+ONE = Kind(("word[0]", "word[-1]"))
+TWO = KINDS["functions"]
+BAG = KINDS["bag"]
+BOTH = KINDS["bag and columns"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence", "error", "message"),
+    [
+        (ONE, "a b", TypeError, "a sentence must be a list, not str"),
+        (ONE, None, TypeError, "a sentence must be a list, not NoneType"),
+        (ONE, 3, TypeError, "a sentence must be a list, not int"),
+        (ONE, ["a", 3], TypeError, "a token is int; this model reads one string a token"),
+        (ONE, ["a", None], TypeError, "a token is NoneType; this model reads one string a token"),
+        (ONE, [("a", "b")], ValueError, "a token has 2 values; this model reads one string a token"),
+        (ONE, {"pos": ["a"]}, CorpusError, "no 'word'; the model reads word"),
+        (TWO, ["a"], TypeError, r"a token is str; this model reads \(word, pos\) a token"),
+        (TWO, [("a",)], ValueError, r"a token has 1 values; this model reads \(word, pos\)"),
+        (TWO, [("a", 1)], TypeError, r"a token is int; this model reads \(word, pos\)"),
+        (TWO, [{"word": "a"}], TypeError, r"a token is dict; this model reads \(word, pos\)"),
+        (TWO, {"word": ["a", "b"], "pos": ["c"]}, CorpusError, "different lengths"),
+        (BAG, ["a"], TypeError, "the attributes of a token must be a list, not str"),
+        (BAG, [[1]], TypeError, "a token is int; this model reads attributes that are strings"),
+        (BAG, [{1: 2}], TypeError, "attributes named by strings"),
+        (BAG, [{"a": None}], TypeError, "must be real number"),
+        (BAG, [{"a": float("nan")}], ValueError, "must be a finite number"),
+        (BAG, [{"a": 1e300}], ValueError, "must be a finite number"),
+        (
+            BOTH,
+            [{"x1": 1.0}],
+            TypeError,
+            r"a token is dict; this model reads \(word, pos, attributes\) a token",
+        ),
+        (BOTH, [("a", "P0")], ValueError, "a token has 2 values"),
+        (BOTH, [("a", "P0", "x1")], TypeError, "the attributes of a token must be a list, not str"),
+        (ONE, ["a\ud800"], ValueError, "surrogate"),
+    ],
+)
+def test_wrong_sentences(kind: Kind, sentence: Any, error: type[Exception], message: str) -> None:
+    tagger = kind.train()
+    before = tagger.tag_corpus(kind.corpus()).tolist()
+    ways: list[Callable[[Any], object]] = [
+        tagger.tag,
+        lambda s: tagger.tag_batch([[], s]),
+        lambda s: tagger.kbest(s, 2),
+    ]
+    for way in ways:
+        with pytest.raises(error, match=message):
+            way(sentence)
+    assert tagger.tag_corpus(kind.corpus()).tolist() == before
+
+
+def test_wrong_corpora_and_labels() -> None:
+    tagger = ONE.train()
+    with pytest.raises(CorpusError, match="no column 'word'; the columns are form"):
+        tagger.tag_corpus(trellis.read({"form": [["a"]]}))
+    with pytest.raises(CorpusError, match="attributes from column 'attributes'"):
+        BAG.train().tag_corpus(random_corpus(0))
+    with pytest.raises(ValueError, match="1 labels for 2 tokens"):
+        tagger.score(["a", "b"], ["L0"])
+    with pytest.raises(ValueError, match="no label 'Z' in this model; its labels are L"):
+        tagger.score(["a"], ["Z"])
+
+
+def test_what_a_tagger_says_of_itself(tmp_path: Path) -> None:
+    tagger = TWO.train()
+    assert tagger.columns == ("word", "pos")
+    assert (tagger.target, tagger.order) == ("label", 1)
+    assert repr(tagger).startswith("Tagger('label' from word, pos; 3 labels, order 1, ")
+    assert tagger.info["tokens"] == TWO.corpus().n_tokens
+    assert tagger.evaluate(TWO.corpus()).headline > 0.5
+
+
+def test_copies_are_the_same_tagger(tmp_path: Path) -> None:
+    import copy
+    import pickle
+
+    corpus = KINDS["functions"].corpus(0, 20)
+    tagger = KINDS["functions"].train(corpus)
+    for other in (pickle.loads(pickle.dumps(tagger)), copy.deepcopy(tagger)):
+        assert other.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert other.info == tagger.info
+
+
+def test_heaviest_and_evaluate_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a X\nb Y\n\nb Y\na X\n")
+    tagger = trellis.train(tmp_path / "a.txt", target="label", features=["word[0]"], order=0)
+    assert {(weight.feature, weight.label) for weight in tagger.heaviest(4)} == {
+        ("word[0]=b", "X"),
+        ("word[0]=b", "Y"),
+    }
+    assert tagger.evaluate(tmp_path / "a.txt").token_accuracy == 1
+    assert repr(trellis.read(tmp_path / "a.txt")).startswith(
+        "Corpus(word, label; 2 sentences, 4 tokens from "
+    )
