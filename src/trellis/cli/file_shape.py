@@ -1,0 +1,92 @@
+"""What is known of a file's shape: from the command line, from its name, from the model's training file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trellis.corpus.columns import Layout, parse_names, parse_text
+from trellis.corpus.conllu import CONLLU, CONLLU_NAMES
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
+from trellis.corpus.read import FORMATS, format_of, read
+from trellis.errors import CorpusError
+from trellis.tagger import Tagger
+
+STREAMED = ("conll", "conllu")
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """How a file is laid out. Kept in every model that the command line trains."""
+
+    format: str = "conll"
+    tabs: bool = False
+    comments: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        format: str | None,
+        tabs: bool | None,
+        comments: bool | None,
+        like: FileShape | None = None,
+    ) -> FileShape:
+        """The shape of a file: what is given, then what its name tells, then that of what it is ``like``."""
+        like = like or cls()
+        if format is None:
+            format = like.format if path == STANDARD_STREAM else format_of(path)
+        if format not in FORMATS:
+            raise CorpusError(path, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
+        if tabs is None:
+            tabs = extension(path) == ".tsv" or like.tabs
+        return cls(format, tabs, like.comments if comments is None else comments)
+
+    @classmethod
+    def of_training(cls, tagger: Tagger) -> FileShape:
+        """The shape of the file that the model learned from."""
+        kept = tagger.info.get("corpus", {})
+        return cls(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
+
+    def describe(self, corpus: Corpus) -> dict[str, Any]:
+        """For the model: what a file must look like to be tagged without further options."""
+        return {"columns": list(corpus.columns), **asdict(self)}
+
+    def read(self, path: str, columns: str | None) -> Corpus:
+        """A whole file, its columns named by ``columns`` or by their number."""
+        return read(path, columns=columns, format=self.format, tabs=self.tabs, comments=self.comments)
+
+    def layout(self, path: str, tagger: Tagger, columns: str | None) -> Layout:
+        """How to read a file of columns for a model: its columns are named as in training, by position."""
+        if self.format == "conllu":
+            if columns is not None:
+                raise CorpusError(path, None, "CoNLL-U names its own columns; leave out --columns")
+            return CONLLU
+        naming = _naming(message_name(path), tagger)
+        return Layout(parse_names(columns), self.tabs, self.comments, naming=naming)
+
+    def read_for(self, path: str, tagger: Tagger, columns: str | None) -> Corpus:
+        """A whole file for a model."""
+        if self.format not in STREAMED:
+            return self.read(path, columns)
+        return parse_text(read_bytes(path), message_name(path), self.layout(path, tagger, columns))
+
+
+def _naming(source: str, tagger: Tagger) -> Callable[[int], tuple[str, ...]]:
+    """Names by number: all columns of training; all but the target; those that the model reads."""
+    trained = tuple(tagger.info.get("corpus", {}).get("columns", (*tagger.columns, tagger.target)))
+    without = tuple(name for name in trained if name != tagger.target)
+    inputs = tuple(name for name in trained if name in tagger.columns)
+
+    def name(n_columns: int) -> tuple[str, ...]:
+        for names in (trained, without, inputs):
+            if len(names) == n_columns:
+                return names
+        shown = "the ten of CoNLL-U" if trained == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
+        found = "1 column" if n_columns == 1 else f"{n_columns} columns"
+        why = f"{found}, but the model learned from {shown}; name those of this file with --columns"
+        raise CorpusError(source, None, why)
+
+    return name

@@ -1,0 +1,38 @@
+"""Ctrl-C during training: the best model so far is kept; a second Ctrl-C gives up."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from trellis.cli.progress import say
+from trellis.learners.events import Event, Observer, StopTrainingError
+
+
+@contextmanager
+def keeping_the_best(observer: Observer | None, quiet: bool) -> Iterator[Observer]:
+    """The observer, ending training after the epoch in which Ctrl-C was pressed."""
+    asked, epochs = False, 0
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or epochs == 0:  # nothing to keep yet, or a second time
+            raise KeyboardInterrupt
+        asked = True
+        say("stopping after this epoch, the best model so far is kept; Ctrl-C again gives up", quiet)
+
+    def observe(event: Event) -> None:
+        nonlocal epochs
+        epochs += 1
+        if observer is not None:
+            observer(event)
+        if asked:
+            raise StopTrainingError
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield observe
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,70 @@
+"""Learners by name, their parameters from words of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, get_args, get_type_hints
+
+from trellis.errors import LearnerError
+from trellis.learners.arow import AROW
+from trellis.learners.crf import CRF
+from trellis.learners.exponential import ExponentialLoss
+from trellis.learners.hmm import HMM
+from trellis.learners.maxent import MaxEnt
+from trellis.learners.mira import MIRA
+from trellis.learners.passive_aggressive import PassiveAggressive
+from trellis.learners.perceptron import Perceptron
+from trellis.training import Learner
+
+LEARNERS: dict[str, Any] = {
+    "perceptron": Perceptron,
+    "crf": CRF,
+    "exponential": ExponentialLoss,
+    "hmm": HMM,
+    "maxent": MaxEnt,
+    "mira": MIRA,
+    "pa": PassiveAggressive,
+    "arow": AROW,
+}
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str]) -> Learner:
+    """The learner of that name with parameters ``given`` (None: not given) and ``settings`` of key=value."""
+    if name not in LEARNERS:
+        raise LearnerError(f"no learner {name!r}; the learners are {', '.join(LEARNERS)}")
+    kind = LEARNERS[name]
+    types = {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
+    parameters = {key: value for key, value in given.items() if value is not None}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise LearnerError(f"--set {setting}: write key=value, for example --set epochs=5")
+        if key in parameters:
+            raise LearnerError(f"{key} is given twice; leave one of them out")
+        parameters[key] = _value(key, text, types[key]) if key in types else text
+    if unknown := next((key for key in parameters if key not in types), None):
+        raise LearnerError(f"learner {name} has no parameter {unknown!r}; it has {', '.join(types)}")
+    learner: Learner = kind(**parameters)
+    return learner
+
+
+def _value(key: str, text: str, kind: Any) -> Any:
+    """The text as a value of that type, or of one of a union's types."""
+    choices = get_args(kind)
+    if text in choices:  # of a Literal
+        return text
+    for one in choices or (kind,):
+        try:
+            if one is type(None) and text.lower() == "none":
+                return None
+            if one is bool:
+                return _BOOLEANS[text.lower()]
+            if one in (int, float, str):
+                return one(text)
+        except (ValueError, KeyError):
+            continue
+    wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, str(kind))
+    raise LearnerError(f"{key} must be {wanted}, not {text!r}")

@@ -1,0 +1,342 @@
+"""Learners by epochs as plainly as can be: one dense vector of weights, paths from the reference."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trellis import _core, reference
+from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.learners.problem import Problem
+
+Float = np.float32
+
+
+@dataclass
+class Case:
+    """A small problem, with everything a twin wants to see of it."""
+
+    order: int
+    n_labels: int
+    n_attributes: int
+    n_edges: int
+    tokens: list[list[list[tuple[int, float]]]]  # attributes with values, by sentence and token
+    edges: list[list[list[int]]]
+    golds: list[list[int]]
+    allowed: list[list[list[int]]] | None
+    partial: list[list[list[int]]] | None
+    problem: Problem
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def _lists(per_token: Sequence[Sequence[tuple[int, float]]], *, values: bool) -> Any:
+    starts = np.concatenate([[0], np.cumsum([len(token) for token in per_token])]).astype(np.int64)
+    ids = np.array([a for token in per_token for a, _ in token], np.int32)
+    weights = np.array([v for token in per_token for _, v in token] if values else [], np.float32)
+    return starts, ids, weights
+
+
+def _sets(per_token: Sequence[Sequence[int]]) -> Any:
+    known = {labels: i for i, labels in enumerate(dict.fromkeys(tuple(labels) for labels in per_token))}
+    starts = np.concatenate([[0], np.cumsum([len(labels) for labels in known])]).astype(np.int64)
+    flat = np.array([z for labels in known for z in labels], np.int32)
+    return np.array([known[tuple(labels)] for labels in per_token], np.int32), starts, flat
+
+
+def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: int = 3) -> Case:
+    rng = np.random.default_rng([seed, order, len(kind)])
+    L, A, stride = n_labels, 7, padded(n_labels)
+    E = 3 if kind == "edges" and order else 0
+    lengths = [int(rng.integers(0, 5)) for _ in range(n_sentences)]
+    lengths[0] = 3
+
+    def some(n: int, most: int) -> list[int]:
+        return sorted(rng.choice(n, rng.integers(1, most + 1), replace=False).tolist())
+
+    values = kind == "values"
+    tokens = [
+        [[(a, float(rng.integers(-6, 7)) / 4 if values else 1.0) for a in some(A, 3)] for _ in range(n)]
+        for n in lengths
+    ]
+    edges = [[some(E, 2) if E else [] for _ in range(n)] for n in lengths]
+    golds = [
+        [(token[0][0] + (rng.random() < 0.3) * int(rng.integers(L))) % L for token in sentence]
+        for sentence in tokens
+    ]
+    allowed = partial = None
+    if kind == "dictionary":
+        allowed = [[sorted({z, *some(L, 2)}) for z in gold] for gold in golds]
+    known = [list(gold) for gold in golds]
+    if kind == "partial":
+        partial = [[[z] if rng.random() < 0.5 else sorted({z, *some(L, L)}) for z in gold] for gold in golds]
+        known = [
+            [z if len(labels) == 1 else -1 for z, labels in zip(gold, sets, strict=True)]
+            for gold, sets in zip(golds, partial, strict=True)
+        ]
+    extra: dict[str, Any] = {}
+    if kind == "weights":
+        extra["sentence_weights"] = rng.integers(0, 9, n_sentences) / 4
+    if kind == "costs":
+        costs = rng.integers(1, 9, (L, L)).astype(np.float32) / 4
+        np.fill_diagonal(costs, 0)
+        extra["label_costs"] = costs
+    if kind == "constraints":
+        base = np.zeros((L + 1, stride), np.float32)
+        base[0, 1] = base[L, 2] = -np.inf
+        end = np.zeros(stride, np.float32)
+        end[0] = -np.inf
+        extra |= {"edge_base": base, "end_base": end}
+    if kind == "seen":
+        seen = sorted(
+            {
+                (a, z)
+                for s, g in zip(tokens, golds, strict=True)
+                for t, z in zip(s, g, strict=True)
+                for a, _ in t
+            }
+        )
+        sizes = np.bincount([a for a, _ in seen], minlength=A)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
+        extra["seen"] = Rows(
+            starts, np.array([z for _, z in seen], np.uint32), np.zeros(len(seen), np.float32)
+        )
+    if kind == "initial":
+        w = rng.integers(-3, 4, (A, L)).astype(np.float32)
+        edge = np.zeros((L + 1, stride), np.float32)
+        edge[:, :L] = rng.integers(-2, 3, (L + 1, L))
+        tri = None
+        if order == 2:
+            tri = np.zeros((L + 1, L + 1, stride), np.float32)
+            tri[..., :L] = rng.integers(-1, 2, (L + 1, L + 1, L))
+        rows = Rows(
+            np.arange(A + 1, dtype=np.uint32) * np.uint32(L),
+            np.tile(np.arange(L, dtype=np.uint16), A),
+            w.reshape(-1),
+        )
+        extra["initial"] = ChainWeights(L, rows, None, edge if order else edge * 0, tri)
+    flat = [token for sentence in tokens for token in sentence]
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    encoded = _core.Encoded(
+        starts,
+        _lists(flat, values=values),
+        _lists([[(a, 1.0) for a in token] for s in edges for token in s], values=False) if E else None,
+        None if allowed is None else _sets([labels for s in allowed for labels in s]),
+        A,
+        E,
+        L,
+    )
+    problem = Problem(
+        encoded,
+        starts,
+        np.array([z for gold in known for z in gold], np.int32),
+        L,
+        order,
+        1,
+        partial=None if partial is None else _sets([labels for s in partial for labels in s]),
+        **extra,
+    )
+    return Case(order, L, A, E, tokens, edges, known, allowed, partial, problem)
+
+
+class Twin:
+    """One flat vector of float32 weights: rows, edge rows, label pairs, label triples, all with padded rows."""
+
+    def __init__(self, given: Case, rule: str, k: int = 1, c: float = 1.0) -> None:
+        self.case, self.rule, self.k, self.c = given, rule, k, c
+        L, self.stride = given.n_labels, padded(given.n_labels)
+        self.pairs = (L + 1) * self.stride
+        self.at_edges = given.n_attributes * L
+        self.at_pairs = self.at_edges + given.n_edges * self.pairs
+        self.at_tri = self.at_pairs + self.pairs
+        self.w = np.zeros(self.at_tri + (L + 1) * self.pairs, Float)
+        self.variance = np.ones(len(self.w), Float)
+        self.total = np.zeros(len(self.w))
+        self.moments: list[np.ndarray] = []
+        self.steps: list[Any] = []
+        p = given.problem
+        self.exists = np.ones((given.n_attributes, L), bool)
+        if p.seen is not None:
+            self.exists[:] = False
+            for a in range(given.n_attributes):
+                self.exists[a, p.seen.labels[p.seen.starts[a] : p.seen.starts[a + 1]]] = True
+        if p.initial is not None:
+            self.w[: self.at_edges] = p.initial.rows.weights
+            self.w[self.at_pairs : self.at_tri] = p.initial.edge.reshape(-1)
+            if p.initial.tri is not None:
+                self.w[self.at_tri :] = p.initial.tri.reshape(-1)
+
+    def potentials(self, i: int, w: Any = None) -> reference.Potentials:
+        """In float32, added in the order of the kernel; in float64 if the weights are."""
+        given, w = self.case, self.w if w is None else w
+        L, p = given.n_labels, given.problem
+        emit = np.zeros((len(given.tokens[i]), L), w.dtype)
+        for t, token in enumerate(given.tokens[i]):
+            for a, value in token:
+                emit[t] += w.dtype.type(value) * w[a * L : (a + 1) * L]
+        edge = w[self.at_pairs : self.at_tri].reshape(L + 1, -1)
+        if p.edge_base is not None:
+            edge = edge + p.edge_base
+        if given.n_edges:
+            edge = np.repeat(edge[None], len(emit), axis=0)
+            for t, token in enumerate(given.edges[i]):
+                for a in token:
+                    edge[t] += w[self.at_edges + a * self.pairs :][: self.pairs].reshape(L + 1, -1)
+        tri = w[self.at_tri :].reshape(L + 1, L + 1, -1)[..., :L] if given.order == 2 else None
+        end = None
+        if p.end_base is not None:
+            end = p.end_base[:L] if tri is None else np.tile(p.end_base[:L], (L + 1, 1))
+        if given.allowed is not None:
+            emit = reference.restrict(emit, given.allowed[i])
+        return reference.Potentials(emit, edge[..., :L], tri, end)
+
+    def phi(self, i: int, path: Sequence[int]) -> np.ndarray:
+        given, out = self.case, np.zeros(len(self.w))
+        L = given.n_labels
+        x = y = L
+        for t, z in enumerate(path):
+            for a, value in given.tokens[i][t]:
+                if self.exists[a, z]:
+                    out[a * L + z] += value
+            if given.order:
+                out[self.at_pairs + y * self.stride + z] += 1
+                for a in given.edges[i][t]:
+                    out[self.at_edges + a * self.pairs + y * self.stride + z] += 1
+            if given.order == 2:
+                out[self.at_tri + (x * (L + 1) + y) * self.stride + z] += 1
+            x, y = y, z
+        return out
+
+    def epoch(self, order: Sequence[int]) -> tuple[int, int]:
+        mistakes = updates = 0
+        for i in order:
+            wrong, stepped = self.learn(i)
+            mistakes, updates = mistakes + wrong, updates + stepped
+            self.total += self.w
+            self.moments.append(self.w.copy())
+        return mistakes, updates
+
+    def learn(self, i: int) -> tuple[int, bool]:
+        given, problem = self.case, self.case.problem
+        L, known = given.n_labels, given.golds[i]
+        weight = 1.0 if problem.sentence_weights is None else float(problem.sentence_weights[i])
+        if not known or weight == 0:
+            return 0, False
+        p = self.potentials(i)
+        gold = known
+        if -1 in known:
+            assert given.partial is not None
+            gold, _ = reference.viterbi(
+                reference.Potentials(reference.restrict(p.emit, given.partial[i]), p.edge, p.tri, p.end)
+            )
+        cost = np.zeros((len(gold), L), Float)
+        for t, z in np.ndindex(*cost.shape):
+            free = known[t] < 0 and z in given.partial[i][t]  # type: ignore[index]
+            if z != gold[t] and not free:
+                cost[t, z] = 1 if problem.label_costs is None else problem.label_costs[gold[t], z]
+        augmented = self.rule in ("MIRA", "AROW")
+        seen = reference.Potentials(p.emit + cost, p.edge, p.tri, p.end) if augmented else p
+        paths = [path for path, _ in reference.k_best(seen, self.k)]
+        wrong = sum(y != z for y, z in zip(paths[0], gold, strict=True))
+        if reference.path_score(p, gold) == -np.inf and given.allowed is None:
+            return wrong, False
+        paths = [path for path in paths if path != list(gold)]
+        if not paths:
+            return wrong, False
+        d = [self.phi(i, gold) - self.phi(i, path) for path in paths]
+        costs = [sum(float(cost[t, z]) for t, z in enumerate(path)) for path in paths]
+        margins = costs if augmented else [math.sqrt(c) for c in costs]
+        losses = [m - in_turn(one * self.w) for m, one in zip(margins, d, strict=True)]
+        if self.rule == "perceptron":
+            self.w += (weight * d[0]).astype(Float)
+            return wrong, True
+        if self.rule == "MIRA":
+            before = self.w.copy()
+            if len(d) > 1:
+                sizes = solved(losses, np.array([[in_turn(a * b) for a in d] for b in d]), self.c)
+            else:
+                norm = in_turn(d[0] * d[0])
+                sizes = [max(0.0, min(self.c, losses[0] / norm))] if norm else [0.0]
+            for size, one in zip(sizes, d, strict=True):
+                self.w += (weight * size * one).astype(Float)
+            self.steps.append((before, d, costs))
+            return wrong, any(size > 0 for size in sizes)
+        norm = in_turn(d[0] * d[0] * self.variance)
+        if losses[0] <= 0 or norm == 0:
+            return wrong, False
+        size = {
+            "PA": losses[0] / norm,
+            "PA-I": min(self.c, losses[0] / norm),
+            "PA-II": losses[0] / (norm + 1 / (2 * self.c)),
+            "AROW": losses[0] / (norm + self.c),
+        }[self.rule]
+        self.w += (weight * size * d[0] * self.variance).astype(Float)
+        if self.rule == "AROW":
+            self.variance = (1 / (1 / self.variance.astype(float) + d[0] ** 2 / self.c)).astype(Float)
+        return wrong, True
+
+    def result(self, average: bool) -> np.ndarray:
+        return (self.total / len(self.moments)).astype(Float) if average else self.w
+
+    def elected(self, i: int) -> list[int]:
+        """Every moment's weights vote for a whole path; the path first voted for wins among equals."""
+        votes: dict[tuple[int, ...], int] = {}
+        for w in self.moments:
+            path, _ = reference.viterbi(self.potentials(i, w.astype(float)))
+            votes[tuple(path)] = votes.get(tuple(path), 0) + 1
+        return list(max(votes, key=lambda path: votes[path]))
+
+
+def in_turn(products: np.ndarray) -> float:
+    """Added one after the other, as the kernel does."""
+    return sum(products[products != 0].tolist(), 0.0)
+
+
+def solved(losses: Sequence[float], gram: np.ndarray, c: float) -> list[float]:
+    """max a · l - ½ a · G a over a >= 0, sum a <= C: every set of sizes above zero is tried, sum = C and below."""
+    losses, n = np.array(losses), len(losses)
+    best, most = np.zeros(n), 0.0
+    for bits, tight in itertools.product(range(1, 2**n), (False, True)):
+        used = [i for i in range(n) if bits >> i & 1]
+        matrix, right = gram[np.ix_(used, used)], losses[used]
+        if tight:  # the slope is the same for all of them
+            matrix = np.block(
+                [[matrix, np.ones((len(used), 1))], [np.ones((1, len(used))), np.zeros((1, 1))]]
+            )
+            right = np.append(right, c)
+        if np.linalg.matrix_rank(matrix) < len(matrix):
+            continue  # a smaller set does as well
+        sizes = np.zeros(n)
+        sizes[used] = np.linalg.solve(matrix, right)[: len(used)]
+        if sizes.min() < 0 or sizes.sum() > c * (1 + 1e-12):
+            continue
+        value = float(sizes @ losses - 0.5 * sizes @ gram @ sizes)
+        if value > most:
+            best, most = sizes, value
+    return best.tolist()
+
+
+def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:
+    """Weights as the twin has them."""
+    given, L = twin.case, weights.n_labels
+    out = np.zeros(len(twin.w), Float)
+    for a in range(given.n_attributes):
+        for s in range(weights.rows.starts[a], weights.rows.starts[a + 1]):
+            out[a * L + weights.rows.labels[s]] = weights.rows.weights[s]
+    if weights.edge_rows is not None:
+        for a in range(given.n_edges):
+            for s in range(weights.edge_rows.starts[a], weights.edge_rows.starts[a + 1]):
+                out[twin.at_edges + a * twin.pairs + weights.edge_rows.labels[s]] = weights.edge_rows.weights[
+                    s
+                ]
+    edge = (
+        weights.edge if given.problem.edge_base is None else np.where(np.isinf(weights.edge), 0, weights.edge)
+    )
+    out[twin.at_pairs : twin.at_tri] = edge.reshape(-1)
+    if weights.tri is not None:
+        out[twin.at_tri :] = weights.tri.reshape(-1)
+    return out

@@ -1,0 +1,462 @@
+"""The command line on small files: what it writes, what it says, with which code it leaves."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trellis
+from trellis.cli import tag
+from trellis.cli.file_shape import FileShape
+from trellis.cli.main import run
+from trellis.corpus.stream import pieces_of_path
+
+NOUNS, VERBS = ("dog", "cat", "boat", "tree"), ("sees", "likes", "finds")
+SENTENCES = [(("the", "DT", "B-NP"), (n, "NN", "I-NP"), (v, "VB", "B-VP")) for n in NOUNS for v in VERBS]
+COLUMNS = "".join("".join(f"{w} {p} {c}\n" for w, p, c in s) + "\n" for s in SENTENCES)
+TRAIN = "train.txt --columns word,pos,chunk --target chunk --features chunking --learner perceptron --order 1"
+
+
+def conllu(upos: dict[str, str]) -> str:
+    out = []
+    for i, sentence in enumerate(SENTENCES):
+        out.append(f"# sent_id = {i}\n1-2\tthe{sentence[1][0]}" + "\t_" * 8 + "\n")
+        for k, (word, pos, _) in enumerate(sentence, 1):
+            out.append(f"{k}\t{word}\t_\t{upos.get(pos, '_')}" + "\t_" * 6 + "\n")
+        out.append("3.1\tnull" + "\t_" * 8 + "\n\n")
+    return "".join(out)
+
+
+UPOS = conllu({"DT": "DET", "NN": "NOUN", "VB": "VERB"})
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files of the examples, and in it."""
+    (tmp_path / "train.txt").write_text(COLUMNS)
+    (tmp_path / "test.txt").write_text(COLUMNS)
+    (tmp_path / "en_ewt-ud-train.conllu.gz").write_bytes(gzip.compress(UPOS.encode()))
+    (tmp_path / "en_ewt-ud-dev.conllu").write_text(UPOS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Done:
+    """What a command left behind."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+class Stdin:
+    """Standard input with these bytes."""
+
+    def __init__(self, content: str) -> None:
+        self.buffer = io.BytesIO(content.encode())
+
+
+@pytest.fixture
+def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Run a command line in this process: quick."""
+
+    def call_it(line: str, given: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", Stdin(given))
+        with pytest.raises(SystemExit) as left:
+            run(line.split())
+        code = left.value.code
+        return Done(code if isinstance(code, int) else 0, *capfd.readouterr())
+
+    return call_it
+
+
+@pytest.fixture
+def chunk(here: Path, call) -> Path:
+    assert call(f"train {TRAIN} --epochs 5 --model chunk.trellis --quiet").code == 0
+    return here / "chunk.trellis"
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(line, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path})
+
+
+def refused(done: Done, *words: str) -> None:
+    """One line on standard error, exit 2."""
+    assert done.code == 2
+    assert done.err.startswith("trellis: ")
+    assert done.err.count("\n") == 1
+    for word in words:
+        assert word in done.err
+
+
+def test_lines_of_the_documentation(here: Path) -> None:
+    done = shell(
+        "trellis train train.txt --columns word,pos,chunk --target chunk --features chunking "
+        "--learner perceptron --order 1 --epochs 10 --model chunk.trellis"
+    )
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert sum("epoch" in line for line in done.stderr.splitlines()) == 10
+    assert shell("trellis tag --model chunk.trellis < test.txt > tagged.txt").returncode == 0
+    first = (here / "tagged.txt").read_text().splitlines()[0]
+    assert first == "the DT B-NP B-NP"
+    report = json.loads(shell("trellis evaluate --model chunk.trellis test.txt --json").stdout)
+    assert report["spans"]["types"]["NP"]["f1"] == 1
+    done = shell(
+        "trellis train en_ewt-ud-train.conllu.gz --target upos --dev en_ewt-ud-dev.conllu --model pos.trellis"
+    )
+    assert done.returncode == 0
+    assert "dev 100.00 (best)" in done.stderr
+
+
+def test_version_imports_nothing_slow() -> None:
+    code = (
+        "import sys; sys.argv = ['trellis', '--version']; from trellis.__main__ import main; main(); "
+        "assert not {'typer', 'rich', 'numpy'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"trellis {trellis.__version__}\n", "")
+    done = subprocess.run([sys.executable, "-m", "trellis", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"trellis {trellis.__version__}\n"
+
+
+def test_help_and_unknown_words(call) -> None:
+    assert all(name in call("--help").out for name in ("train", "tag", "evaluate", "info", "demo"))
+    assert call("nosuch").code == 2
+    assert call("tag --nosuch").code == 2
+    assert call("--version").out == f"trellis {trellis.__version__}\n"
+
+
+def test_tag_with_and_without_the_target(chunk: Path, call) -> None:
+    with_target = call("tag -m chunk.trellis test.txt").out
+    assert with_target.splitlines()[:2] == ["the DT B-NP B-NP", "dog NN I-NP I-NP"]
+    without = call(
+        "tag -m chunk.trellis", given=COLUMNS.replace(" B-NP", "").replace(" I-NP", "").replace(" B-VP", "")
+    )
+    assert without.out == COLUMNS
+    refused(call("tag -m chunk.trellis", given="a b c d\n"), "<stdin>", "4 columns", "word, pos, chunk")
+    refused(call("tag -m chunk.trellis", given="a\n"), "1 column,", "--columns")
+    done = call("tag -m chunk.trellis --columns x,word,y,pos", given="0 the 0 DT\n0 dog 0 NN\n0 sees 0 VB\n")
+    assert done.out == "0 the 0 DT B-NP\n0 dog 0 NN I-NP\n0 sees 0 VB B-VP\n"
+
+
+def test_a_file_with_only_what_the_model_reads(here: Path, call) -> None:
+    assert call("train train.txt --model m --quiet").code == 0  # the words alone are read
+    assert call("tag -m m", given="the\ndog\n").out == "the B-NP\ndog I-NP\n"
+
+
+def test_tag_fills_conllu_in_place(here: Path, call) -> None:
+    assert call("train en_ewt-ud-train.conllu.gz --model pos.trellis -q").code == 0  # upos is the default
+    for text in (UPOS, conllu({}), "\ufeff" + UPOS.replace("\n", "\r\n")):
+        expected = UPOS if "\r" not in text else text
+        assert call("tag -m pos.trellis", given=text).out == expected
+    refused(call("tag -m pos.trellis --kbest 2", given=UPOS), "--json")
+    refused(call("tag -m pos.trellis --columns a,b", given=UPOS), "--columns")
+    assert call("evaluate -m pos.trellis en_ewt-ud-dev.conllu").out.splitlines()[1].endswith("100.00% right")
+    assert call("tag -m pos.trellis --format conll", given="the\n").out == "the DET\n"
+
+
+def test_conllu_has_no_place_for_other_targets(here: Path, call) -> None:
+    assert call("train train.txt --columns form,upos,chunk --model c -q").code == 0
+    refused(call("tag -m c en_ewt-ud-dev.conllu"), "no column 'chunk'")
+    assert json.loads(call("tag -m c en_ewt-ud-dev.conllu --json").out.splitlines()[0])["labels"][0] == "B-NP"
+
+
+def test_tabs_and_comments_are_remembered(here: Path, call) -> None:
+    rows = "# one\n" + COLUMNS.replace(" ", "\t").replace("dog", "hot dog")
+    (here / "train.tsv").write_text(rows)
+    assert call("train train.tsv --comments --model m -q").code == 0
+    assert call("tag -m m", given="# x\nhot dog\tNN\n").out == "# x\nhot dog\tNN\tI-NP\n"
+    assert call("tag -m m", given="hot dog\n").out == "hot dog\tI-NP\n"
+    refused(call("tag -m m --no-tabs", given="a b c d\n"), "4 columns")
+
+
+def test_kbest(chunk: Path, call) -> None:
+    lines = call("tag -m chunk.trellis --kbest 4", given="the DT\n\n").out.splitlines()
+    assert sorted(lines[0].split()[2:]) == sorted(
+        [*trellis.load(chunk).labels, "_"]
+    )  # three labels, so three paths
+    record = json.loads(call("tag -m chunk.trellis --kbest 2 --json", given="the DT\ndog NN\nsees VB\n").out)
+    assert record["kbest"][0]["labels"] == ["B-NP", "I-NP", "B-VP"]
+    assert record["kbest"][0]["score"] > record["kbest"][1]["score"]
+    assert call("tag -m chunk.trellis --kbest 0").code == 2
+
+
+def test_streaming_is_the_same_as_whole(chunk: Path, call) -> None:
+    whole = call("tag -m chunk.trellis test.txt").out
+    tagger = trellis.load(chunk)
+    layout = FileShape().layout("test.txt", tagger, None)
+    for kbest, expected in ((None, whole), (1, whole)):
+        for piece_bytes in (1, 7, 64, 1000):
+            out = io.BytesIO()
+            pieces = pieces_of_path("test.txt", layout, piece_bytes)
+            tag.write_columns(tag._labeller(tagger, kbest, None), "chunk", pieces, out, lambda n: None)
+            assert out.getvalue().decode() == expected
+
+
+def test_output_file(chunk: Path, here: Path, call) -> None:
+    assert call("tag -m chunk.trellis test.txt --output out.txt").out == ""
+    assert (here / "out.txt").read_text() == call("tag -m chunk.trellis test.txt").out
+    assert call("tag -m chunk.trellis test.txt -o out.gz").code == 0
+    assert gzip.decompress((here / "out.gz").read_bytes()) == (here / "out.txt").read_bytes()
+    assert call("tag -m chunk.trellis test.txt --output /dev/null").code == 0
+    assert call("tag -m chunk.trellis test.txt --output -").out == (here / "out.txt").read_text()
+    assert not Path("/dev/null").is_file()
+
+
+def test_nothing_changes_when_tagging_fails(
+    chunk: Path, here: Path, call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "out.txt").write_text("precious\n")
+    (here / "bad.txt").write_text(COLUMNS + "the DT\n")
+    monkeypatch.setattr(tag, "PIECE_BYTES", 16)
+    before = sorted(here.iterdir())
+    line = COLUMNS.count("\n") + 1
+    refused(
+        call("tag -m chunk.trellis bad.txt --output out.txt"), f"bad.txt:{line}: 2 fields", "word, pos, chunk"
+    )
+    assert (here / "out.txt").read_text() == "precious\n"
+    assert sorted(here.iterdir()) == before
+
+
+def test_jsonl_and_tables(chunk: Path, here: Path, call) -> None:
+    (here / "in.jsonl").write_text('{"word": ["the", "dog", "sees"], "pos": ["DT", "NN", "VB"]}\n')
+    done = call("tag -m chunk.trellis in.jsonl")
+    assert json.loads(done.out)["chunk"] == ["B-NP", "I-NP", "B-VP"]
+    assert json.loads(call("tag -m chunk.trellis in.jsonl --json").out) == {
+        "labels": ["B-NP", "I-NP", "B-VP"]
+    }
+    trellis.write(trellis.read("in.jsonl"), "in.parquet")
+    refused(call("tag -m chunk.trellis in.parquet"), "--output")
+    assert call("tag -m chunk.trellis in.parquet --output out.parquet").code == 0
+    assert trellis.read("out.parquet").sentences("chunk") == [["B-NP", "I-NP", "B-VP"]]
+    refused(call("tag -m chunk.trellis in.jsonl --kbest 2"), "--json")
+    refused(call("tag -m chunk.trellis in.jsonl --format xml"), "no format 'xml'")
+
+
+def test_evaluate_two_columns(here: Path, call) -> None:
+    (here / "tagged.txt").write_text("a B-NP B-NP\nb O B-VP\n\n")
+    done = call("evaluate tagged.txt")
+    assert "50.00% right" in done.out
+    assert json.loads(call("evaluate tagged.txt --json").out)["spans"]["precision"] == 0.5
+    assert (
+        json.loads(call("evaluate tagged.txt --gold pos --predicted pos --json").out)["token_accuracy"] == 1
+    )
+    (here / "words.txt").write_text("a\n")
+    refused(call("evaluate words.txt"), "--model")
+
+
+def test_evaluate_needs_the_target(chunk: Path, here: Path, call) -> None:
+    (here / "short.txt").write_text("the DT\n")
+    refused(call("evaluate -m chunk.trellis short.txt"), "no column 'chunk'", "word, pos")
+    refused(call("evaluate -m chunk.trellis test.txt --predicted pos"), "not both")
+
+
+def test_info(chunk: Path, call) -> None:
+    facts = json.loads(call("info chunk.trellis --json --top 5").out)
+    assert facts["target"] == "chunk"
+    assert facts["labels"] == ["B-NP", "I-NP", "B-VP"]
+    assert "word[-1] & word[0]" in facts["templates"]
+    assert len(facts["heaviest"]) == 5
+    assert facts["training"]["corpus"]["columns"] == ["word", "pos", "chunk"]
+    assert len(facts["history"]) == 5
+    assert facts["sizes"]["bytes"] == chunk.stat().st_size
+    shown = call("info chunk.trellis").out
+    assert all(word in shown for word in ("chunk from word, pos", "epochs=5", "heaviest weights", "epoch 5"))
+
+
+def test_weights_have_the_names_of_their_features(here: Path, call) -> None:
+    (here / "templates.txt").write_text(
+        "bias\nis_first\nsuffix(word[0], 2)\nword[-1]\nshared: word[1]\nshared: word[2]\nlabel[-1] & pos[0]\n"
+        + " & ".join(f"word[{i}]" for i in range(-12, 13))
+    )
+    assert (
+        call("train train.txt --columns word,pos,chunk --features templates.txt --order 2 -m m -q").code == 0
+    )
+    tagger = trellis.load("m")
+    facts = json.loads(call("info m --json --top 100000").out)
+    assert len(facts["heaviest"]) == facts["sizes"]["weights"]
+    names = {weight["feature"] for weight in facts["heaviest"]}
+    assert {"is_first", "suffix(word[0], 2)=og", "word[-1]=_B-1"} <= names
+    assert any(name.startswith("shared: word[1]=") for name in names)
+    assert any(name.count("&") == 24 and name.endswith("=_B+12") for name in names)
+    # A score is the sum of the weights of the features by their names.
+    weight = {(w["feature"], w["label"]): w["weight"] for w in facts["heaviest"]}
+    features = [
+        ("bias", "B-NP"),
+        ("is_first", "B-NP"),
+        ("suffix(word[0], 2)=he", "B-NP"),
+        ("word[-1]=_B-1", "B-NP"),
+    ]
+    features += [
+        ("shared: word[1]=_B+1", "B-NP"),
+        ("shared: word[1]=_B+2", "B-NP"),
+        ("label[-1]", "<start> B-NP"),
+    ]
+    features += [("pos[0]=DT", "<start> B-NP"), ("label[-2] & label[-1]", "<start> <start> B-NP")]
+    score = tagger.score({"word": ["the"], "pos": ["DT"]}, ["B-NP"])
+    assert sum(weight.get(feature, 0.0) for feature in features) == pytest.approx(score, rel=1e-4)
+
+
+def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
+    # The last label hangs on the first word, which the key of the conjunction holds only through a fold.
+    sentences = [[f"w{i}", *["x"] * 11, "y"] for i in range(40)]
+    labels = [[*["O"] * 12, "AB"[i % 2]] for i in range(40)]
+    trellis.write(trellis.read({"word": sentences, "label": labels}), "long.txt")
+    (here / "templates.txt").write_text("bias\n" + " & ".join(f"word[{i}]" for i in range(-12, 1)))
+    assert call("train long.txt --features templates.txt --order 0 --no-average -m m -q").code == 0
+    assert json.loads(call("evaluate -m m long.txt --json").out)["token_accuracy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("train nosuch.txt --model m", ["nosuch.txt: no such file"]),
+        (f"train {TRAIN.replace('--target chunk', '--target ner')} --model m", ["no column 'ner'"]),
+        ("train short.txt --model m", ["short.txt:2: 2 fields"]),
+        ("train train.txt --features nosuch --model m", ["nosuch", "presets"]),
+        ("train train.txt --learner nosuch --model m", ["no learner 'nosuch'", "perceptron"]),
+        ("train train.txt --set nosuch=1 --model m", ["no parameter 'nosuch'", "epochs"]),
+        ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
+        ("train train.txt --set average=maybe --model m", ["average must be true or false"]),
+        ("train train.txt --set epochs --model m", ["key=value"]),
+        ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
+        ("train train.txt --epochs 0 --model m", ["epochs must be at least 1"]),
+        ("train train.txt --order 3 --model m", ["order must be"]),
+        ("train train.txt --pairs some --model m", ["pairs must be"]),
+        ("train train.txt --format xml --model m", ["no format 'xml'"]),
+        ("train train.txt --dev short.txt --model m", ["short.txt:2"]),
+        ("train train.txt --model nosuch/m", ["nosuch/m", "no such folder"]),
+        ("train train.txt --model .", ["not a regular file"]),
+        ("tag --model nosuch test.txt", ["nosuch", "No such file"]),
+        ("tag --model train.txt test.txt", ["train.txt: not a trellis model"]),
+        ("tag --model chunk.trellis nosuch.txt", ["nosuch.txt: no such file"]),
+        ("tag --model chunk.trellis test.txt --output nosuch/out", ["nosuch/out: cannot be written"]),
+        ("info damaged", ["damaged"]),
+        ("info .", ["folder"]),
+    ],
+)
+def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: list[str]) -> None:
+    (here / "short.txt").write_text("a b c\na b\n")
+    content = bytearray(chunk.read_bytes())
+    content[-1] ^= 1
+    (here / "damaged").write_bytes(content)
+    before = sorted(here.iterdir())
+    refused(call(f"{line} --quiet" if line.startswith("t") else line), *words)
+    assert sorted(here.iterdir()) == before
+
+
+def test_train_options(here: Path, call) -> None:
+    line = f"train {TRAIN} --no-average --shuffle --seed 3 --cutoff 2 --pairs seen"
+    done = call(
+        f"{line} --tag-dictionary 2 --threads 1 --set epochs=3 --dev test.txt --model m --json --quiet"
+    )
+    assert done.err == ""
+    facts = json.loads(done.out)
+    assert [entry["dev_score"] for entry in facts["history"]][-1] == 1
+    info = trellis.load("m").info
+    assert info["learner"] == {
+        "name": "Perceptron",
+        "epochs": 3,
+        "average": False,
+        "vote": False,
+        "shuffle": True,
+        "seed": 3,
+    }
+    assert (info["cutoff"], info["pairs"]) == (2, "seen")
+    assert call("train - --model m2 --quiet", given=COLUMNS).code == 0
+    assert call("tag --model m2", given="the DT\n").out == "the DT B-NP\n"
+
+
+def test_a_closed_pipe_is_no_error(chunk: Path, here: Path) -> None:
+    (here / "long.txt").write_text(COLUMNS * 2000)
+    done = shell("trellis tag -m chunk.trellis long.txt | head -n 1")
+    assert done.stdout == "the DT B-NP B-NP\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(chunk: Path) -> None:
+    done = shell("trellis tag -m chunk.trellis test.txt > /dev/full")
+    refused(Done(done.returncode, done.stdout, done.stderr), "No space left")
+
+
+def test_interrupt(chunk: Path, here: Path) -> None:
+    before = sorted(here.iterdir())
+    command = [sys.executable, "-m", "trellis", "tag", "-m", "chunk.trellis", "-o", "out.txt"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 20
+        # Until its temporary file is there.
+        while sorted(here.iterdir()) == before and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode == 130
+    assert err.strip().splitlines()[-1] == "trellis: interrupted; no file was changed"
+    assert sorted(here.iterdir()) == before
+
+
+# ------------------------------------------------------------ training, more of it
+
+
+def test_a_model_never_replaces_what_is_read(here: Path, call: Any) -> None:
+    done = call("train train.txt --model train.txt")
+    assert done.code == 2
+    assert "would replace train.txt" in done.err
+    assert (here / "train.txt").read_text() == COLUMNS
+
+
+def test_two_columns_of_conllu_must_be_named(here: Path, call: Any) -> None:
+    assert "--gold and --predicted" in call("evaluate en_ewt-ud-dev.conllu").err
+    done = call("evaluate en_ewt-ud-dev.conllu --gold upos --predicted upos --json")
+    assert json.loads(done.out)["token_accuracy"] == 1
+
+
+def test_going_on_from_a_model_and_plotting(here: Path, call: Any) -> None:
+    assert call(f"train {TRAIN} --epochs 2 --model first --plot curve.svg --quiet").code == 0
+    assert "<svg" in (here / "curve.svg").read_text()
+    done = call(
+        "train train.txt --columns word,pos,chunk --init first --epochs 1 --model second --json --quiet"
+    )
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["history"][0]["mistakes"] == 0
+
+
+def test_a_checkpoint_is_taken_up(here: Path, call: Any) -> None:
+    line = f"train {TRAIN} --epochs 4 --checkpoint c --quiet --model"
+    assert call(f"{line} one").code == 0
+    assert call(f"{line} two").code == 0  # all epochs are there already
+    assert (here / "one").read_bytes() == (here / "two").read_bytes()
+    done = call(f"train {TRAIN} --epochs 5 --checkpoint c --quiet --model three")
+    assert done.code == 2
+    assert "another training" in done.err
+
+
+def test_partial_labels(here: Path, call: Any) -> None:
+    (here / "partial.tsv").write_text("the\tD\ndog\t\n\na\tD|X\n")
+    assert "no label" in call("train partial.tsv --model m").err
+    assert call("train partial.tsv --partial --model m --quiet").code == 0
+
+
+def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
+    command = [sys.executable, "-m", "trellis", "train", "train.txt", "--epochs", "1000000", "--model", "m"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "epoch 3/" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+        assert process.wait(30) == 0
+    assert "best model so far is kept" in said
+    assert trellis.load(here / "m").tag(["the", "dog"])

@@ -1,0 +1,130 @@
+"""The command line's ways of decoding: --by, --scheme, --confidence, calibrate, explain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_cli import COLUMNS, call, chunk, here  # noqa: F401
+
+import trellis
+from trellis.corpus import schemes
+
+# Labels that do not follow from the words, and illegal ones among those that a model may find.
+NOISY = "".join(
+    f"{w} {z}\n" + ("\n" if i % 3 == 2 else "")
+    for i, (w, z) in enumerate(
+        zip("abcabdacdbcadbcabbcd" * 6, (["B-X", "I-X", "O"] * 2 + ["O", "O", "B-X"]) * 20, strict=False)
+    )
+)
+
+
+@pytest.fixture
+def noisy(here: Path, call) -> Path:  # noqa: F811
+    (here / "noisy.txt").write_text(NOISY)
+    line = "train noisy.txt --columns word,label --epochs 4 --model noisy.trellis --quiet"
+    assert call(line).code == 0
+    return here / "noisy.trellis"
+
+
+def test_by_label(noisy: Path, call) -> None:  # noqa: F811
+    tagger, corpus = trellis.load(noisy), trellis.read("noisy.txt", columns="word,label")
+    for by in ("path", "label"):
+        done = call(f"tag --model noisy.trellis noisy.txt --by {by} --quiet")
+        assert done.code == 0
+        found = [line.split()[-1] for line in done.out.splitlines() if line]
+        assert found == tagger.tag_corpus(corpus, by=by).tolist()
+        done = call(f"tag --model noisy.trellis noisy.txt --by {by} --json --quiet")
+        assert [json.loads(line)["labels"] for line in done.out.splitlines()] == tagger.tag_batch(
+            corpus, by=by
+        )
+        done = call(f"evaluate --model noisy.trellis noisy.txt --by {by} --json")
+        assert json.loads(done.out) == tagger.evaluate(corpus, by=by).to_dict()
+    for command in ("tag", "evaluate"):
+        done = call(f"{command} --model noisy.trellis noisy.txt --by best")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "give path or label" in done.err
+
+
+def test_scheme(noisy: Path, call) -> None:  # noqa: F811
+    (Path("open.txt")).write_text("c\nb\n\nb\nc\nc\n\nd\nb\n")
+    done = call("tag --model noisy.trellis open.txt --scheme iob2 --json --quiet")
+    for line in done.out.splitlines():
+        assert schemes.check(json.loads(line)["labels"], "iob2") is None
+    assert call("evaluate --model noisy.trellis noisy.txt --scheme iob2").code == 0
+    done = call("tag --model noisy.trellis open.txt --scheme iobes")
+    assert done.code == 0  # B, I and O are letters of it too
+    done = call("tag --model noisy.trellis open.txt --scheme nonsense")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "no scheme 'nonsense'" in done.err
+
+
+def test_training_with_a_scheme(here: Path, call) -> None:  # noqa: F811
+    line = "train train.txt --columns word,pos,chunk --target chunk --model kept.trellis --quiet"
+    assert call(f"{line} --scheme iob2").code == 0
+    assert trellis.load("kept.trellis").info["scheme"] == "iob2"
+    Path("bad.txt").write_text("a O\nb I-X\n\nc B-X\n")
+    done = call("train bad.txt --columns word,label --scheme iob2 --model bad.trellis --quiet")
+    assert done.code == 2
+    assert done.err.startswith("trellis: bad.txt:2: 'I-X' cannot follow 'O' in iob2")
+    assert not Path("bad.trellis").exists()
+
+
+def test_confidence(noisy: Path, call) -> None:  # noqa: F811
+    done = call("tag --model noisy.trellis noisy.txt --json --confidence --quiet")
+    tagger = trellis.load(noisy)
+    for line, words in zip(
+        done.out.splitlines(), trellis.read("noisy.txt", columns="word,label").sentences("word"), strict=True
+    ):
+        record = json.loads(line)
+        node = tagger.marginals(words)
+        assert record["labels"] == tagger.tag(words)
+        assert record["confidence"] == pytest.approx([node[t][z] for t, z in enumerate(record["labels"])])
+        expected = [{**span._asdict(), "confidence": p} for span, p in tagger.tag_spans(words)]
+        assert record["spans"] == expected
+    assert call("tag --model noisy.trellis noisy.txt --confidence").code == 2
+    assert call("tag --model noisy.trellis noisy.txt --json --kbest 2 --confidence").code == 2
+
+
+def test_calibrate(noisy: Path, call) -> None:  # noqa: F811
+    done = call("calibrate noisy.trellis noisy.txt --model calibrated.trellis")
+    assert done.code == 0
+    assert done.out.count("expected calibration error") == 4
+    assert "confidence of spans" in done.out
+    fitted = trellis.load("calibrated.trellis")
+    corpus = trellis.read("noisy.txt", columns="word,label")
+    assert fitted.temperature == trellis.load(noisy).calibrated(corpus).temperature != 1.0
+    done = call("calibrate noisy.trellis noisy.txt --model again.trellis --by paths --json")
+    figures = json.loads(done.out)
+    assert (
+        figures["temperature"] == trellis.load("again.trellis").temperature == figures["after"]["temperature"]
+    )
+    assert figures["before"]["temperature"] == 1.0
+    assert call("calibrate noisy.trellis noisy.txt --model x.trellis --by tokens").code == 2
+    assert not Path("x.trellis").exists()
+    done = call("evaluate --model calibrated.trellis noisy.txt --calibration")
+    assert done.out.count("expected calibration error") == 2
+    done = call("evaluate --model calibrated.trellis noisy.txt --calibration --json")
+    assert json.loads(done.out)["calibration"] == fitted.reliability(corpus).to_dict()
+    assert call("evaluate noisy.txt --calibration").code == 2
+
+
+def test_explain(noisy: Path, chunk: Path, call) -> None:  # noqa: F811
+    done = call("explain noisy.trellis a b")
+    tagger = trellis.load(noisy)
+    assert done.out == f"{tagger.explain(['a', 'b'])}\n"
+    done = call("explain noisy.trellis a b --json")
+    assert json.loads(done.out) == tagger.explain(["a", "b"]).to_dict()
+    done = call("explain noisy.trellis --json", "a\nb\n\nc\n")
+    assert [len(json.loads(line)["tokens"]) for line in done.out.splitlines()] == [2, 1]
+    done = call("explain noisy.trellis a --scheme iob2 --labels 1 --top 1")
+    assert "path 1 beats path 2" in done.out
+    # A model that reads two columns.
+    done = call("explain chunk.trellis the/DT dog/NN")
+    assert "dog NN   I-NP" in done.out
+    assert "pos[2]=_B+1" in done.out
+    done = call("explain chunk.trellis the dog")
+    assert (done.code, done.err) == (2, "trellis: 'the': the model reads word/pos\n")
+    done = call("explain chunk.trellis", COLUMNS)
+    assert done.out.count("path 1 beats path 2") == 12

@@ -1,0 +1,69 @@
+"""The demo on a part of its text: the same seed gives the same figures."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from trellis.cli.demo import make_typos, measure
+from trellis.cli.main import run
+from trellis.cli.noise import NEIGHBOURS, mistype
+
+
+def demo(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        run(["demo", "--words", "4000", "--epochs", "3", *arguments])
+    assert not left.value.code
+    return capsys.readouterr().out
+
+
+def figures(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(demo(capsys, "--json", "--quiet", *arguments))
+    return found
+
+
+def test_neighbours_are_mutual() -> None:
+    assert NEIGHBOURS["a"] == "qswz"
+    assert NEIGHBOURS["g"] == "bfhtvy"
+    assert len(NEIGHBOURS) == 26
+    assert all(letter in NEIGHBOURS[other] for letter in NEIGHBOURS for other in NEIGHBOURS[letter])
+
+
+def test_noise_has_the_rate_asked_for() -> None:
+    word = "abcdefghij" * 2000
+    typed = mistype(word, 0.1, random.Random(0))
+    wrong = [(a, b) for a, b in zip(word, typed, strict=True) if a != b]
+    assert all(b in NEIGHBOURS[a] for a, b in wrong)
+    assert len(wrong) / len(word) == pytest.approx(0.1, abs=0.01)
+    assert mistype(word, 0.0, random.Random(0)) == word
+
+
+def test_figures() -> None:
+    test = [("thr", "the"), ("cat", "cat")]
+    errors = measure(["the", "cut"], test, {"the"})
+    assert (errors.letters, errors.words, errors.new_words) == (1 / 6, 1 / 2, 1.0)
+
+
+def test_same_seed_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    first = figures(capsys)
+    assert figures(capsys) == first
+    assert figures(capsys, "--seed", "2")["before"] != first["before"]
+    assert make_typos(1, 500) == make_typos(1, 500)
+    for order in ("order_1", "order_2"):
+        assert first[order]["letters"] < first["before"]["letters"]
+        assert first[order]["words"] < first["before"]["words"]
+
+
+def test_corrects_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    found = figures(capsys, "Tge objecr -- 42 [é] 'is'!", "--words", "20000")
+    assert found["line"] == "Tge objecr -- 42 [é] 'is'!"
+    assert found["corrected"] == "The object -- 42 [é] 'is'!"
+    assert figures(capsys, "")["corrected"] == ""
+
+
+def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = demo(capsys)
+    assert all(word in shown for word in ("before", "order 1", "order 2", "letters", "typed", "corrected"))
