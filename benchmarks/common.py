@@ -1,0 +1,163 @@
+"""What all benchmarks share: where data is, a fair clock, peak memory, tables and results."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import trellis
+
+T = TypeVar("T")
+RESULTS = Path(__file__).parent / "results"
+# Peak memory is read by a small process in between: a child's peak begins at its parent's size.
+_PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+class MissingDataError(Exception):
+    """A corpus is not where it was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a benchmark is to be run."""
+
+    data: Path
+    rounds: int  # each contender gets as many turns; its best counts
+
+    def file(self, name: str) -> Path:
+        """A file of the data folder."""
+        path = self.data / name
+        if not path.exists():
+            raise MissingDataError(f"{path} is absent: name the folder of corpora by --data or TRELLIS_DATA")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A table, and what must be known to read it."""
+
+    title: str
+    rows: list[dict[str, Any]]
+    rival: str = ""  # the rival's version and call
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        cells = [names, *([_cell(row.get(name)) for name in names] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        against = [f"against {self.rival}"] if self.rival else []
+        return "\n".join([self.title, *against, *(_line(row, widths) for row in cells), *self.notes])
+
+    def save(self, name: str, setting: Setting) -> None:
+        """Keep it as results/VERSION/NAME.json."""
+        path = RESULTS / trellis.__version__ / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        about = {"version": trellis.__version__, "machine": machine(), "rounds": setting.rounds}
+        text = json.dumps(about | asdict(self), indent=2, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def _line(cells: list[str], widths: list[int]) -> str:
+    """Names to the left, figures to the right."""
+    figures = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
+    return "  ".join([cells[0].ljust(widths[0]), *figures]).rstrip()
+
+
+def _cell(value: Any) -> str:
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def versus(what: str, ours: float, theirs: float, *, better: str, bar: float | None = None) -> dict[str, Any]:
+    """A row of two measurements. ``better`` is "less" or "more"; gain is how many times better ours is."""
+    gain = theirs / ours if better == "less" else ours / theirs
+    return _row(what, ours, theirs, gain, bar)
+
+
+def points(what: str, ours: float, theirs: float, *, bar: float) -> dict[str, Any]:
+    """A row of two percentages; gain is their difference."""
+    return _row(what, ours, theirs, ours - theirs, bar)
+
+
+def _row(what: str, ours: float, theirs: float, gain: float, bar: float | None) -> dict[str, Any]:
+    met = None if bar is None else verdict(gain >= bar)
+    return {"what": what, "trellis": ours, "rival": theirs, "gain": gain, "wanted": bar, "met": met}
+
+
+def verdict(met: bool) -> str:
+    """Whether a bar was met, as tables say it."""
+    return "yes" if met else "NO"
+
+
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Seconds, and what the work gave."""
+    begun = time.perf_counter()
+    given = work()
+    return time.perf_counter() - begun, given
+
+
+def best_of(rounds: int, *contenders: Callable[[], float]) -> list[float]:
+    """Each contender's least figure over some rounds in which they take turns: A B A B ..."""
+    turns = [[contender() for contender in contenders] for _ in range(rounds)]
+    return [min(figures) for figures in zip(*turns, strict=True)]
+
+
+def seconds(work: Callable[[], object]) -> Callable[[], float]:
+    """The work as a contender; what it gives is freed outside the clock."""
+    return lambda: timed(work)[0]
+
+
+def peak_mb(module: str, function: str, *arguments: str) -> float:
+    """Peak memory of a fresh process that calls one function of a module and nothing else."""
+    call = f"import sys, {module}; {module}.{function}(*sys.argv[1:])"
+    command = [sys.executable, "-c", _PEAK, sys.executable, "-c", call, *arguments]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10  # bytes there, kilobytes elsewhere
+    return int(out.split()[-1]) / unit
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = info.read_text(encoding="utf-8").splitlines()
+        cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"cpu": cpu, "cores": cores, "system": platform.system(), "python": platform.python_version()}
+
+
+def read_rows(path: Path | str) -> list[list[tuple[str, ...]]]:
+    """A column file as sentences of tuples, the way most scripts read it: what rivals begin with."""
+    sentences: list[list[tuple[str, ...]]] = []
+    sentence: list[tuple[str, ...]] = []
+    with Path(path).open(encoding="utf-8") as file:
+        for line in file:
+            if fields := line.split():
+                sentence.append(tuple(fields))
+            elif sentence:
+                sentences.append(sentence)
+                sentence = []
+    return [*sentences, sentence] if sentence else sentences
+
+
+def take(sentences: Sequence[Sequence[tuple[str, ...]]], *columns: int) -> list[list[Any]]:
+    """Some columns of the sentences: strings where one is asked for, else tuples."""
+    if len(columns) == 1:
+        return [[token[columns[0]] for token in sentence] for sentence in sentences]
+    return [[tuple(token[c] for c in columns) for token in sentence] for sentence in sentences]

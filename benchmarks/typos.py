@@ -1,0 +1,43 @@
+"""Typo correction on the data of Grover & Ngo Ho: letters wrong after correction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import trellis
+from benchmarks.common import Result, Setting, timed, verdict
+
+CONTENDERS: list[tuple[str, Any, Any, float | None]] = [
+    ("HMM, order 2", trellis.HMM(smoothing="added"), ["letter[0]"], 0.042),
+    ("perceptron, averaged, order 2", trellis.Perceptron(epochs=10), "letters", None),
+    ("CRF, order 2", trellis.CRF(optimizer="adagrad", epochs=5), "letters", None),
+]
+
+
+def words(setting: Setting, name: str) -> trellis.Corpus:
+    """Each word a sequence of letters: as typed, and as meant."""
+    lines = setting.file(f"typos/{name}.tsv").read_text(encoding="utf-8").split("\n")
+    pairs = [line.split("\t") for line in lines if line]
+    return trellis.read(
+        {"letter": [list(typed) for typed, _ in pairs], "label": [list(true) for _, true in pairs]}
+    )
+
+
+def run(setting: Setting) -> Result:
+    """Train each learner on train10 and correct test10."""
+    train, test = words(setting, "train10"), words(setting, "test10")
+    typed, true = (np.array(test.column(name).tolist()) for name in ("letter", "label"))
+    rows: list[dict[str, Any]] = [{"learner": "copying", "letters wrong": float((typed != true).mean())}]
+    for name, learner, features, bar in CONTENDERS:
+        elapsed, tagger = timed(
+            lambda learner=learner, features=features: trellis.train(
+                train, target="label", features=features, learner=learner, order=2
+            )
+        )
+        wrong = 1 - tagger.evaluate(test).token_accuracy
+        limit = rows[1]["letters wrong"] if name.startswith("CRF") else bar
+        met = None if limit is None else verdict(wrong <= limit if bar else wrong < limit)
+        rows.append({"learner": name, "letters wrong": wrong, "at most": limit, "met": met, "s": elapsed})
+    return Result("typos10: letters wrong", rows)
