@@ -460,3 +460,23 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
         assert process.wait(30) == 0
     assert "best model so far is kept" in said
     assert trellis.load(here / "m").tag(["the", "dog"])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("--foo", "No such option: --foo"),
+        ("trian", "No such command 'trian'"),
+        ("train", "Missing argument"),
+        ("train train.txt --model m --epochs abc", "--epochs"),
+        ("tag --model m --kbest 0", "--kbest"),
+    ],
+)
+def test_usage_is_told_in_one_line(line: str, why: str, here: Path, call: Any) -> None:
+    refused(call(line), why, "--help")
+
+
+def test_closed_standard_input(chunk: Path) -> None:
+    done = shell("trellis tag --model chunk.trellis <&-")
+    assert done.returncode == 2
+    assert done.stderr == "trellis: <stdin>: standard input is closed; name a file\n"

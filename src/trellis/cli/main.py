@@ -92,4 +92,12 @@ def about(
 
 def run(arguments: Sequence[str]) -> None:
     """Run one command line; exits with its code."""
-    get_command(app)(list(arguments), prog_name="trellis")
+    try:
+        code = get_command(app)(list(arguments), prog_name="trellis", standalone_mode=False)
+    except Exception as error:
+        # What a command line lacks or has too much of is told as every other mistake is.
+        told = getattr(error, "format_message", None)
+        if told is None:
+            raise
+        _leave(f"{str(told()).rstrip('.')}; see trellis --help", USER_ERROR)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -43,6 +43,8 @@ def reading(path: str) -> Iterator[BinaryIO]:
     name = message_name(path)
     try:
         if path == STANDARD_STREAM:
+            if sys.stdin is None:
+                raise CorpusError(name, None, "standard input is closed; name a file")
             yield sys.stdin.buffer
         elif is_gzip(path):
             with gzip.open(path, "rb") as packed:
