@@ -142,10 +142,19 @@ double dot(const Array<double, 1>& a, const Array<double, 1>& b) {
   return sum;
 }
 
+// x += factor · v in place, without the array in between that NumPy needs.
+void add_scaled(const MutableArray<double, 1>& x, double factor, const Array<double, 1>& v) {
+  if (x.size() != v.size()) throw nb::value_error("vectors of different lengths");
+  double* to = x.data();
+  const double* from = v.data();
+  for (std::size_t i = 0; i < x.size(); ++i) to[i] += factor * from[i];
+}
+
 }  // namespace
 
 void bind_objective(nb::module_& module) {
   module.def("dot", &dot, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
+  module.def("add_scaled", &add_scaled, "x"_a, "factor"_a, "v"_a, "x += factor * v, in place.");
   nb::class_<PyObjective>(module, "Objective", "Losses of a chain over an encoded corpus.")
       .def(nb::init<nb::object, Array<std::int32_t, 1>, std::optional<SetArrays>, int, Array<std::uint32_t, 1>,
                     Array<std::uint16_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<std::int32_t, 1>,

@@ -116,18 +116,17 @@ class Minimizer:
 
     def _direction(self, slope: Floats) -> Floats:
         """Minus the slope times the inverse Hessian that the last steps tell (two loops)."""
-        q = slope.copy()
-        factors = list[float]()
-        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            factor = _core.dot(s, q) / _core.dot(s, y)
-            q -= factor * y
-            factors.append(factor)
-        if self.steps:
-            s, y = self.steps[-1], self.changes[-1]
-            q *= _core.dot(s, y) / _core.dot(y, y)
-        for s, y, factor in zip(self.steps, self.changes, reversed(factors), strict=True):
-            q += (factor - _core.dot(y, q) / _core.dot(s, y)) * s
-        return -q
+        q = -slope
+        curvatures = [_core.dot(s, y) for s, y in zip(self.steps, self.changes, strict=True)]
+        factors = [0.0] * len(curvatures)
+        for i in reversed(range(len(curvatures))):
+            factors[i] = _core.dot(self.steps[i], q) / curvatures[i]
+            _core.add_scaled(q, -factors[i], self.changes[i])
+        if curvatures:
+            q *= curvatures[-1] / _core.dot(self.changes[-1], self.changes[-1])
+        for i in range(len(curvatures)):
+            _core.add_scaled(q, factors[i] - _core.dot(self.changes[i], q) / curvatures[i], self.steps[i])
+        return q
 
     def _evaluate(self, function: Function, x: Floats) -> tuple[float, Floats]:
         value, gradient = function(x)
