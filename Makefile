@@ -17,7 +17,9 @@ $(VENV)/.built: $(VENV)/.created $(NATIVE)
 	$(PIP) install --no-build-isolation -e .
 	touch $@
 
+# seqeval comes as source and brings its own way of building, so it is built apart.
 $(VENV)/.tests: $(VENV)/.built
+	$(PIP) install "seqeval>=1.2.2"
 	$(PIP) install --no-build-isolation -e ".[test]"
 	touch $@
 
