@@ -165,9 +165,15 @@ def test_weights_that_make_no_sense() -> None:
         with pytest.raises(LearnerError, match="sample_weight"):
             train(corpus_of(0), sample_weight=weights)
     with pytest.raises(LearnerError, match="'X'"):
-        train(corpus_of(0), label_costs={"X": 1.0})
+        train(corpus_of(0), label_costs={"X": 1.0}, learner=trellis.MIRA())
     with pytest.raises(LearnerError, match="finite"):
-        train(corpus_of(0), label_costs={"L0": -1.0})
+        train(corpus_of(0), label_costs={"L0": -1.0}, learner=trellis.MIRA())
+
+
+@pytest.mark.parametrize("name", ["perceptron", "crf", "maxent", "exponential"])
+def test_costs_are_never_ignored(name: str) -> None:
+    with pytest.raises(LearnerError, match="no place for label_costs"):
+        train(corpus_of(0), label_costs={"L0": 2.0}, learner=LEARNERS[name])
 
 
 def test_costs_move_mistakes() -> None:
@@ -324,6 +330,10 @@ def test_warm_starts_that_make_no_sense() -> None:
             trellis.train(corpus_of(1), init=tagger, **options)
     with pytest.raises(LearnerError, match="target"):
         trellis.train(corpus_of(1))
+    with pytest.raises(LearnerError, match="HMM cannot go on"):
+        trellis.train(corpus_of(1), init=tagger, learner=trellis.HMM())
+    with pytest.raises(LearnerError, match="with a tag dictionary"):
+        trellis.train(corpus_of(1), init=train(corpus_of(0), tag_dictionary=2))
 
 
 # ------------------------------------------------------------ what makes no sense

@@ -7,6 +7,7 @@ more number a weight while it trains.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from trellis.engine.weights import ChainWeights
 from trellis.learners.epochs import run_epochs
@@ -29,6 +30,8 @@ class AROW:
     average: bool = False
     shuffle: bool = False
     seed: int = 0
+
+    reads_costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check("r", self.r)

@@ -44,6 +44,7 @@ class HMM:
 
     family: ClassVar[str] = "joint"
     reads_sources: ClassVar[bool] = True
+    begins_anew: ClassVar[bool] = True  # counts know nothing of weights to begin with
 
     def __post_init__(self) -> None:
         check_choice(self, "smoothing", "interpolated", "added")

@@ -6,6 +6,7 @@ Advantages: steps as large as the margin asks for, a cost for every kind of mist
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from trellis.engine.weights import ChainWeights
 from trellis.learners.epochs import run_epochs
@@ -30,6 +31,8 @@ class MIRA:
     average: bool = True
     shuffle: bool = False
     seed: int = 0
+
+    reads_costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check("k", self.k, at_least=1)

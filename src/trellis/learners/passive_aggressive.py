@@ -6,7 +6,7 @@ Advantages: as quick as the perceptron, with steps as large as the mistake. Disa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
@@ -31,6 +31,8 @@ class PassiveAggressive:
     average: bool = True
     shuffle: bool = False
     seed: int = 0
+
+    reads_costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.variant not in ("PA", "PA-I", "PA-II"):

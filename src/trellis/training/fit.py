@@ -92,6 +92,13 @@ def train(
     learner = learner or Perceptron()
     if isinstance(learner, str | type) or not hasattr(learner, "fit"):
         raise LearnerError(f"learner must be a learner such as trellis.CRF(c2=1.0), not {learner!r}")
+    name = type(learner).__name__
+    if label_costs is not None and not getattr(learner, "reads_costs", False):
+        raise LearnerError(f"{name} has no place for label_costs; MIRA, PassiveAggressive and AROW have")
+    if init is not None and getattr(learner, "begins_anew", False):
+        raise LearnerError(f"{name} cannot go on from another model; leave init out")
+    if init is not None and init.model.dictionary is not None:
+        raise LearnerError("a model with a tag dictionary cannot be gone on from; train it without one")
     pairs = pairs or getattr(learner, "default_pairs", "all")
     if len(corpus) == 0 or corpus.n_tokens == 0:
         raise CorpusError(corpus.source, None, "no sentences to train on")
