@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis import _core
 from trellis.engine.weights import ChainWeights
 from trellis.learners.checks import check_at_least, check_choice
 from trellis.learners.events import Event, Observer
-from trellis.learners.gradients import minimize
-from trellis.learners.lbfgs import Floats
+from trellis.learners.gradients import log_loss, minimize
 from trellis.learners.parameters import Parameters
 from trellis.learners.problem import Problem
 from trellis.learners.stochastic import run_passes
@@ -68,15 +66,10 @@ class CRF:
                 observer=observer,
             )
 
-        def function(x: Floats) -> tuple[float, Floats]:
-            losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
-            gradient += (2 * self.c2) * x
-            return float(problem.weigh(losses).sum()) + self.c2 * _core.dot(x, x), gradient
-
         return minimize(
             problem,
             parameters,
-            function,
+            log_loss(problem, objective, self.c2),
             c1=self.c1,
             iterations=self.iterations,
             tolerance=self.tolerance,

@@ -6,13 +6,25 @@ import time
 
 import numpy as np
 
+from trellis import _core
 from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
 from trellis.learners.events import Event, Observer
-from trellis.learners.lbfgs import Function, Minimizer
+from trellis.learners.lbfgs import Floats, Function, Minimizer
 from trellis.learners.parameters import Parameters
 from trellis.learners.problem import Problem
 from trellis.learners.progress import State, begin, go_on, stopping
+
+
+def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:
+    """sum_i weight_i · loss_i + c2 · |w|², with its gradient: the same for whole paths and for local decisions."""
+
+    def function(x: Floats) -> tuple[float, Floats]:
+        losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
+        gradient += (2 * c2) * x
+        return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x), gradient
+
+    return function
 
 
 def minimize(

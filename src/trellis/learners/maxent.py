@@ -17,7 +17,7 @@ from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
 from trellis.learners.checks import check_at_least, check_choice
 from trellis.learners.events import Event, Observer
-from trellis.learners.gradients import minimize
+from trellis.learners.gradients import log_loss, minimize
 from trellis.learners.lbfgs import Floats
 from trellis.learners.parameters import Lists, Parameters
 from trellis.learners.problem import Problem
@@ -61,15 +61,10 @@ class MaxEnt:
             scaling = IterativeScaling(problem, parameters, objective, self.c2)
             return scaling.run(self.iterations, observer)
 
-        def function(x: Floats) -> tuple[float, Floats]:
-            losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
-            gradient += (2 * self.c2) * x
-            return float(problem.weigh(losses).sum()) + self.c2 * _core.dot(x, x), gradient
-
         return minimize(
             problem,
             parameters,
-            function,
+            log_loss(problem, objective, self.c2),
             c1=0.0,
             iterations=self.iterations,
             tolerance=self.tolerance,
