@@ -8,6 +8,8 @@ namespace {
 
 // Amounts that should cancel may leave this much; no float of w would notice it.
 constexpr double kNothing = 1e-12;
+// Scores are sums of floats: a gap that is a smaller share of the cost than this may be their rounding.
+constexpr double kRounding = 1e-7;
 
 TRELLIS_CLONES ChainView<float> chain_one(const GrowingChain& self, const LabelWeights& labels, const ChainData& data,
                                           std::size_t begin, std::size_t end, ChainScratch& scratch, LabelSets& sets) {
@@ -102,7 +104,7 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
   double score = 0;
   for (const Part& part : block.parts) score += part.amount * potential(chain, order, part.token, part.x, part.y, part.z);
   const double gap = worst.loss - (block.cost - score);
-  if (!(gap > 0)) return false;
+  if (!(gap > kRounding * (1 + worst.cost))) return false;
   result.gap += c_i * gap;
 
   direct(examples, begin, n, block, worst.path);
@@ -120,7 +122,7 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
   block.parts.clear();
   for (std::size_t i = 0; i < direction_.size(); ++i) {
     Part part = direction_[i];
-    part.amount = size == 1 ? held_[i] + part.amount : held_[i] + size * part.amount;
+    part.amount = held_[i] + size * part.amount;
     if (std::fabs(part.amount) >= kNothing) block.parts.push_back(part);
   }
   block.cost += size * (worst.cost - block.cost);
