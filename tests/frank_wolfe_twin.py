@@ -1,4 +1,4 @@
-"""A plain twin of core/frank_wolfe.hpp: whole vectors of features instead of shares of labels; and the exact optimum."""
+"""A plain twin of core/frank_wolfe.hpp: whole vectors of features instead of shares of labels; and the optimum."""
 
 from __future__ import annotations
 

@@ -97,16 +97,18 @@ def test_many_labels(cost: str, n_labels: int) -> None:
 @grid
 def test_the_optimum_lies_between_dual_and_primal(cost: Any, order: int, kind: str) -> None:
     for C in (0.1, 1.0):
-        twin, _ = pair(kind, order, cost, C, n_sentences=7, n_labels=3 if kind == "constraints" else 2, seed=1)
+        twin, _ = pair(
+            kind, order, cost, C, n_sentences=7, n_labels=3 if kind == "constraints" else 2, seed=1
+        )
         best = twin.optimum()
         for average in (False, True):
             weights, history = fit_frank_wolfe(
-                twin.case.problem, C=C, cost=cost, epochs=3000, gap=0.003, average=average
+                twin.case.problem, C=C, cost=cost, epochs=3000, gap=0.01, average=average
             )
             last = history[-1]
             assert last.objective is not None
             assert last.dual is not None
-            assert last.gap == last.objective - last.dual <= 0.003 * last.objective
+            assert last.gap == last.objective - last.dual <= 0.01 * last.objective
             assert last.dual <= best + 1e-6
             assert best <= last.objective + 1e-6
             w = flat(weights, twin).astype(float)
@@ -135,9 +137,7 @@ def test_every_step_is_as_long_as_it_should_be(cost: str, order: int) -> None:
         for i in list(range(10)) * 3:
             before, costs = vectors(run, twin), run.state()["blocks.costs"].copy()
             twin.w = flat(run.result(), twin)
-            loss, path = (0.0, [])
-            if twin.case.golds[i]:
-                loss, path = twin.most_violated(i, twin.potentials(i))
+            path = twin.most_violated(i, twin.potentials(i))[1] if twin.case.golds[i] else []
             _, stepped, gap = run.epoch(np.array([i]))
             after = vectors(run, twin)
             others = np.delete(after - before, i, axis=0)
@@ -209,14 +209,34 @@ def test_the_average_is_its_definition() -> None:
     )
 
 
+def ends_of(words: list[str], labels: list[str], weights: Any = None, **options: Any) -> tuple[float, float]:
+    """Where the optimum of a corpus must lie: its dual and its primal after training, near each other."""
+    corpus = trellis.read({"word": [list(s) for s in words], "label": [list(s) for s in labels]})
+    events: list[Event] = []
+    trellis.train(
+        corpus,
+        target="label",
+        features=["word[0]", "word[-1]"],
+        learner=FrankWolfe(epochs=3000, gap=2e-3, **options),
+        sample_weight=weights,
+        observer=events.append,
+    )
+    last = events[-1]
+    assert last.dual is not None
+    assert last.objective is not None
+    assert 0 < last.objective - last.dual <= 2e-3 * last.objective
+    return last.dual, last.objective
+
+
+WORDS, LABELS = ["abc", "ab", "bca", "caa", "b"], ["XYZ", "XX", "YZX", "ZXX", "Z"]
+
+
 def test_one_token_makes_the_costs_the_same() -> None:
-    corpus = trellis.read({"word": [[w] for w in "abcabdab"], "label": [[z] for z in "XYZXYZYX"]})
-    taggers = [
-        trellis.train(corpus, target="label", features=["word[0]"], learner=FrankWolfe(C=0.4, cost=cost))
-        for cost in ("hamming", "zero-one")
-    ]
-    assert taggers[0].model.weights.n_nonzero > 0
-    np.testing.assert_array_equal(taggers[0].model.weights.rows.weights, taggers[1].model.weights.rows.weights)
+    words, labels = list("abcabdab"), list("XYZXYZYX")
+    hamming, zero_one = (ends_of(words, labels, C=0.4, cost=cost) for cost in ("hamming", "zero-one"))
+    assert max(hamming[0], zero_one[0]) <= min(hamming[1], zero_one[1])
+    hamming, zero_one = (ends_of(WORDS, LABELS, C=0.4, cost=cost) for cost in ("hamming", "zero-one"))
+    assert zero_one[1] < hamming[0]
 
 
 def test_costs_of_one_are_no_costs() -> None:
@@ -228,26 +248,13 @@ def test_costs_of_one_are_no_costs() -> None:
 
 
 def test_a_weight_of_two_is_the_sentence_twice() -> None:
-    sentences = random_corpus(3, 10)
-    options: dict[str, Any] = {"target": "label", "features": ["word[0]", "bias"]}
-    learner = FrankWolfe(C=0.2, epochs=2000, gap=1e-3)
-    twice = [*range(10), 2, 5]
-    weights = np.bincount([i for i in twice if i != 7], minlength=10).astype(float)
-    columns = {
-        name: [list(sentences.column(name)[int(a) : int(b)]) for a, b in itertools.pairwise(sentences.starts)]
-        for name in ("word", "label")
-    }
-    copies = trellis.read({name: [column[i] for i in twice if i != 7] for name, column in columns.items()})
-    ends = []
-    for corpus, more in ((trellis.read(columns), {"sample_weight": weights}), (copies, {})):
-        events: list[Event] = []
-        trellis.train(corpus, learner=learner, observer=events.append, **options, **more)
-        ends.append(events[-1])
-    assert ends[0].dual is not None
-    assert ends[1].objective is not None
-    assert ends[0].dual <= ends[1].objective
-    assert ends[1].dual <= ends[0].objective  # type: ignore[operator]
-    assert ends[0].gap <= 1e-3 * ends[0].objective  # type: ignore[operator]
+    weights = np.array([2.0, 1.0, 0.0, 1.0, 3.0])
+    copies = [i for i, n in enumerate(weights) for _ in range(int(n))]
+    weighted = ends_of(WORDS, LABELS, weights, C=0.4)
+    copied = ends_of([WORDS[i] for i in copies], [LABELS[i] for i in copies], C=0.4)
+    assert max(weighted[0], copied[0]) <= min(weighted[1], copied[1])
+    plain = ends_of(WORDS, LABELS, C=0.4)
+    assert plain[0] > weighted[1] or plain[1] < weighted[0]
 
 
 # ------------------------------------------------------------ the loop

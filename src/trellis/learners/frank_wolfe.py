@@ -201,9 +201,7 @@ class FrankWolfeRun:
         """Go on from that state; LearnerError if it is not one of such a run."""
         native = self._begin()
         try:
-            parts: list[Any] = [
-                tuple(state[f"{name}.{part}"] for part in names) for name, names in _PARTS
-            ]
+            parts: list[Any] = [tuple(state[f"{name}.{part}"] for part in names) for name, names in _PARTS]
             native.restore(self.problem.corpus, int(state["clock"][0]), float(state["dual"][0]), *parts)
         except (LookupError, ValueError, TypeError) as error:
             raise LearnerError(
