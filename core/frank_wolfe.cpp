@@ -23,9 +23,11 @@ void FrankWolfe::spread(const ChainData& data, std::size_t token, const Part* pa
   // A label's features are the same whatever stands before it.
   labels_.clear();
   for (std::size_t p = 0; p < n_parts; ++p) {
-    auto at = std::find_if(labels_.begin(), labels_.end(), [&](const auto& label) { return label.first == parts[p].z; });
-    if (at == labels_.end()) labels_.emplace_back(parts[p].z, parts[p].amount);
-    else at->second += parts[p].amount;
+    const auto [t, x, y, z, amount] = parts[p];
+    auto at = labels_.begin();
+    while (at != labels_.end() && at->first != z) ++at;
+    if (at == labels_.end()) labels_.emplace_back(z, amount);
+    else at->second += amount;
   }
   const TokenAttributes& at = data.attributes;
   for (const auto& [z, amount] : labels_) {
@@ -87,6 +89,39 @@ void FrankWolfe::direct(const Examples& examples, std::size_t begin, std::size_t
   }
 }
 
+// |change_|². On the way all weights that it changes are asked for: they and, farther apart, their sums lie scattered.
+double FrankWolfe::look_up() {
+  double norm = 0;
+  places_.clear();
+  for (const Change& change : change_.entries()) {
+    norm += change.by * change.by;
+    places_.push_back(find(change));
+    __builtin_prefetch(places_.back().weight, 1);
+    __builtin_prefetch(places_.back().sum, 1);
+  }
+  return norm;
+}
+
+// w += scale · change_. Weights that there are come first: those that come into being may move the others.
+void FrankWolfe::apply(double scale) {
+  const double now = moments() - static_cast<double>(clock);  // of all steps before this one
+  auto add = [&](const GrowingRows::Place& place, double by) {
+    const float old = *place.weight;
+    *place.weight += static_cast<float>(scale * by);
+    *place.sum += now * (static_cast<double>(*place.weight) - old);
+  };
+  const Changes& changes = change_.entries();
+  bool missing = false;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (std::fabs(changes[i].by) < kNothing) continue;
+    if (places_[i].weight) add(places_[i], changes[i].by);
+    else missing = true;
+  }
+  if (!missing) return;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (!places_[i].weight && std::fabs(changes[i].by) >= kNothing) add(make(changes[i]), changes[i].by);
+}
+
 bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i, StepsResult& result) {
   const std::size_t begin = examples.starts[sentence], n = examples.starts[sentence + 1] - begin;
   const std::int32_t* gold = examples.gold + begin;
@@ -102,23 +137,16 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
   // gap_i / C_i = H_i(w) - (cost(a_i) - w · v_i)
   Block& block = blocks[sentence];
   double score = 0;
-  for (const Part& part : block.parts) score += part.amount * potential(chain, order, part.token, part.x, part.y, part.z);
+  for (const Part& part : block.parts)
+    score += part.amount * potential(chain, order, part.token, part.x, part.y, part.z);
   const double gap = worst.loss - (block.cost - score);
   if (!(gap > kRounding * (1 + worst.cost))) return false;
   result.gap += c_i * gap;
 
   direct(examples, begin, n, block, worst.path);
-  double norm = 0;  // |w_s - w_i|² / C_i²
-  for (const Change& change : change_.entries()) norm += change.by * change.by;
+  const double norm = look_up();  // |w_s - w_i|² / C_i²
   const double size = gap < c_i * norm ? gap / (c_i * norm) : 1;
-  const double now = moments() - static_cast<double>(clock);  // of all steps before this one
-  for (const Change& change : change_.entries()) {
-    if (std::fabs(change.by) < kNothing) continue;
-    const GrowingRows::Place place = make(change);
-    const float old = *place.weight;
-    *place.weight += static_cast<float>(size * c_i * change.by);
-    *place.sum += now * (static_cast<double>(*place.weight) - old);
-  }
+  apply(size * c_i);
   block.parts.clear();
   for (std::size_t i = 0; i < direction_.size(); ++i) {
     Part part = direction_[i];

@@ -65,6 +65,8 @@ class FrankWolfe : public GrowingChain {
  private:
   bool step(const Examples& examples, std::size_t sentence, double c_i, StepsResult& result);
   void direct(const Examples& examples, std::size_t begin, std::size_t n, const Block& block, const std::int32_t* path);
+  double look_up();
+  void apply(double scale);
 
   // Calls each(row, place, by) for the features of `n_parts` parts of one token (of the corpus).
   template <class Each>
@@ -75,7 +77,8 @@ class FrankWolfe : public GrowingChain {
   std::vector<Part> direction_;  // amounts of w_s - w_i
   std::vector<double> held_;     // beside it, amounts of w_i
   std::vector<std::pair<std::uint32_t, double>> labels_;
-  SparseSum change_;
+  SparseSum change_;             // the same by features
+  std::vector<GrowingRows::Place> places_;  // beside its entries
 };
 
 }  // namespace trellis
