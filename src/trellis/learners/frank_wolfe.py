@@ -33,7 +33,7 @@ _PARTS = (("rows", _ROWS), ("edge_rows", _ROWS), ("edge", _TABLE), ("tri", _TABL
 class FrankWolfe:
     """The objective above by ``fit_frank_wolfe``; ``cost`` is 1 for any wrong path, or 1 for every wrong label."""
 
-    C: float = 0.1
+    C: float = 0.3
     cost: Cost = "hamming"
     epochs: int = 50
     gap: float = 0.01
