@@ -1,6 +1,6 @@
 """HM-SVM by Frank-Wolfe beside the averaged perceptron: all of CoNLL-2000, all phrases, as many passes, one thread.
 
-C was chosen on the last 936 sentences of the training corpus.
+C was chosen on the last 936 sentences of the training corpus, among 0.03, 0.1, 0.2, 0.3 and 0.5 (Hamming: 1 and 3 too).
 """
 
 from __future__ import annotations
