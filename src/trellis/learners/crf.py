@@ -25,8 +25,8 @@ class CRF:
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
     the label a sentence begins with. The first ``warm_up`` iterations are passes of stochastic steps of size ``rate``
     (AdaGrad), over sentences shuffled by ``seed``; ``optimizer="adagrad"`` takes ``epochs`` of them and no others: near
-    the optimum in a tenth of the time. ``precision="auto"`` computes potentials in single precision, sums in double, where
-    a penalty keeps weights small and ``tolerance`` is not below what that resolves (1e-6).
+    the optimum in a tenth of the time. ``precision="auto"`` computes potentials in single precision, sums in double,
+    where a penalty keeps weights small and ``tolerance`` is not below what that resolves (1e-6).
     """
 
     c1: float = 0.0
