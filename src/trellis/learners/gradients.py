@@ -38,7 +38,13 @@ class Descent:
     """
 
     def __init__(
-        self, start: Floats, function: Function, c1: float, n_threads: int, passes: Passes | None, warm_up: int
+        self,
+        start: Floats,
+        function: Function,
+        c1: float,
+        n_threads: int,
+        passes: Passes | None,
+        warm_up: int,
     ) -> None:
         self.minimizer = Minimizer(start, c1, n_threads)
         self.squares = np.ones(len(start)) if passes is not None and warm_up else np.empty(0)
@@ -101,7 +107,9 @@ def minimize(
     warm_up: int = 0,
 ) -> tuple[ChainWeights, list[Event]]:
     """Go down until the objective falls by less than ``tolerance`` of itself over ten iterations."""
-    warm_up = 0 if problem.initial is not None else warm_up  # where there are weights already, they are the start
+    warm_up = (
+        0 if problem.initial is not None else warm_up
+    )  # where there are weights already, they are the start
     descent = Descent(parameters.start(problem), function, c1, problem.n_threads, passes, warm_up)
     progress = begin(problem, descent.restore)
     with stopping():

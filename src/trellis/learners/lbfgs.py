@@ -66,7 +66,11 @@ class History:
         n, order, newest = len(self.order), self.order, self.order[-1]
         dots = _core.history_dots(self.steps, self.changes, n, newest, slope, n_threads).reshape(n, 5)
         if self.fresh:
-            self.mixed[:n, newest], self.curved[:n, newest], self.mixed[newest, :n] = dots[:, 2], dots[:, 3], dots[:, 4]
+            self.mixed[:n, newest], self.curved[:n, newest], self.mixed[newest, :n] = (
+                dots[:, 2],
+                dots[:, 3],
+                dots[:, 4],
+            )
             self.curved[newest, :n] = dots[:, 3]
             self.fresh = False
         mixed, curved = self.mixed[:n, :n], self.curved[:n, :n]
