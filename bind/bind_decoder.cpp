@@ -19,9 +19,12 @@ namespace {
 
 // data, starts, slots
 using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value
+// the calls of a view with their numbers, the innermost first
+using Calls = std::vector<std::pair<std::string, std::int64_t>>;
+// values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value, what
+// each view calls (none where native code cannot)
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
-                                std::optional<Array<std::int32_t, 1>>>;
+                                std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>>;
 using BagArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
 using SetArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
 
@@ -33,7 +36,7 @@ FrozenStrings strings_from(const StringArrays& given) {
 }
 
 ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t n_sets) {
-  const auto& [values, view_ids, views, set_of] = given;
+  const auto& [values, view_ids, views, set_of, calls] = given;
   ColumnModel column;
   column.values = strings_from(values);
   column.view_ids = view_ids.data();
@@ -52,6 +55,13 @@ ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t
     for (std::size_t v = 0; v < set_of->size(); ++v)
       if ((*set_of)(v) < 0 || static_cast<std::size_t>((*set_of)(v)) >= n_sets) throw nb::index_error("no such set");
     column.set_of = set_of->data();
+  }
+  column.native = calls.size() == views.size();
+  for (const auto& view : calls) {
+    std::vector<ViewTree::Call> named;
+    if (view)
+      for (const auto& [name, number] : *view) named.push_back({name, number});
+    column.native &= view.has_value() && column.tree.add(named);
   }
   return column;
 }
@@ -214,10 +224,19 @@ struct PyDecoder {
     batch.starts.push_back(batch.starts.back() + static_cast<std::int64_t>(n));
   }
 
-  Batch encode(nb::list sentences) {
+  // Under the lock. Many new words are worth letting other Python threads run meanwhile.
+  void finish(Batch& batch, std::size_t n_threads) const {
+    constexpr std::size_t kMany = 256;
+    if (core->n_new(batch) < kMany) return core->finish(batch, 1);
+    nb::gil_scoped_release release;
+    core->finish(batch, n_threads);
+  }
+
+  Batch encode(nb::list sentences, std::size_t n_threads) {
     auto lock = locked();
     Batch batch = core->begin();
     for (nb::handle sentence : sentences) add_sentence(batch, sentence);
+    finish(batch, n_threads);
     return batch;
   }
 
@@ -228,6 +247,7 @@ struct PyDecoder {
       auto lock = locked();
       batch = core->begin();
       add_sentence(batch, sentence);
+      finish(batch, 1);
     }
     if (!batch.undefined.empty()) return nb::none();
     const std::size_t n = batch.starts.back();
@@ -249,7 +269,7 @@ struct PyDecoder {
   using CorpusBag = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>, Array<std::uint8_t, 1>,
                                Array<std::int64_t, 1>>;
   Batch encode_corpus(const std::vector<CorpusColumn>& given, const std::optional<CorpusBag>& given_bag,
-                      const Array<std::int64_t, 1>& starts) {
+                      const Array<std::int64_t, 1>& starts, std::size_t n_threads) {
     if (given.size() != core->n_columns() || given_bag.has_value() != bag.has_value() || starts.size() == 0)
       throw nb::value_error("other columns than the model reads");
     auto lock = locked();
@@ -285,6 +305,7 @@ struct PyDecoder {
         batch.bag_starts.push_back(static_cast<std::int64_t>(batch.bag_ids.size()));
       }
     }
+    finish(batch, n_threads);
     return batch;
   }
 
@@ -355,8 +376,9 @@ void bind_decoder(nb::module_& module) {
            "local"_a = false)
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | None"),
            "The labels of one sentence, or None if it has words whose views must be defined first.")
-      .def("encode", &PyDecoder::encode, "sentences"_a, nb::sig("def encode(self, sentences: list[object]) -> Batch"))
-      .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a)
+      .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
+           nb::sig("def encode(self, sentences: list[object], n_threads: int) -> Batch"))
+      .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a, "n_threads"_a)
       .def("define", &PyDecoder::define, "batch"_a, "column"_a, "type"_a, "strings"_a,
            nb::sig("def define(self, batch: Batch, column: int, type: int, strings: list[str | None]) -> None"),
            "What each view says of a word: a string, or None.")

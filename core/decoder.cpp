@@ -159,28 +159,66 @@ Batch Decoder::begin() {
   return batch;
 }
 
-std::int32_t Decoder::type_of(Batch& batch, std::size_t column, std::string_view name) {
-  Lexicon& lexicon = *(*batch.lexicons)[column];
-  const std::int32_t type = lexicon.intern(name);
-  if (lexicon.defined(type)) return type;
-  const ColumnModel& known = columns_[column];
-  const std::int32_t value = known.values.lookup(name);
-  if (value < 0) {
-    batch.undefined.emplace_back(static_cast<std::int32_t>(column), type);
-    return type;
+std::size_t Decoder::n_new(const Batch& batch) const {
+  std::size_t n = 0;
+  for (const auto& lexicon : *batch.lexicons) n += lexicon->size() - lexicon->n_tried;
+  return n;
+}
+
+void Decoder::finish(Batch& batch, std::size_t n_threads) {
+  constexpr std::size_t kBlock = 64;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    Lexicon& lexicon = *(*batch.lexicons)[c];
+    const std::int32_t first = lexicon.n_tried, n = lexicon.size() - first;
+    const auto column = static_cast<std::int32_t>(c);
+    if (n > 0) {
+      std::atomic<std::int32_t> n_left{0};
+      parallel_blocks(
+          static_cast<std::size_t>(n), kBlock, n_threads, [] { return Said{}; },
+          [&](Said& said, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i)
+              if (!define_alone(lexicon, column, first + static_cast<std::int32_t>(i), said)) ++n_left;
+          });
+      lexicon.n_tried = first + n;
+      lexicon.n_undefined += n_left;
+    }
+    if (lexicon.n_undefined == 0) continue;
+    const std::size_t before = batch.undefined.size();
+    for (std::int32_t type : batch.codes[c])
+      if (!lexicon.defined(type)) batch.undefined.emplace_back(column, type);
+    std::sort(batch.undefined.begin() + before, batch.undefined.end());
+    batch.undefined.erase(std::unique(batch.undefined.begin() + before, batch.undefined.end()), batch.undefined.end());
   }
-  std::copy_n(known.view_ids + value * lexicon.n_views(), lexicon.n_views(), lexicon.views(type));
-  lexicon.set(type) = known.set_of ? known.set_of[value] : open_set_;
-  sum_vectors(lexicon, static_cast<std::int32_t>(column), type);
-  return type;
+}
+
+// From what the model knows of the word, or from the word itself where all views can be computed here.
+bool Decoder::define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const {
+  const ColumnModel& known = columns_[column];
+  const std::string_view name = lexicon.name(type);
+  if (const std::int32_t value = known.values.lookup(name); value >= 0) {
+    std::copy_n(known.view_ids + value * lexicon.n_views(), lexicon.n_views(), lexicon.views(type));
+    lexicon.set(type) = known.set_of ? known.set_of[value] : open_set_;
+    sum_vectors(lexicon, column, type);
+    return true;
+  }
+  if (!known.native || !is_ascii(name)) return false;
+  known.tree.ask(name, said);
+  set_views(lexicon, column, type, said.views);
+  return true;
 }
 
 void Decoder::define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings) {
   Lexicon& lexicon = *(*batch.lexicons)[column];
   if (lexicon.defined(type)) return;
+  set_views(lexicon, column, type, strings);
+  --lexicon.n_undefined;
+}
+
+void Decoder::set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type,
+                        std::span<const std::string_view> said) const {
   const ColumnModel& known = columns_[column];
   for (std::size_t j = 0; j < lexicon.n_views(); ++j) {
-    const std::int32_t id = strings[j].data() ? known.views[j].lookup(strings[j]) : -1;
+    const std::int32_t id = said[j].data() ? known.views[j].lookup(said[j]) : -1;
     lexicon.views(type)[j] = id < 0 ? -1 : id + known.first_id;
   }
   lexicon.set(type) = open_set_;

@@ -4,8 +4,9 @@
 // offset at which templates look at that column alone, the summed weights of all those templates: five additions of a
 // vector a token instead of thirty look-ups. Templates that join several places are looked up per token.
 //
-// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread meets new types. A lexicon that has
-// grown beyond its bound is replaced, not emptied: a batch keeps the one its codes belong to.
+// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread
+// meets new types. A lexicon that has grown beyond its bound is replaced, not emptied: a batch keeps the one its codes
+// belong to.
 #pragma once
 #include <array>
 #include <bit>
@@ -18,6 +19,7 @@
 #include "extract.hpp"
 #include "linear_chain.hpp"
 #include "strings.hpp"
+#include "views.hpp"
 
 namespace trellis {
 
@@ -28,6 +30,8 @@ struct ColumnModel {
   std::vector<FrozenStrings> views;        // [n_views] strings of each view; empty for the identity
   std::int32_t first_id = 0;               // what the number of a view's string is shifted by: 2 * reach
   const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
+  ViewTree tree;                           // what views say of other words
+  bool native = false;                     // whether the tree has all views, for words that are ASCII
 };
 
 // The types of one column met so far.
@@ -53,6 +57,9 @@ class Lexicon {
   const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
   std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64); }
   std::int32_t intern(std::string_view name);
+
+  std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
+  std::int32_t n_undefined = 0;  // how many of them wait
 
  private:
   struct Block {
@@ -96,10 +103,15 @@ class Decoder {
   std::size_t n_labels() const { return labels_.n_labels; }
   std::size_t n_columns() const { return columns_.size(); }
 
-  // Under the lock: begin a batch, find the type of a string (noting it if its views are unknown), define a type.
+  // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
   std::unique_lock<std::mutex> try_lock() { return std::unique_lock(mutex_, std::try_to_lock); }
   Batch begin();
-  std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name);
+  static std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name) {
+    return (*batch.lexicons)[column]->intern(name);
+  }
+  // How many types were met for the first time; finish() defines them, all but those left in batch.undefined.
+  std::size_t n_new(const Batch& batch) const;
+  void finish(Batch& batch, std::size_t n_threads);
   // `strings[j]` is what view j says of the type, or data() == nullptr where it says nothing.
   void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
   // The attribute of a free-form string, or -1.
@@ -143,6 +155,8 @@ class Decoder {
     std::vector<std::int32_t> views;  // [2 * reach, n_views]
     std::vector<float> vectors;       // [2 * reach, n_slots, stride]
   };
+  bool define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const;
+  void set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type, std::span<const std::string_view> said) const;
   void sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const;
   void add_row(std::int32_t attribute, float* emit) const;
   template <class IdOf>
