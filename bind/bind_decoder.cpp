@@ -19,8 +19,6 @@ namespace {
 
 // data, starts, slots
 using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// the calls of a view with their numbers, the innermost first
-using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 // values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value, what
 // each view calls (none where native code cannot)
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
@@ -57,12 +55,7 @@ ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t
     column.set_of = set_of->data();
   }
   column.native = calls.size() == views.size();
-  for (const auto& view : calls) {
-    std::vector<ViewTree::Call> named;
-    if (view)
-      for (const auto& [name, number] : *view) named.push_back({name, number});
-    column.native &= view.has_value() && column.tree.add(named);
-  }
+  for (const auto& view : calls) column.native = column.native && view && add_view(column.tree, *view);
   return column;
 }
 

@@ -1,4 +1,5 @@
 // Columns of codes to attribute lists, and the vocabulary that numbers them.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "coded.hpp"
 #include "features.hpp"
 
 using namespace nb::literals;
@@ -237,6 +239,31 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumber(
   return {to_numpy(std::move(new_starts)), to_numpy(std::move(new_ids)), to_numpy(std::move(new_values))};
 }
 
+// What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
+std::optional<Coded> view_table(const Calls& calls, const Array<std::uint8_t, 1>& data,
+                                const Array<std::int64_t, 1>& starts,
+                                const std::vector<std::optional<std::string>>& others) {
+  check_strings(data, starts);
+  ViewTree tree;
+  if (!add_view(tree, calls)) return std::nullopt;
+  Interner strings;
+  std::vector<std::int32_t> ids;
+  Said said;
+  std::size_t n_others = 0;
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const std::string_view value(reinterpret_cast<const char*>(data.data()) + starts(i), starts(i + 1) - starts(i));
+    if (is_ascii(value)) {
+      tree.ask(value, said);
+      ids.push_back(said.views[0].data() ? strings.intern(said.views[0]) : -1);
+    } else {
+      if (n_others == others.size()) throw nb::value_error("more strings that are not ASCII than answers for them");
+      const auto& other = others[n_others++];
+      ids.push_back(other ? strings.intern(*other) : -1);
+    }
+  }
+  return coded(std::move(ids), strings);
+}
+
 }  // namespace
 
 void bind_features(nb::module_& module) {
@@ -254,6 +281,9 @@ void bind_features(nb::module_& module) {
       .def("freeze", &freeze, "rank"_a, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
   module.def("extract_known", &extract_frozen, "plan"_a, "tables"_a, "folds"_a, "columns"_a, "starts"_a, "n_threads"_a,
              "The attributes of a corpus that a frozen vocabulary has: (starts, ids).");
+  module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
+             "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
+             "others says it of strings that are not ASCII.");
   module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");
   module.def("renumber", &renumber, "starts"_a, "ids"_a, "values"_a, "rank"_a,
