@@ -42,12 +42,11 @@ ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t
   for (const auto& view : views) column.views.push_back(view ? strings_from(*view) : FrozenStrings{});
   if (view_ids.shape(0) != column.values.size() || view_ids.shape(1) != views.size())
     throw nb::value_error("view ids that do not fit their column");
-  for (std::size_t v = 0; v < view_ids.shape(0); ++v)
-    for (std::size_t j = 0; j < views.size(); ++j) {
-      const std::size_t n = views[j] ? column.views[j].size() : column.values.size();
-      const std::int64_t id = view_ids(v, j), string = id - column.first_id;
-      if (id != -1 && (string < 0 || static_cast<std::size_t>(string) >= n)) throw nb::value_error("no such view id");
-    }
+  std::vector<std::uint32_t> n_strings;  // [n_views]
+  for (std::size_t j = 0; j < views.size(); ++j)
+    n_strings.push_back(static_cast<std::uint32_t>(views[j] ? column.views[j].size() : column.values.size()));
+  if (!view_ids_fit({view_ids.data(), view_ids.size()}, n_strings, static_cast<std::uint32_t>(column.first_id)))
+    throw nb::value_error("no such view id");
   if (set_of) {
     if (set_of->size() != column.values.size()) throw nb::value_error("label sets that do not fit their column");
     for (std::size_t v = 0; v < set_of->size(); ++v)
@@ -107,14 +106,12 @@ struct PyDecoder {
     const auto n_edge_attributes = edge_rows ? static_cast<std::int64_t>(std::get<0>(*edge_rows).size() - 1) : 0;
     if (n_emission > plan.templates.size() || labels.size() != weights.n_labels)
       throw nb::value_error("parts of a model that do not fit together");
-    FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, std::numeric_limits<std::int32_t>::max()),
-                                tables_from(folds, plan.n_folds, std::numeric_limits<std::int32_t>::max())};
+    std::vector<std::int64_t> limits(plan.n_tables, std::numeric_limits<std::int32_t>::max());
     for (std::size_t k = 0; k < plan.templates.size(); ++k) {
-      const FrozenTable& table = vocabulary.tables[plan.templates[k].table];
-      const std::int64_t limit = k < n_emission ? n_attributes : n_edge_attributes;
-      if (*std::max_element(table.ids, table.ids + table.mask + 1) >= limit)
-        throw nb::value_error("a table with an id out of range");
+      std::int64_t& limit = limits[plan.templates[k].table];
+      limit = std::min(limit, k < n_emission ? n_attributes : n_edge_attributes);
     }
+    FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, limits), tables_from(folds, plan.n_folds)};
     LabelSets label_sets{};
     std::int32_t open_set = -1;
     std::size_t n_sets = 0;

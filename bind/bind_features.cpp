@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "checks.hpp"
 #include "coded.hpp"
 #include "features.hpp"
 
@@ -39,7 +40,8 @@ Plan plan_from(const PlanArrays& given, std::size_t n_columns) {
   return plan;
 }
 
-std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables, std::int64_t n_ids) {
+std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables,
+                                     const std::vector<std::int64_t>& limits) {
   const auto& [keys, ids, starts] = given;
   if (keys.size() != ids.size() || starts.size() != n_tables + 1 || starts(0) != 0 ||
       starts(n_tables) != static_cast<std::int64_t>(ids.size()))
@@ -51,10 +53,11 @@ std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tab
         starts(k + 1) > starts(n_tables))
       throw nb::value_error("a table whose size is no power of two");
     const std::int32_t* begin = ids.data() + first;
-    // An empty slot ends every search, so there must be one.
-    if (std::find(begin, begin + size, -1) == begin + size) throw nb::value_error("a table without an empty slot");
-    if (*std::max_element(begin, begin + size) >= n_ids || *std::min_element(begin, begin + size) < -1)
+    const Bounds bounds = bounds_of({begin, static_cast<std::size_t>(size)});
+    if (bounds.least < -1 || (!limits.empty() && bounds.greatest >= limits[k]))
       throw nb::value_error("a table with an id out of range");
+    // An empty slot ends every search, so there must be one.
+    if (bounds.least != -1) throw nb::value_error("a table without an empty slot");
     tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size - 1)});
   }
   return tables;
@@ -129,8 +132,7 @@ Lists extract_frozen(const PlanArrays& plan_arrays, const TableArrays& tables, c
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
   const auto starts = starts_from(starts_array);
   const auto columns = columns_from(plan, column_arrays, starts.back());
-  constexpr std::int64_t any = std::numeric_limits<std::int32_t>::max();
-  const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, any), tables_from(folds, plan.n_folds, any)};
+  const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables), tables_from(folds, plan.n_folds)};
   AttributeLists lists;
   {
     nb::gil_scoped_release release;

@@ -22,4 +22,6 @@ inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {
   for (const auto& [name, number] : calls) named.push_back({name, number});
   return tree.add(named);
 }
-std::vector<trellis::FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables, std::int64_t n_ids);
+// Tables of ids from -1, which marks an empty slot, to below their limits; without limits of any ids.
+std::vector<trellis::FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables,
+                                              const std::vector<std::int64_t>& limits = {});

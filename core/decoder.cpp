@@ -76,7 +76,8 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
     : plan_(std::move(plan)), n_emission_(n_emission), vocabulary_(std::move(vocabulary)),
       columns_(std::move(columns)), bag_(bag), bag_attributes_(bag_attributes), rows_(rows), edge_rows_(edge_rows), labels_(labels),
       sets_(sets), open_set_(open_set), cache_bytes_(cache_bytes), local_(local),
-      normalizer_(local ? LocalNormalizer(labels) : LocalNormalizer()), n_slots_(columns_.size()), bias_(labels.stride) {
+      normalizer_(local ? LocalNormalizer(labels) : LocalNormalizer()), n_slots_(columns_.size()),
+      n_attributes_(n_attributes), bias_(labels.stride) {
   for (std::size_t k = 0; k < plan_.templates.size(); ++k) {
     const Template& shape = plan_.templates[k];
     const Atom* first = plan_.atoms.data() + shape.first_atom;
@@ -99,16 +100,6 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
       look->templates.push_back(static_cast<std::int32_t>(k));
     }
   }
-  // Adding a vector costs as much as adding a weight for each kLanes labels.
-  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kLanes);
-  heavy_.number.resize(n_attributes);
-  for (std::size_t a = 0; a < n_attributes; ++a) {
-    if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;
-    const std::size_t size = heavy_.vectors.size();
-    heavy_.number[a] = static_cast<std::int32_t>(size / labels_.stride);
-    heavy_.vectors.resize(size + labels_.stride);
-    rows_.add_to(static_cast<std::int32_t>(a), 1, heavy_.vectors.data() + size);
-  }
   const auto n_outside = static_cast<std::size_t>(2 * plan_.reach);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const std::size_t n_views = columns_[c].views.size();
@@ -121,6 +112,20 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
       for (std::int32_t k : look.templates)
         add_row(attribute_of(plan_.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
                 outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * labels_.stride);
+}
+
+void Decoder::make_heavy_rows() const {
+  // Adding a vector costs as much as adding a weight for each kLanes labels.
+  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kLanes);
+  heavy_.number.resize(n_attributes_);
+  for (std::size_t a = 0; a < n_attributes_; ++a) {
+    if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;
+    const std::size_t size = heavy_.vectors.size();
+    heavy_.number[a] = static_cast<std::int32_t>(size / labels_.stride);
+    heavy_.vectors.resize(size + labels_.stride);
+    rows_.add_to(static_cast<std::int32_t>(a), 1, heavy_.vectors.data() + size);
+  }
+  heavy_.made.store(true, std::memory_order_release);
 }
 
 template <class IdOf>
@@ -316,6 +321,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) c
     if (buffers.ids[i] >= 0) rows_.prefetch_slots(buffers.ids[i]);
 
   const std::size_t width = n + 2 * plan_.reach;
+  const bool heavy = heavy_.made.load(std::memory_order_acquire);
   buffers.look_at.clear();
   buffers.look_offset.clear();
   for (const Look& look : looks_) {
@@ -323,8 +329,9 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) c
     buffers.look_offset.push_back(look.slot * stride);
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
-                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(), heavy_.least, heavy_.number.data(),
-                 heavy_.vectors.data()},
+                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(),
+                 heavy ? heavy_.least : std::numeric_limits<std::uint32_t>::max(),
+                 heavy ? heavy_.number.data() : nullptr, heavy ? heavy_.vectors.data() : nullptr},
                 rows_, buffers.emit.data());
   if (!batch.bag_ids.empty())
     for (std::size_t t = 0; t < n; ++t)
@@ -361,6 +368,9 @@ void Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
   const std::size_t n_sentences = batch.starts.size() - 1;
   // A thread costs more to start than a few hundred tokens take.
   n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
+  constexpr std::size_t kWorthHeavyRows = 2048;  // tokens
+  if (!heavy_.made && (heavy_.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
+    std::call_once(heavy_.begun, [this] { make_heavy_rows(); });
   parallel_blocks(
       n_sentences, 32, n_threads, [] { return Buffers{}; },
       [&](Buffers& buffers, std::size_t first, std::size_t last) {

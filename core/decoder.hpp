@@ -9,6 +9,7 @@
 // belong to.
 #pragma once
 #include <array>
+#include <atomic>
 #include <bit>
 #include <memory>
 #include <mutex>
@@ -144,8 +145,12 @@ class Decoder {
     std::size_t slot;  // which vector of the column's records
     std::vector<std::int32_t> templates;
   };
-  // Rows with many weights once more, as vectors over all labels.
+  // Rows with many weights once more, as vectors over all labels. Made when enough has been tagged to be worth it: the
+  // first sentences come sooner without.
   struct HeavyRows {
+    std::once_flag begun;
+    std::atomic<bool> made = false;
+    std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
     std::uint32_t least = 0;           // how many weights make a row heavy
     std::vector<std::int32_t> number;  // [n_attributes] which vector a heavy one has
     std::vector<float> vectors;        // [n_heavy, stride]
@@ -161,6 +166,7 @@ class Decoder {
   void add_row(std::int32_t attribute, float* emit) const;
   template <class IdOf>
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
+  void make_heavy_rows() const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
@@ -183,7 +189,8 @@ class Decoder {
   std::vector<Look> looks_;
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<Outside> outside_;            // [n_columns]
-  HeavyRows heavy_;
+  mutable HeavyRows heavy_;
+  std::size_t n_attributes_;
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
   std::vector<float> bias_;                 // [stride] templates that look nowhere
   std::mutex mutex_;
