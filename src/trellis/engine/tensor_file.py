@@ -24,7 +24,7 @@ from trellis.errors import ModelError, TemplateError
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 
-_DTYPES = {
+_DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
     "U16": np.dtype("<u2"),
     "I32": np.dtype("<i4"),
@@ -34,7 +34,7 @@ _DTYPES = {
     "U64": np.dtype("<u8"),
     "F64": np.dtype("<f8"),
 }
-_NAMES = {kind: name for name, kind in _DTYPES.items()}
+_NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
 _DIGEST = "2:"  # how a digest by the second and faster hash begins
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format
 
@@ -139,7 +139,7 @@ def _split(
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
         raise ModelError(f"{path}: not {what}")
     first, room = 8 + header_size, size - 8 - header_size
-    tensors = {}
+    tensors = dict[str, npt.NDArray[Any]]()
     for name, entry in header.items():
         if name == "__metadata__":
             continue
@@ -148,7 +148,7 @@ def _split(
         n = math.prod(entry["shape"])
         if not 0 <= begin <= end <= room or end - begin != kind.itemsize * n:
             raise ModelError(f"{path}: cut short or damaged at tensor {name!r}")
-        tensor = np.frombuffer(whole, kind, n, first + begin) if n else np.empty(0, kind)
+        tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
         if len(entry["shape"]) != 1:
             tensor = tensor.reshape(entry["shape"])
         tensors[name] = (
