@@ -168,14 +168,12 @@ def best_codes(
     tagger: Tagger, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
 ) -> tuple[IntArray, npt.NDArray[np.int64]]:
     """The numbers of the best labels, one a token, and where sentences begin."""
-    from trellis.engine.chain import best_path_batch
-    from trellis.engine.constraints import illegal_sentences, require_possible
-    from trellis.engine.posterior import best_labels
-
     if by not in get_args(By):
         raise ValueError(f"by must be 'path' or 'label', not {by!r}")
     sentences = sentences if isinstance(sentences, Corpus) else list(sentences)
     if by == "label":
+        from trellis.engine.posterior import best_labels
+
         lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
         for chains in pieces(tagger, sentences, allowed, n_threads):
             found.append(best_labels(chains, n_threads))
@@ -183,6 +181,9 @@ def best_codes(
         return np.concatenate(found), np.cumsum(np.concatenate(lengths))
     batch = encode(tagger, sentences, n_threads)
     if allowed is not None:
+        from trellis.engine.chain import best_path_batch
+        from trellis.engine.constraints import require_possible
+
         chains = chains_of(tagger, batch, allowed, n_threads, single=True)
         paths, scores = best_path_batch(*chains, n_threads=n_threads)
         require_possible(scores)
@@ -191,6 +192,9 @@ def best_codes(
     codes = _vote(tagger, batch, n_threads) if votes else tagger._decoder.decode(batch, n_threads)
     starts = batch.starts
     if tagger._forbids:
+        from trellis.engine.chain import best_path_batch
+        from trellis.engine.constraints import illegal_sentences, require_possible
+
         for i in illegal_sentences(codes, starts, tagger.model.weights).tolist():
             chains = chains_of(tagger, encode(tagger, sentences[i : i + 1]), None, 1, single=True)
             path, scores = best_path_batch(*chains)
