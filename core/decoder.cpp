@@ -128,6 +128,23 @@ void Decoder::make_heavy_rows() const {
   heavy_.made.store(true, std::memory_order_release);
 }
 
+Decoder::~Decoder() = default;
+
+Decoder::Borrowed::Borrowed(const Decoder& from) : from_(from) {
+  {
+    const std::lock_guard lock(from.spare_mutex_);
+    if (!from.spare_.empty()) buffers_ = std::move(from.spare_.back()), from.spare_.pop_back();
+  }
+  if (!buffers_) buffers_ = std::make_unique<Buffers>();
+}
+
+Decoder::Borrowed::~Borrowed() {
+  constexpr std::size_t kMostSpare = 4, kMostFloats = 1 << 20;  // what one giant sentence needed is not kept
+  if (buffers_->emit.size() + buffers_->edge.size() > kMostFloats) return;
+  const std::lock_guard lock(from_.spare_mutex_);
+  if (from_.spare_.size() < kMostSpare) from_.spare_.push_back(std::move(buffers_));
+}
+
 template <class IdOf>
 std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
   std::uint64_t key = 0;
@@ -372,8 +389,9 @@ void Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
   if (!heavy_.made && (heavy_.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
     std::call_once(heavy_.begun, [this] { make_heavy_rows(); });
   parallel_blocks(
-      n_sentences, 32, n_threads, [] { return Buffers{}; },
-      [&](Buffers& buffers, std::size_t first, std::size_t last) {
+      n_sentences, 32, n_threads, [this] { return Borrowed(*this); },
+      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
+        Buffers& buffers = *borrowed;
         for (std::size_t s = first; s < last; ++s) {
           fill(batch, s, buffers);
           ChainView<float> chain{};

@@ -100,6 +100,7 @@ class Decoder {
           FrozenStrings bag, const std::int32_t* bag_attributes, Rows<std::uint16_t> rows, std::size_t n_attributes,
           Rows<std::uint32_t> edge_rows, LabelWeights labels, LabelSets sets, std::int32_t open_set,
           std::size_t cache_bytes, bool local);
+  ~Decoder();
 
   std::size_t n_labels() const { return labels_.n_labels; }
   std::size_t n_columns() const { return columns_.size(); }
@@ -140,6 +141,19 @@ class Decoder {
 
  private:
   struct Buffers;
+  // Scratch that a thread borrows: one sentence at a time would spend much of its time in growing its own.
+  class Borrowed {
+   public:
+    explicit Borrowed(const Decoder& from);
+    ~Borrowed();
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Buffers& operator*() const { return *buffers_; }
+
+   private:
+    const Decoder& from_;
+    std::unique_ptr<Buffers> buffers_;
+  };
   struct Look {  // templates that look at one column at one offset alone
     std::int32_t column, offset;
     std::size_t slot;  // which vector of the column's records
@@ -193,6 +207,8 @@ class Decoder {
   std::size_t n_attributes_;
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
   std::vector<float> bias_;                 // [stride] templates that look nowhere
+  mutable std::mutex spare_mutex_;
+  mutable std::vector<std::unique_ptr<Buffers>> spare_;
   std::mutex mutex_;
   std::shared_ptr<Lexicons> lexicons_;
 };
