@@ -135,12 +135,15 @@ def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> I
             continue
         rest = b"".join(blocks)
         cut = _core.last_sentence_end(rest, tabs=layout.tabs)
-        # A sentence longer than a piece: read ever more at a time, so that searching its end stays linear.
-        wanted = min(2 * wanted, piece_bytes) if cut else 2 * max(wanted, size)
         if cut:
             text = rest[:cut]
             yield _Text(text, line, pauses)
             line += _core.count_lines(text)
+            wanted = min(2 * wanted, piece_bytes)
+        elif (
+            not pauses
+        ):  # a sentence longer than a piece: read ever more, so that searching its end stays linear
+            wanted *= 2
         blocks, size = [rest[cut:]], size - cut
     if rest := b"".join(blocks):
         yield _Text(rest, line, False)
