@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "coded.hpp"
@@ -88,6 +89,10 @@ void bind_columns(nb::module_& module) {
   module.def("replace_column", &replace, "text"_a, "column"_a, "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
              "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced.");
+  module.def(
+      "count_lines",
+      [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
+      "How many lines end in the text.");
   module.def(
       "last_sentence_end",
       [](const nb::bytes& text, bool tabs) { return last_sentence_end(view(text), tabs); }, "text"_a, nb::kw_only(),

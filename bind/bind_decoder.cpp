@@ -19,9 +19,10 @@ namespace {
 
 // data, starts, slots
 using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value
+// values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value, what
+// each view calls (none where native code cannot)
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
-                                std::optional<Array<std::int32_t, 1>>>;
+                                std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>>;
 using BagArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
 using SetArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
 
@@ -33,7 +34,7 @@ FrozenStrings strings_from(const StringArrays& given) {
 }
 
 ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t n_sets) {
-  const auto& [values, view_ids, views, set_of] = given;
+  const auto& [values, view_ids, views, set_of, calls] = given;
   ColumnModel column;
   column.values = strings_from(values);
   column.view_ids = view_ids.data();
@@ -41,18 +42,19 @@ ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t
   for (const auto& view : views) column.views.push_back(view ? strings_from(*view) : FrozenStrings{});
   if (view_ids.shape(0) != column.values.size() || view_ids.shape(1) != views.size())
     throw nb::value_error("view ids that do not fit their column");
-  for (std::size_t v = 0; v < view_ids.shape(0); ++v)
-    for (std::size_t j = 0; j < views.size(); ++j) {
-      const std::size_t n = views[j] ? column.views[j].size() : column.values.size();
-      const std::int64_t id = view_ids(v, j), string = id - column.first_id;
-      if (id != -1 && (string < 0 || static_cast<std::size_t>(string) >= n)) throw nb::value_error("no such view id");
-    }
+  std::vector<std::uint32_t> n_strings;  // [n_views]
+  for (std::size_t j = 0; j < views.size(); ++j)
+    n_strings.push_back(static_cast<std::uint32_t>(views[j] ? column.views[j].size() : column.values.size()));
+  if (!view_ids_fit({view_ids.data(), view_ids.size()}, n_strings, static_cast<std::uint32_t>(column.first_id)))
+    throw nb::value_error("no such view id");
   if (set_of) {
     if (set_of->size() != column.values.size()) throw nb::value_error("label sets that do not fit their column");
     for (std::size_t v = 0; v < set_of->size(); ++v)
       if ((*set_of)(v) < 0 || static_cast<std::size_t>((*set_of)(v)) >= n_sets) throw nb::index_error("no such set");
     column.set_of = set_of->data();
   }
+  column.native = calls.size() == views.size();
+  for (const auto& view : calls) column.native = column.native && view && add_view(column.tree, *view);
   return column;
 }
 
@@ -104,14 +106,12 @@ struct PyDecoder {
     const auto n_edge_attributes = edge_rows ? static_cast<std::int64_t>(std::get<0>(*edge_rows).size() - 1) : 0;
     if (n_emission > plan.templates.size() || labels.size() != weights.n_labels)
       throw nb::value_error("parts of a model that do not fit together");
-    FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, std::numeric_limits<std::int32_t>::max()),
-                                tables_from(folds, plan.n_folds, std::numeric_limits<std::int32_t>::max())};
+    std::vector<std::int64_t> limits(plan.n_tables, std::numeric_limits<std::int32_t>::max());
     for (std::size_t k = 0; k < plan.templates.size(); ++k) {
-      const FrozenTable& table = vocabulary.tables[plan.templates[k].table];
-      const std::int64_t limit = k < n_emission ? n_attributes : n_edge_attributes;
-      if (*std::max_element(table.ids, table.ids + table.mask + 1) >= limit)
-        throw nb::value_error("a table with an id out of range");
+      std::int64_t& limit = limits[plan.templates[k].table];
+      limit = std::min(limit, k < n_emission ? n_attributes : n_edge_attributes);
     }
+    FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, limits), tables_from(folds, plan.n_folds)};
     LabelSets label_sets{};
     std::int32_t open_set = -1;
     std::size_t n_sets = 0;
@@ -214,10 +214,19 @@ struct PyDecoder {
     batch.starts.push_back(batch.starts.back() + static_cast<std::int64_t>(n));
   }
 
-  Batch encode(nb::list sentences) {
+  // Under the lock. Many new words are worth letting other Python threads run meanwhile.
+  void finish(Batch& batch, std::size_t n_threads) const {
+    constexpr std::size_t kMany = 256;
+    if (core->n_new(batch) < kMany) return core->finish(batch, 1);
+    nb::gil_scoped_release release;
+    core->finish(batch, n_threads);
+  }
+
+  Batch encode(nb::list sentences, std::size_t n_threads) {
     auto lock = locked();
     Batch batch = core->begin();
     for (nb::handle sentence : sentences) add_sentence(batch, sentence);
+    finish(batch, n_threads);
     return batch;
   }
 
@@ -228,6 +237,7 @@ struct PyDecoder {
       auto lock = locked();
       batch = core->begin();
       add_sentence(batch, sentence);
+      finish(batch, 1);
     }
     if (!batch.undefined.empty()) return nb::none();
     const std::size_t n = batch.starts.back();
@@ -249,7 +259,7 @@ struct PyDecoder {
   using CorpusBag = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>, Array<std::uint8_t, 1>,
                                Array<std::int64_t, 1>>;
   Batch encode_corpus(const std::vector<CorpusColumn>& given, const std::optional<CorpusBag>& given_bag,
-                      const Array<std::int64_t, 1>& starts) {
+                      const Array<std::int64_t, 1>& starts, std::size_t n_threads) {
     if (given.size() != core->n_columns() || given_bag.has_value() != bag.has_value() || starts.size() == 0)
       throw nb::value_error("other columns than the model reads");
     auto lock = locked();
@@ -285,6 +295,7 @@ struct PyDecoder {
         batch.bag_starts.push_back(static_cast<std::int64_t>(batch.bag_ids.size()));
       }
     }
+    finish(batch, n_threads);
     return batch;
   }
 
@@ -355,8 +366,9 @@ void bind_decoder(nb::module_& module) {
            "local"_a = false)
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | None"),
            "The labels of one sentence, or None if it has words whose views must be defined first.")
-      .def("encode", &PyDecoder::encode, "sentences"_a, nb::sig("def encode(self, sentences: list[object]) -> Batch"))
-      .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a)
+      .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
+           nb::sig("def encode(self, sentences: list[object], n_threads: int) -> Batch"))
+      .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a, "n_threads"_a)
       .def("define", &PyDecoder::define, "batch"_a, "column"_a, "type"_a, "strings"_a,
            nb::sig("def define(self, batch: Batch, column: int, type: int, strings: list[str | None]) -> None"),
            "What each view says of a word: a string, or None.")

@@ -1,4 +1,5 @@
 // Columns of codes to attribute lists, and the vocabulary that numbers them.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "checks.hpp"
+#include "coded.hpp"
 #include "features.hpp"
 
 using namespace nb::literals;
@@ -37,7 +40,8 @@ Plan plan_from(const PlanArrays& given, std::size_t n_columns) {
   return plan;
 }
 
-std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables, std::int64_t n_ids) {
+std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables,
+                                     const std::vector<std::int64_t>& limits) {
   const auto& [keys, ids, starts] = given;
   if (keys.size() != ids.size() || starts.size() != n_tables + 1 || starts(0) != 0 ||
       starts(n_tables) != static_cast<std::int64_t>(ids.size()))
@@ -49,10 +53,11 @@ std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tab
         starts(k + 1) > starts(n_tables))
       throw nb::value_error("a table whose size is no power of two");
     const std::int32_t* begin = ids.data() + first;
-    // An empty slot ends every search, so there must be one.
-    if (std::find(begin, begin + size, -1) == begin + size) throw nb::value_error("a table without an empty slot");
-    if (*std::max_element(begin, begin + size) >= n_ids || *std::min_element(begin, begin + size) < -1)
+    const Bounds bounds = bounds_of({begin, static_cast<std::size_t>(size)});
+    if (bounds.least < -1 || (!limits.empty() && bounds.greatest >= limits[k]))
       throw nb::value_error("a table with an id out of range");
+    // An empty slot ends every search, so there must be one.
+    if (bounds.least != -1) throw nb::value_error("a table without an empty slot");
     tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size - 1)});
   }
   return tables;
@@ -127,8 +132,7 @@ Lists extract_frozen(const PlanArrays& plan_arrays, const TableArrays& tables, c
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
   const auto starts = starts_from(starts_array);
   const auto columns = columns_from(plan, column_arrays, starts.back());
-  constexpr std::int64_t any = std::numeric_limits<std::int32_t>::max();
-  const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables, any), tables_from(folds, plan.n_folds, any)};
+  const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables), tables_from(folds, plan.n_folds)};
   AttributeLists lists;
   {
     nb::gil_scoped_release release;
@@ -237,6 +241,31 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumber(
   return {to_numpy(std::move(new_starts)), to_numpy(std::move(new_ids)), to_numpy(std::move(new_values))};
 }
 
+// What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
+std::optional<Coded> view_table(const Calls& calls, const Array<std::uint8_t, 1>& data,
+                                const Array<std::int64_t, 1>& starts,
+                                const std::vector<std::optional<std::string>>& others) {
+  check_strings(data, starts);
+  ViewTree tree;
+  if (!add_view(tree, calls)) return std::nullopt;
+  Interner strings;
+  std::vector<std::int32_t> ids;
+  Said said;
+  std::size_t n_others = 0;
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const std::string_view value(reinterpret_cast<const char*>(data.data()) + starts(i), starts(i + 1) - starts(i));
+    if (is_ascii(value)) {
+      tree.ask(value, said);
+      ids.push_back(said.views[0].data() ? strings.intern(said.views[0]) : -1);
+    } else {
+      if (n_others == others.size()) throw nb::value_error("more strings that are not ASCII than answers for them");
+      const auto& other = others[n_others++];
+      ids.push_back(other ? strings.intern(*other) : -1);
+    }
+  }
+  return coded(std::move(ids), strings);
+}
+
 }  // namespace
 
 void bind_features(nb::module_& module) {
@@ -254,6 +283,9 @@ void bind_features(nb::module_& module) {
       .def("freeze", &freeze, "rank"_a, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
   module.def("extract_known", &extract_frozen, "plan"_a, "tables"_a, "folds"_a, "columns"_a, "starts"_a, "n_threads"_a,
              "The attributes of a corpus that a frozen vocabulary has: (starts, ids).");
+  module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
+             "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
+             "others says it of strings that are not ASCII.");
   module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");
   module.def("renumber", &renumber, "starts"_a, "ids"_a, "values"_a, "rank"_a,

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "checks.hpp"
 #include "coded.hpp"
 
 using namespace nb::literals;
@@ -152,6 +153,8 @@ void bind_strings(nb::module_& module) {
   module.def("hash_array", [](const Array<std::uint8_t, 1>& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
+  module.def("digest_array", [](const Array<std::uint8_t, 1>& bytes) { return digest_bytes(span(bytes)); }, "bytes"_a,
+             "A digest of an array's bytes, the same on every machine.");
   module.def("build_slots", &slots_of, "data"_a, "starts"_a, "The hash table of packed strings.");
   module.def("valid_strings", &valid_strings, "data"_a, "starts"_a, "slots"_a,
              "Whether packed strings and their hash table fit together.");

@@ -1,9 +1,11 @@
 // Weights and encoded data as they come from Python, checked; shared by learners and decoding.
 #pragma once
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include "bind.hpp"
+#include "checks.hpp"
 #include "linear_chain.hpp"
 
 // starts [n_attributes + 1], labels [n_slots], weights [n_slots]
@@ -16,10 +18,9 @@ trellis::Rows<Label> rows_from(const RowArrays<Label>& given, std::size_t n_labe
   if (starts.size() == 0 || labels.size() != weights.size() || starts(0) != 0 ||
       starts(starts.size() - 1) != labels.size())
     throw nb::value_error("rows that do not fit together");
-  for (std::size_t a = 0; a + 1 < starts.size(); ++a)
-    if (starts(a + 1) < starts(a)) throw nb::value_error("row starts must not fall");
-  for (std::size_t s = 0; s < labels.size(); ++s)
-    if (labels(s) >= n_labels) throw nb::value_error("a row with a label out of range");
+  if (!trellis::ascending(std::span(starts.data(), starts.size()))) throw nb::value_error("row starts must not fall");
+  if (!trellis::all_below(std::span(labels.data(), labels.size()), n_labels))
+    throw nb::value_error("a row with a label out of range");
   return {starts.data(), labels.data(), weights.data()};
 }
 

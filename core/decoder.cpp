@@ -76,7 +76,8 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
     : plan_(std::move(plan)), n_emission_(n_emission), vocabulary_(std::move(vocabulary)),
       columns_(std::move(columns)), bag_(bag), bag_attributes_(bag_attributes), rows_(rows), edge_rows_(edge_rows), labels_(labels),
       sets_(sets), open_set_(open_set), cache_bytes_(cache_bytes), local_(local),
-      normalizer_(local ? LocalNormalizer(labels) : LocalNormalizer()), n_slots_(columns_.size()), bias_(labels.stride) {
+      normalizer_(local ? LocalNormalizer(labels) : LocalNormalizer()), n_slots_(columns_.size()),
+      n_attributes_(n_attributes), bias_(labels.stride) {
   for (std::size_t k = 0; k < plan_.templates.size(); ++k) {
     const Template& shape = plan_.templates[k];
     const Atom* first = plan_.atoms.data() + shape.first_atom;
@@ -99,16 +100,6 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
       look->templates.push_back(static_cast<std::int32_t>(k));
     }
   }
-  // Adding a vector costs as much as adding a weight for each kLanes labels.
-  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kLanes);
-  heavy_.number.resize(n_attributes);
-  for (std::size_t a = 0; a < n_attributes; ++a) {
-    if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;
-    const std::size_t size = heavy_.vectors.size();
-    heavy_.number[a] = static_cast<std::int32_t>(size / labels_.stride);
-    heavy_.vectors.resize(size + labels_.stride);
-    rows_.add_to(static_cast<std::int32_t>(a), 1, heavy_.vectors.data() + size);
-  }
   const auto n_outside = static_cast<std::size_t>(2 * plan_.reach);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const std::size_t n_views = columns_[c].views.size();
@@ -121,6 +112,37 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
       for (std::int32_t k : look.templates)
         add_row(attribute_of(plan_.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
                 outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * labels_.stride);
+}
+
+void Decoder::make_heavy_rows() const {
+  // Adding a vector costs as much as adding a weight for each kLanes labels.
+  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kLanes);
+  heavy_.number.resize(n_attributes_);
+  for (std::size_t a = 0; a < n_attributes_; ++a) {
+    if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;
+    const std::size_t size = heavy_.vectors.size();
+    heavy_.number[a] = static_cast<std::int32_t>(size / labels_.stride);
+    heavy_.vectors.resize(size + labels_.stride);
+    rows_.add_to(static_cast<std::int32_t>(a), 1, heavy_.vectors.data() + size);
+  }
+  heavy_.made.store(true, std::memory_order_release);
+}
+
+Decoder::~Decoder() = default;
+
+Decoder::Borrowed::Borrowed(const Decoder& from) : from_(from) {
+  {
+    const std::lock_guard lock(from.spare_mutex_);
+    if (!from.spare_.empty()) buffers_ = std::move(from.spare_.back()), from.spare_.pop_back();
+  }
+  if (!buffers_) buffers_ = std::make_unique<Buffers>();
+}
+
+Decoder::Borrowed::~Borrowed() {
+  constexpr std::size_t kMostSpare = 4, kMostFloats = 1 << 20;  // what one giant sentence needed is not kept
+  if (buffers_->emit.size() + buffers_->edge.size() > kMostFloats) return;
+  const std::lock_guard lock(from_.spare_mutex_);
+  if (from_.spare_.size() < kMostSpare) from_.spare_.push_back(std::move(buffers_));
 }
 
 template <class IdOf>
@@ -159,28 +181,66 @@ Batch Decoder::begin() {
   return batch;
 }
 
-std::int32_t Decoder::type_of(Batch& batch, std::size_t column, std::string_view name) {
-  Lexicon& lexicon = *(*batch.lexicons)[column];
-  const std::int32_t type = lexicon.intern(name);
-  if (lexicon.defined(type)) return type;
-  const ColumnModel& known = columns_[column];
-  const std::int32_t value = known.values.lookup(name);
-  if (value < 0) {
-    batch.undefined.emplace_back(static_cast<std::int32_t>(column), type);
-    return type;
+std::size_t Decoder::n_new(const Batch& batch) const {
+  std::size_t n = 0;
+  for (const auto& lexicon : *batch.lexicons) n += lexicon->size() - lexicon->n_tried;
+  return n;
+}
+
+void Decoder::finish(Batch& batch, std::size_t n_threads) {
+  constexpr std::size_t kBlock = 64;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    Lexicon& lexicon = *(*batch.lexicons)[c];
+    const std::int32_t first = lexicon.n_tried, n = lexicon.size() - first;
+    const auto column = static_cast<std::int32_t>(c);
+    if (n > 0) {
+      std::atomic<std::int32_t> n_left{0};
+      parallel_blocks(
+          static_cast<std::size_t>(n), kBlock, n_threads, [] { return Said{}; },
+          [&](Said& said, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i)
+              if (!define_alone(lexicon, column, first + static_cast<std::int32_t>(i), said)) ++n_left;
+          });
+      lexicon.n_tried = first + n;
+      lexicon.n_undefined += n_left;
+    }
+    if (lexicon.n_undefined == 0) continue;
+    const std::size_t before = batch.undefined.size();
+    for (std::int32_t type : batch.codes[c])
+      if (!lexicon.defined(type)) batch.undefined.emplace_back(column, type);
+    std::sort(batch.undefined.begin() + before, batch.undefined.end());
+    batch.undefined.erase(std::unique(batch.undefined.begin() + before, batch.undefined.end()), batch.undefined.end());
   }
-  std::copy_n(known.view_ids + value * lexicon.n_views(), lexicon.n_views(), lexicon.views(type));
-  lexicon.set(type) = known.set_of ? known.set_of[value] : open_set_;
-  sum_vectors(lexicon, static_cast<std::int32_t>(column), type);
-  return type;
+}
+
+// From what the model knows of the word, or from the word itself where all views can be computed here.
+bool Decoder::define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const {
+  const ColumnModel& known = columns_[column];
+  const std::string_view name = lexicon.name(type);
+  if (const std::int32_t value = known.values.lookup(name); value >= 0) {
+    std::copy_n(known.view_ids + value * lexicon.n_views(), lexicon.n_views(), lexicon.views(type));
+    lexicon.set(type) = known.set_of ? known.set_of[value] : open_set_;
+    sum_vectors(lexicon, column, type);
+    return true;
+  }
+  if (!known.native || !is_ascii(name)) return false;
+  known.tree.ask(name, said);
+  set_views(lexicon, column, type, said.views);
+  return true;
 }
 
 void Decoder::define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings) {
   Lexicon& lexicon = *(*batch.lexicons)[column];
   if (lexicon.defined(type)) return;
+  set_views(lexicon, column, type, strings);
+  --lexicon.n_undefined;
+}
+
+void Decoder::set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type,
+                        std::span<const std::string_view> said) const {
   const ColumnModel& known = columns_[column];
   for (std::size_t j = 0; j < lexicon.n_views(); ++j) {
-    const std::int32_t id = strings[j].data() ? known.views[j].lookup(strings[j]) : -1;
+    const std::int32_t id = said[j].data() ? known.views[j].lookup(said[j]) : -1;
     lexicon.views(type)[j] = id < 0 ? -1 : id + known.first_id;
   }
   lexicon.set(type) = open_set_;
@@ -278,6 +338,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) c
     if (buffers.ids[i] >= 0) rows_.prefetch_slots(buffers.ids[i]);
 
   const std::size_t width = n + 2 * plan_.reach;
+  const bool heavy = heavy_.made.load(std::memory_order_acquire);
   buffers.look_at.clear();
   buffers.look_offset.clear();
   for (const Look& look : looks_) {
@@ -285,8 +346,9 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) c
     buffers.look_offset.push_back(look.slot * stride);
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
-                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(), heavy_.least, heavy_.number.data(),
-                 heavy_.vectors.data()},
+                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(),
+                 heavy ? heavy_.least : std::numeric_limits<std::uint32_t>::max(),
+                 heavy ? heavy_.number.data() : nullptr, heavy ? heavy_.vectors.data() : nullptr},
                 rows_, buffers.emit.data());
   if (!batch.bag_ids.empty())
     for (std::size_t t = 0; t < n; ++t)
@@ -323,9 +385,13 @@ void Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
   const std::size_t n_sentences = batch.starts.size() - 1;
   // A thread costs more to start than a few hundred tokens take.
   n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
+  constexpr std::size_t kWorthHeavyRows = 2048;  // tokens
+  if (!heavy_.made && (heavy_.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
+    std::call_once(heavy_.begun, [this] { make_heavy_rows(); });
   parallel_blocks(
-      n_sentences, 32, n_threads, [] { return Buffers{}; },
-      [&](Buffers& buffers, std::size_t first, std::size_t last) {
+      n_sentences, 32, n_threads, [this] { return Borrowed(*this); },
+      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
+        Buffers& buffers = *borrowed;
         for (std::size_t s = first; s < last; ++s) {
           fill(batch, s, buffers);
           ChainView<float> chain{};

@@ -4,10 +4,12 @@
 // offset at which templates look at that column alone, the summed weights of all those templates: five additions of a
 // vector a token instead of thirty look-ups. Templates that join several places are looked up per token.
 //
-// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread meets new types. A lexicon that has
-// grown beyond its bound is replaced, not emptied: a batch keeps the one its codes belong to.
+// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread
+// meets new types. A lexicon that has grown beyond its bound is replaced, not emptied: a batch keeps the one its codes
+// belong to.
 #pragma once
 #include <array>
+#include <atomic>
 #include <bit>
 #include <memory>
 #include <mutex>
@@ -18,6 +20,7 @@
 #include "extract.hpp"
 #include "linear_chain.hpp"
 #include "strings.hpp"
+#include "views.hpp"
 
 namespace trellis {
 
@@ -28,6 +31,8 @@ struct ColumnModel {
   std::vector<FrozenStrings> views;        // [n_views] strings of each view; empty for the identity
   std::int32_t first_id = 0;               // what the number of a view's string is shifted by: 2 * reach
   const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
+  ViewTree tree;                           // what views say of other words
+  bool native = false;                     // whether the tree has all views, for words that are ASCII
 };
 
 // The types of one column met so far.
@@ -53,6 +58,9 @@ class Lexicon {
   const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
   std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64); }
   std::int32_t intern(std::string_view name);
+
+  std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
+  std::int32_t n_undefined = 0;  // how many of them wait
 
  private:
   struct Block {
@@ -92,14 +100,20 @@ class Decoder {
           FrozenStrings bag, const std::int32_t* bag_attributes, Rows<std::uint16_t> rows, std::size_t n_attributes,
           Rows<std::uint32_t> edge_rows, LabelWeights labels, LabelSets sets, std::int32_t open_set,
           std::size_t cache_bytes, bool local);
+  ~Decoder();
 
   std::size_t n_labels() const { return labels_.n_labels; }
   std::size_t n_columns() const { return columns_.size(); }
 
-  // Under the lock: begin a batch, find the type of a string (noting it if its views are unknown), define a type.
+  // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
   std::unique_lock<std::mutex> try_lock() { return std::unique_lock(mutex_, std::try_to_lock); }
   Batch begin();
-  std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name);
+  static std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name) {
+    return (*batch.lexicons)[column]->intern(name);
+  }
+  // How many types were met for the first time; finish() defines them, all but those left in batch.undefined.
+  std::size_t n_new(const Batch& batch) const;
+  void finish(Batch& batch, std::size_t n_threads);
   // `strings[j]` is what view j says of the type, or data() == nullptr where it says nothing.
   void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
   // The attribute of a free-form string, or -1.
@@ -127,13 +141,30 @@ class Decoder {
 
  private:
   struct Buffers;
+  // Scratch that a thread borrows: one sentence at a time would spend much of its time in growing its own.
+  class Borrowed {
+   public:
+    explicit Borrowed(const Decoder& from);
+    ~Borrowed();
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Buffers& operator*() const { return *buffers_; }
+
+   private:
+    const Decoder& from_;
+    std::unique_ptr<Buffers> buffers_;
+  };
   struct Look {  // templates that look at one column at one offset alone
     std::int32_t column, offset;
     std::size_t slot;  // which vector of the column's records
     std::vector<std::int32_t> templates;
   };
-  // Rows with many weights once more, as vectors over all labels.
+  // Rows with many weights once more, as vectors over all labels. Made when enough has been tagged to be worth it: the
+  // first sentences come sooner without.
   struct HeavyRows {
+    std::once_flag begun;
+    std::atomic<bool> made = false;
+    std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
     std::uint32_t least = 0;           // how many weights make a row heavy
     std::vector<std::int32_t> number;  // [n_attributes] which vector a heavy one has
     std::vector<float> vectors;        // [n_heavy, stride]
@@ -143,10 +174,13 @@ class Decoder {
     std::vector<std::int32_t> views;  // [2 * reach, n_views]
     std::vector<float> vectors;       // [2 * reach, n_slots, stride]
   };
+  bool define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const;
+  void set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type, std::span<const std::string_view> said) const;
   void sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const;
   void add_row(std::int32_t attribute, float* emit) const;
   template <class IdOf>
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
+  void make_heavy_rows() const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
@@ -169,9 +203,12 @@ class Decoder {
   std::vector<Look> looks_;
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<Outside> outside_;            // [n_columns]
-  HeavyRows heavy_;
+  mutable HeavyRows heavy_;
+  std::size_t n_attributes_;
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
   std::vector<float> bias_;                 // [stride] templates that look nowhere
+  mutable std::mutex spare_mutex_;
+  mutable std::vector<std::unique_ptr<Buffers>> spare_;
   std::mutex mutex_;
   std::shared_ptr<Lexicons> lexicons_;
 };

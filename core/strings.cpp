@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checks.hpp"
+
 namespace trellis {
 
 std::int32_t Interner::add(std::string_view s, std::uint64_t hash, std::size_t slot) {
@@ -27,15 +29,10 @@ void Interner::grow() {
 
 bool FrozenStrings::valid() const {
   if (starts.empty() || starts[0] != 0 || static_cast<std::uint64_t>(starts.back()) != data.size()) return false;
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-    if (starts[i + 1] < starts[i]) return false;
-  if (!std::has_single_bit(slots.size())) return false;
-  bool some_empty = false;
-  for (std::int32_t id : slots) {
-    if (id < -1 || (id >= 0 && static_cast<std::size_t>(id) >= size())) return false;
-    some_empty |= id < 0;
-  }
-  return some_empty;
+  if (!ascending(starts) || !std::has_single_bit(slots.size())) return false;
+  // An empty slot ends every search, so there must be one.
+  const Bounds ids = bounds_of(slots);
+  return ids.least == -1 && ids.greatest < static_cast<std::int64_t>(size());
 }
 
 std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts) {

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,10 +17,10 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis.cli import tag
+from trellis.cli import tagging
 from trellis.cli.file_shape import FileShape
 from trellis.cli.main import run
-from trellis.corpus.stream import pieces_of_path
+from trellis.cli.plain import plain_tagging
 
 NOUNS, VERBS = ("dog", "cat", "boat", "tree"), ("sees", "likes", "finds")
 SENTENCES = [(("the", "DT", "B-NP"), (n, "NN", "I-NP"), (v, "VB", "B-VP")) for n in NOUNS for v in VERBS]
@@ -199,9 +200,69 @@ def test_streaming_is_the_same_as_whole(chunk: Path, call) -> None:
     for kbest, expected in ((None, whole), (1, whole)):
         for piece_bytes in (1, 7, 64, 1000):
             out = io.BytesIO()
-            pieces = pieces_of_path("test.txt", layout, piece_bytes)
-            tag.write_columns(tag._labeller(tagger, kbest, None), "chunk", pieces, out, lambda n: None)
+            label = tagging._labeller(tagger, kbest)
+            tagging.write_columns(label, "chunk", "test.txt", layout, 2, out, lambda n: None, piece_bytes)
             assert out.getvalue().decode() == expected
+
+
+def test_a_pipe_is_answered_before_it_ends(chunk: Path) -> None:
+    command = [sys.executable, "-m", "trellis", "tag", "-m", "chunk.trellis"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for text in (b"the DT\n\nthe DT\n", b"\n"):  # until the blank line comes, the sentence may yet go on
+            process.stdin.write(text)
+            process.stdin.flush()
+            answered = select.select([process.stdout], [], [], 60)[0]
+            if not answered:
+                process.kill()
+            assert answered
+            assert os.read(process.stdout.fileno(), 1000) == b"the DT B-VP\n\n"
+        assert process.communicate(b"the DT")[0] == b"the DT B-VP"
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("tag -m a", {"model": "a"}),
+        (
+            "tag f --model a -o - --threads 3 -q",
+            {"source": "f", "model": "a", "output": "-", "threads": 3, "quiet": True},
+        ),
+        ("tag - -m a --output b --quiet -q", {"source": "-", "model": "a", "output": "b", "quiet": True}),
+        ("info -m a", None),
+        ("tag", None),
+        ("tag f", None),
+        ("tag f g -m a", None),
+        ("tag -m", None),
+        ("tag -m a -m b", None),
+        ("tag -m a -o -q", None),
+        ("tag -m a --by label", None),
+        ("tag -m a --json f", None),
+        ("tag -ma", None),
+        ("tag --model=a", None),
+        ("tag -m a -- f", None),
+        ("tag -m a --threads 0", None),
+        ("tag -m a --threads x", None),
+        ("tag -m a --help", None),
+    ],
+)
+def test_which_command_lines_are_plain(line: str, asked: dict[str, Any] | None) -> None:
+    assert plain_tagging(line.split()) == asked
+
+
+def test_plain_command_lines_are_what_typer_makes_of_them(chunk: Path, here: Path, call) -> None:
+    for line in ("tag -m chunk.trellis test.txt", "tag test.txt --threads 2 -q --model chunk.trellis -o -"):
+        done = shell(f"trellis {line}")
+        assert plain_tagging(line.split()) is not None
+        assert (done.stdout, done.stderr, done.returncode) == (call(line).out, "", 0)
+    done = shell("trellis tag -m chunk.trellis none.txt")
+    refused(Done(done.returncode, done.stdout, done.stderr), "none.txt: no such file")
+    slow = (
+        "import sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis test.txt'.split(); m.main()"
+    )
+    done = shell(f"{sys.executable} -c \"{slow}; print(int('typer' in sys.modules))\"")
+    assert done.stdout.endswith("\n0\n")
 
 
 def test_output_file(chunk: Path, here: Path, call) -> None:
@@ -219,7 +280,7 @@ def test_nothing_changes_when_tagging_fails(
 ) -> None:
     (here / "out.txt").write_text("precious\n")
     (here / "bad.txt").write_text(COLUMNS + "the DT\n")
-    monkeypatch.setattr(tag, "PIECE_BYTES", 16)
+    monkeypatch.setattr(tagging, "PIECE_BYTES", 16)
     before = sorted(here.iterdir())
     line = COLUMNS.count("\n") + 1
     refused(

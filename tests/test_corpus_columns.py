@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis import _core
+from trellis.corpus import stream
 from trellis.corpus.columns import (
     Layout,
     append_labels,
@@ -25,7 +26,7 @@ from trellis.corpus.columns import (
 )
 from trellis.corpus.conllu import CONLLU
 from trellis.corpus.corpus import Column
-from trellis.corpus.stream import Piece, read_stream
+from trellis.corpus.stream import Piece, map_pieces, read_stream
 from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 
@@ -273,6 +274,43 @@ def test_streams_of_files(tmp_path: Path) -> None:
         list(read_stream(tmp_path / "no.txt"))
     with pytest.raises(CorpusError, match="jsonl cannot be read piece by piece"):
         read_stream(tmp_path / "a.jsonl")
+
+
+def test_an_input_that_pauses_is_cut_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+
+    class Slow(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            asked.append(size or 0)
+            return super().read1(5)
+
+    text = b"a X\n" * 100 + b"\nb Y\n\nc Z\n"
+    monkeypatch.setattr(stream, "_has_more", lambda file: False)
+    pieces = list(read_stream(Slow(text), piece_bytes=1 << 16))
+    assert [piece.text for piece in pieces] == [b"a X\n" * 100 + b"\n", b"b Y\n\n", b"c Z\n"]
+    assert [piece.first_line for piece in pieces] == [1, 102, 104]
+    assert max(asked) == 1 << 16  # however often it pauses
+
+
+def test_pieces_on_threads_come_in_order(tmp_path: Path) -> None:
+    text = b"".join(b"w%d X\n" % i * (i % 7 + 1) + b"\n" for i in range(300))
+    (tmp_path / "a").write_bytes(text)
+    for n_threads, piece_bytes in ((1, 1 << 20), (2, 64), (7, 1)):
+        pieces = list(map_pieces(lambda piece: piece, str(tmp_path / "a"), Layout(), n_threads, piece_bytes))
+        assert b"".join(piece.text for piece in pieces) == text
+        assert [len(pieces) > 1, pieces[0].first_line] == [piece_bytes < 100, 1]
+        assert all(tuple(piece.corpus.columns) == ("word", "label") for piece in pieces)
+
+    def fail(piece: Piece) -> int:
+        if piece.first_line > 400:
+            raise ValueError(f"line {piece.first_line}")
+        return piece.first_line
+
+    done, lines = list[int](), map_pieces(fail, str(tmp_path / "a"), Layout(), 2, 16)
+    with pytest.raises(ValueError, match="line 40"):
+        done.extend(lines)  # what came before the error stays
+    assert done == sorted(done)
+    assert 390 < done[-1] <= 400
 
 
 def test_what_fails_outside_a_stream_is_not_blamed_on_it(tmp_path: Path) -> None:

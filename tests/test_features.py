@@ -16,11 +16,14 @@ from opened import names_of
 from samples import KINDS, random_corpus
 
 import trellis
+from trellis import _core
 from trellis.corpus.corpus import Corpus
+from trellis.corpus.strings import Strings
 from trellis.errors import TemplateError
 from trellis.features import functions
-from trellis.features.extraction import Extraction, encode, extract, freeze
+from trellis.features.extraction import Extraction, encode, extract, freeze, view_table
 from trellis.features.feature_set import feature_set
+from trellis.features.plan import function_of, native_calls
 from trellis.features.templates import Call
 from trellis.features.vocabulary import AttributeLists, Vocabulary
 from trellis.training.encoding import select
@@ -275,6 +278,55 @@ def test_functions(value: str) -> None:
     for name in functions.SIZED:
         for k in (1, 2, 5):
             assert functions.SIZED[name](k)(value) == apply(Call(name, (k,)), value)
+
+
+def _native_equals_python(view: tuple[Call, ...], words: list[str]) -> None:
+    function = function_of(view, {})
+    assert native_calls(view) is not None
+    codes, strings = view_table(view, Strings.of(words), {})
+    said = [None if code < 0 else strings[code] for code in codes.tolist()]
+    assert said == [function(word) for word in words]
+    assert len(set(strings)) == len(strings)
+
+
+_BASIC_VIEWS = [
+    *((Call(name),) for name in functions.PLAIN),
+    *((Call(name, (k,)),) for name in functions.SIZED for k in (1, 2, 3, 4, 9, 1 << 70)),
+    (Call("outside"),),
+]
+
+
+@pytest.mark.parametrize("view", _BASIC_VIEWS, ids=str)
+def test_native_functions_on_every_short_ascii_word(view: tuple[Call, ...]) -> None:
+    letters = [chr(c) for c in range(128)]
+    _native_equals_python(view, ["", *letters, *(a + b for a in letters for b in letters)])
+
+
+@few
+@given(
+    st.lists(
+        st.one_of(
+            st.text(alphabet=st.characters(max_codepoint=127), max_size=20),
+            st.text(alphabet="aaAAbB11..--", max_size=30),
+            st.text(alphabet="aA1.-äÖßİ١ǅ", max_size=9),  # not ASCII: left to Python
+        ),
+        max_size=30,
+        unique=True,
+    ),
+    st.lists(st.sampled_from(_BASIC_VIEWS), min_size=1, max_size=3),
+)
+def test_native_functions_on_any_word(words: list[str], views: list[tuple[Call, ...]]) -> None:
+    _native_equals_python(tuple(call for view in views for call in view), words)
+
+
+def test_functions_that_native_code_leaves_to_python() -> None:
+    words = ["", "a", "bank"]
+    for view in ((Call("suffix", (0,)),), (Call("prefix", (-1,)), Call("lower"))):
+        codes, strings = view_table(view, Strings.of(words), {})
+        assert [strings[code] for code in codes.tolist()] == [function_of(view, {})(word) for word in words]
+    assert native_calls((Call("lower"), Call("listed", ("names",)))) is None
+    with pytest.raises(ValueError, match="ASCII"):
+        _core.view_table([("lower", 0)], Strings.of(["é"]).data, Strings.of(["é"]).starts, [])
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from samples import KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
-from trellis import Perceptron, model_file
+from trellis import Perceptron, _core, model_file
 from trellis.engine import tensor_file
 from trellis.errors import ConstraintError, ModelError
 from trellis.tagger import Tagger
@@ -416,6 +416,29 @@ def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> 
     write_hostile(tagger, tmp_path / "model", lambda tensors, header: None)
     corpus = kind.corpus(1, 30)
     assert trellis.load(tmp_path / "model").tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+
+
+def test_files_with_the_first_digest(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    """Those of version 0.1.0."""
+    _, tagger = rich
+    tensors, text = model_file._tensors(tagger.model), json.dumps(model_file._header(tagger.model))
+    right = tensor_file._first_digest(text, tensors)
+    for digest, loads in ((right, True), (f"{int(right, 16) ^ 1:016x}", False)):
+        metadata = {"format": "trellis-model-1", "digest": digest, "text": text}
+        (tmp_path / "model").write_bytes(b"".join(tensor_file.safetensors_parts(tensors, metadata)))
+        if loads:
+            assert trellis.load(tmp_path / "model").labels == tagger.labels
+        else:
+            with pytest.raises(ModelError, match="digest"):
+                trellis.load(tmp_path / "model")
+
+
+def test_digests_are_the_same_everywhere() -> None:
+    """They stand in files; a round of the hash takes 64 bytes."""
+    for n, digest in ((0, 0xB4A9FD253E705AA2), (64, 0xC6CE2A076B617FC3), (200, 0x9F4171CF33B404DA)):
+        assert _core.digest_array(np.arange(n, dtype=np.uint8)) == digest
+    seen = {_core.digest_array(np.zeros(n, np.uint8)) for n in range(200)}
+    assert len(seen) == 200
 
 
 def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:

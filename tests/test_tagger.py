@@ -17,6 +17,7 @@ import trellis
 import trellis.tagger
 from trellis import Perceptron, reference
 from trellis.corpus.corpus import Corpus
+from trellis.decoding import encode
 from trellis.errors import CorpusError
 from trellis.tagger import Tagger
 
@@ -202,6 +203,40 @@ def test_more_words_than_one_block_holds() -> None:
     assert [tagger.tag([(words[i], "P0")]) for i in some] == [together[i] for i in some]
     again = Tagger(tagger.model)
     assert [again.tag([(words[i], "P0")]) for i in some] == [together[i] for i in some]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_new_words_are_the_same_by_native_code_and_by_python(
+    n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which attributes words have that the model never met: ASCII or not, met twice, in one batch or in two."""
+    random = np.random.default_rng(5)
+    letters = list("abAB19.-é")
+    words = ["".join(random.choice(letters, random.integers(1, 7))) for _ in range(900)]
+    corpus = trellis.read([[(w, "x" if w[0] in "aA" else "y") for w in words[:300]]], columns="word,label")
+    tagger = trellis.train(corpus, target="label", learner=Perceptron(epochs=1))
+    unseen = [words[200:], words[500:]]
+
+    def attributes() -> list[list[Any]]:
+        fresh = Tagger(tagger.model)
+        encode(fresh, [words[450:550]], n_threads)
+        batch = encode(fresh, unseen, n_threads)
+        return [array.tolist() for array in fresh._decoder.attribute_lists(batch, False)]
+
+    native = attributes()
+    with monkeypatch.context() as patch:
+        patch.setattr(trellis.tagger, "native_calls", lambda view: None)
+        assert attributes() == native
+    assert len(native[1]) > 4 * len(words)
+
+
+def test_a_refused_sentence_leaves_no_word_half_known() -> None:
+    tagger = KINDS["functions"].train()
+    good = [("new-word", "P0"), ("néw", "P0"), ("other", "P1")]
+    expected = Tagger(tagger.model).tag(good)
+    with pytest.raises(TypeError, match="a token is int"):
+        tagger.tag_batch([[*good, 3]])
+    assert tagger.tag(good) == expected
 
 
 def test_many_threads_over_long_batches() -> None:

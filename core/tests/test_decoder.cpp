@@ -58,7 +58,7 @@ struct Model {
     FrozenVocabulary vocabulary{
         {word.frozen(), before.frozen(), joint.frozen(), bias.frozen(), edges.frozen()}, {}};
     ColumnModel column{values.frozen(), view_ids.data(), {FrozenStrings{}, suffixes.frozen()}, 2,
-                       sets ? set_of.data() : nullptr};
+                       sets ? set_of.data() : nullptr, {}, false};
     return Decoder(plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(),
                    {starts.data(), labels.data(), weights.data()}, 8,
                    {edge_starts.data(), edge_places.data(), edge_weights.data()}, {2, 8, edge.data(), nullptr},
@@ -76,6 +76,7 @@ Batch encode(Decoder& decoder, const std::vector<std::vector<std::string>>& sent
     for (const auto& token : sentence) batch.codes[0].push_back(decoder.type_of(batch, 0, token));
     batch.starts.push_back(static_cast<std::int64_t>(batch.codes[0].size()));
   }
+  decoder.finish(batch, 2);
   const std::vector<std::string_view> said{{}, "x"};
   for (auto [column, type] : batch.undefined) decoder.define(batch, column, type, said);
   return batch;

@@ -13,9 +13,19 @@ def main() -> None:
         print(f"trellis {__version__}")
         return
     try:
-        from trellis.cli.main import run
+        from trellis.cli.plain import plain_tagging
 
-        run(sys.argv[1:])
+        plain = plain_tagging(sys.argv[1:])
+        if plain is None:
+            from trellis.cli.main import run
+
+            run(sys.argv[1:])
+        else:
+            from trellis.cli.outcome import telling_errors
+            from trellis.cli.tagging import tag_file
+
+            with telling_errors():
+                tag_file(**plain)
     except KeyboardInterrupt:
         print("trellis: interrupted", file=sys.stderr)
         sys.exit(130)

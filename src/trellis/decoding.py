@@ -48,19 +48,19 @@ def rows_of(tagger: Tagger, sentence: Any) -> Any:
     return list(zip(*lists, strict=True))
 
 
-def encode(tagger: Tagger, sentences: Any) -> _core.Batch:
-    """Sentences as codes of word types; what views say of words never met before is asked of Python."""
+def encode(tagger: Tagger, sentences: Any, n_threads: int = 1) -> _core.Batch:
+    """Sentences as codes of word types; what native code cannot say of words never met before is asked of Python."""
     if isinstance(sentences, Corpus):
-        batch = _encode_corpus(tagger, sentences)
+        batch = _encode_corpus(tagger, sentences, n_threads)
     else:
-        batch = tagger._decoder.encode([rows_of(tagger, sentence) for sentence in sentences])
+        batch = tagger._decoder.encode([rows_of(tagger, sentence) for sentence in sentences], n_threads)
     for column, kind, word in batch.undefined:
         said = [None if function is None else function(word) for function in tagger._functions[column]]
         tagger._decoder.define(batch, column, kind, said)
     return batch
 
 
-def _encode_corpus(tagger: Tagger, corpus: Corpus) -> _core.Batch:
+def _encode_corpus(tagger: Tagger, corpus: Corpus, n_threads: int) -> _core.Batch:
     bag = None
     if tagger.model.vocabulary.bag is not None:
         given = corpus.columns.get(tagger.columns[-1])
@@ -74,6 +74,7 @@ def _encode_corpus(tagger: Tagger, corpus: Corpus) -> _core.Batch:
         [(column.codes, column.values.data, column.values.starts) for column in columns],
         bag,
         corpus.starts,
+        n_threads,
     )
 
 
@@ -154,7 +155,7 @@ def pieces(
     edge_bytes = 20 * (n + 1) * n if by_token else 0
     for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
         here = None if allowed is None else allowed[begin : begin + len(some)]
-        chains = chains_of(tagger, encode(tagger, some), here, n_threads)
+        chains = chains_of(tagger, encode(tagger, some, n_threads), here, n_threads)
         by = tagger.temperature if temperature is None else temperature
         yield chains._replace(potentials=scaled(chains.potentials, by))
         begin += len(some)
@@ -167,21 +168,22 @@ def best_codes(
     tagger: Tagger, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
 ) -> tuple[IntArray, npt.NDArray[np.int64]]:
     """The numbers of the best labels, one a token, and where sentences begin."""
-    from trellis.engine.chain import best_path_batch
-    from trellis.engine.constraints import illegal_sentences, require_possible
-    from trellis.engine.posterior import best_labels
-
     if by not in get_args(By):
         raise ValueError(f"by must be 'path' or 'label', not {by!r}")
     sentences = sentences if isinstance(sentences, Corpus) else list(sentences)
     if by == "label":
+        from trellis.engine.posterior import best_labels
+
         lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
         for chains in pieces(tagger, sentences, allowed, n_threads):
             found.append(best_labels(chains, n_threads))
             lengths.append(np.diff(chains.starts))
         return np.concatenate(found), np.cumsum(np.concatenate(lengths))
-    batch = encode(tagger, sentences)
+    batch = encode(tagger, sentences, n_threads)
     if allowed is not None:
+        from trellis.engine.chain import best_path_batch
+        from trellis.engine.constraints import require_possible
+
         chains = chains_of(tagger, batch, allowed, n_threads, single=True)
         paths, scores = best_path_batch(*chains, n_threads=n_threads)
         require_possible(scores)
@@ -190,6 +192,9 @@ def best_codes(
     codes = _vote(tagger, batch, n_threads) if votes else tagger._decoder.decode(batch, n_threads)
     starts = batch.starts
     if tagger._forbids:
+        from trellis.engine.chain import best_path_batch
+        from trellis.engine.constraints import illegal_sentences, require_possible
+
         for i in illegal_sentences(codes, starts, tagger.model.weights).tolist():
             chains = chains_of(tagger, encode(tagger, sentences[i : i + 1]), None, 1, single=True)
             path, scores = best_path_batch(*chains)

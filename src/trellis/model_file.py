@@ -175,6 +175,8 @@ def _model(header: dict[str, Any], tensors: Tensors) -> Model:
 
 def _template(text: str, columns: list[dict[str, Any]]) -> Template:
     template = parse_template(text)
+    if all(look.column for look in template.looks):
+        return template
     # is_first and is_last look at the first input column, which is not in their text.
     looks = tuple(
         replace(look, column=str(columns[0]["name"])) if look.column == "" else look

@@ -29,7 +29,7 @@ from trellis.decoding import (
 from trellis.engine.model import Model
 from trellis.errors import ModelError
 from trellis.features.functions import Function
-from trellis.features.plan import function_of
+from trellis.features.plan import function_of, native_calls
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
@@ -90,6 +90,7 @@ class Tagger:
                         column.view_ids,
                         [None if strings is None else strings.arrays for strings in column.strings],
                         tags.set_of if tags is not None and c == 0 else None,
+                        [native_calls(view) for view in column.views],
                     )
                     for c, column in enumerate(vocabulary.columns)
                 ],
@@ -173,7 +174,7 @@ class Tagger:
         """The best labels of many sentences, by all cores unless ``n_threads`` says otherwise."""
         n_threads = n_threads or default_threads()
         if by == "path" and allowed is None and not self._forbids and self._votes is None:
-            return self._decoder.labels(encode(self, sentences), n_threads)
+            return self._decoder.labels(encode(self, sentences, n_threads), n_threads)
         codes, starts = best_codes(self, sentences, by, allowed, n_threads)
         labels = [self.labels[z] for z in codes.tolist()]
         return [labels[a:b] for a, b in itertools.pairwise(starts.tolist())]

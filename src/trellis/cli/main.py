@@ -1,9 +1,8 @@
-"""The commands and what becomes of their errors: one line on standard error and an exit code."""
+"""The commands."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,14 +12,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import trellis
-from trellis.errors import TrellisError
+from trellis.cli.outcome import USER_ERROR, leave, telling_errors
 
 # Each is a module of this package with a function ``command``, in the order of the help.
 COMMANDS = ("train", "tag", "evaluate", "calibrate", "explain", "info", "demo")
-
-USER_ERROR = 2
-INTERRUPTED = 130  # as shells count: 128 and the number of the signal
-CLOSED_PIPE = 141
 
 
 class Commands(TyperGroup):
@@ -40,30 +35,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; errors that a user can mend are told in one line."""
-        try:
+        with telling_errors():
             super().invoke(ctx)
-            sys.stdout.flush()
-        except TrellisError as error:
-            _leave(str(error), USER_ERROR)
-        except BrokenPipeError:
-            # Whoever read the output has seen enough. Nothing may be flushed into the closed pipe at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(CLOSED_PIPE)
-        except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            _leave(f"{place}{error.strerror or error}", USER_ERROR)
-        except MemoryError:
-            _leave(
-                "not enough memory; train with --cutoff or --pairs seen, or on a part of the corpus",
-                USER_ERROR,
-            )
-        except KeyboardInterrupt:
-            _leave("interrupted; no file was changed", INTERRUPTED)
-
-
-def _leave(why: str, code: int) -> None:
-    print(f"trellis: {' '.join(why.splitlines())}", file=sys.stderr)
-    sys.exit(code)
 
 
 def _tell_version(asked: bool) -> None:
@@ -99,5 +72,5 @@ def run(arguments: Sequence[str]) -> None:
         told = getattr(error, "format_message", None)
         if told is None:
             raise
-        _leave(f"{str(told()).rstrip('.')}; see trellis --help", USER_ERROR)
+        leave(f"{str(told()).rstrip('.')}; see trellis --help", USER_ERROR)
     sys.exit(code if isinstance(code, int) else 0)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import select
+import stat
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from trellis import _core
 from trellis.corpus.columns import Layout, append_labels, fix_names, parse_names, parse_text
@@ -59,6 +63,39 @@ def read_stream(
     return _pieces(source, name_of(source), layout, piece_bytes)
 
 
+T = TypeVar("T")
+
+
+def map_pieces(
+    work: Callable[[Piece], T], path: str, layout: Layout, n_threads: int, piece_bytes: int = 1 << 20
+) -> Iterator[T]:
+    """What ``work`` makes of each piece, in order; it runs on threads, and memory holds some pieces a thread.
+
+    The first pieces are small, so that all threads soon have one, and where the input pauses (a pipe), all that it
+    gave so far is answered before more is waited for.
+    """
+
+    def parse_and_work(text: _Text, layout: Layout) -> T:
+        return work(_piece(text, source, layout))
+
+    source, pending = message_name(path), deque[Future[T]]()
+    with reading(path) as file, ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for text in _texts(file, layout, piece_bytes, first=min(piece_bytes, 1 << 16)):
+                if layout.names is None:  # they are those of the first rows, so these must be read first
+                    piece = _piece(text, source, layout)
+                    layout = fix_names(layout, piece.corpus)
+                    pending.append(pool.submit(work, piece))
+                else:
+                    pending.append(pool.submit(parse_and_work, text, layout))
+                while pending and (text.pauses or len(pending) > n_threads + 1):
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Iterator[Piece]:
     """The same of a file whose layout is known."""
     with reading(path) as file:
@@ -66,17 +103,58 @@ def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Ite
 
 
 def _pieces(file: BinaryIO, source: str, layout: Layout, piece_bytes: int) -> Iterator[Piece]:
-    line, rest, wanted = 1, b"", piece_bytes
-    while block := file.read(wanted):
-        rest += block
+    for text in _texts(file, layout, piece_bytes, first=piece_bytes):
+        piece = _piece(text, source, layout)
+        layout = fix_names(layout, piece.corpus)
+        yield piece
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The bytes of a piece."""
+
+    text: bytes
+    first_line: int
+    pauses: bool  # whether reading on would have meant to wait
+
+
+def _piece(text: _Text, source: str, layout: Layout) -> Piece:
+    corpus = parse_text(text.text, source, layout, first_line=text.first_line)
+    return Piece(corpus, text.text, text.first_line, layout)
+
+
+def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> Iterator[_Text]:
+    """The file cut after blank lines, when about ``piece_bytes`` were read (at first fewer) or the input pauses."""
+    line, blocks, size, wanted = 1, list[bytes](), 0, first
+    read = getattr(file, "read1", file.read)
+    while block := read(max(wanted - size, 1)):
+        blocks.append(block)
+        size += len(block)
+        pauses = size < wanted and not _has_more(file)
+        if size < wanted and not pauses:
+            continue
+        rest = b"".join(blocks)
         cut = _core.last_sentence_end(rest, tabs=layout.tabs)
-        # A sentence longer than a piece: read ever more at a time, so that searching its end stays linear.
-        wanted = piece_bytes if cut else 2 * wanted
         if cut:
-            text, rest = rest[:cut], rest[cut:]
-            piece = Piece(parse_text(text, source, layout, first_line=line), text, line, layout)
-            line += text.count(b"\n")
-            layout = fix_names(layout, piece.corpus)
-            yield piece
-    if rest:
-        yield Piece(parse_text(rest, source, layout, first_line=line), rest, line, layout)
+            text = rest[:cut]
+            yield _Text(text, line, pauses)
+            line += _core.count_lines(text)
+            wanted = min(2 * wanted, piece_bytes)
+        elif (
+            not pauses
+        ):  # a sentence longer than a piece: read ever more, so that searching its end stays linear
+            wanted *= 2
+        blocks, size = [rest[cut:]], size - cut
+    if rest := b"".join(blocks):
+        yield _Text(rest, line, False)
+
+
+def _has_more(file: BinaryIO) -> bool:
+    """Whether reading would not have to wait; true of files that are not pipes or terminals."""
+    try:
+        status = os.fstat(file.fileno()).st_mode
+        if stat.S_ISREG(status):
+            return True
+        return bool(select.select([file], [], [], 0)[0])
+    except (OSError, ValueError, AttributeError):  # not a file of the system's, or one that cannot be asked
+        return True

@@ -22,6 +22,7 @@ from trellis.features.plan import (
     Views,
     compile_plan,
     function_of,
+    native_calls,
     reach_of,
     read_lookups,
     views_of,
@@ -37,11 +38,16 @@ from trellis.features.vocabulary import (
 )
 
 
-def view_table(
-    view: View, values: Sequence[str], lookups: Lookups, column: str = ""
-) -> tuple[IntArray, Strings]:
+def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[IntArray, Strings]:
     """What a view says of each value, as numbers of distinct strings in order of first appearance."""
     function, numbers = function_of(view, lookups, column), dict[str, int]()
+    values, calls = strings.tolist(), native_calls(view)
+    if calls is not None:
+        others = [function(value) for value in values if not value.isascii()]
+        table = _core.view_table(calls, strings.data, strings.starts, others)
+        if table is not None:
+            codes, data, starts = table
+            return codes, Strings(data, starts)
     said = [function(value) for value in values]
     ids = [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in said]
     return np.array(ids, np.int32), Strings.of(numbers)
@@ -58,15 +64,14 @@ def compact(column: Column) -> Column:
 def _column_vocabulary(
     name: str, column: Column, views: Sequence[View], reach: int, lookups: Lookups
 ) -> ColumnVocabulary:
-    values = column.values.tolist()
-    ids = np.empty((len(values), len(views)), np.int32)
+    ids = np.empty((len(column.values), len(views)), np.int32)
     strings = list[Strings | None]()
     for j, view in enumerate(views):
         if not view:
-            ids[:, j] = np.arange(len(values)) + 2 * reach
+            ids[:, j] = np.arange(len(column.values)) + 2 * reach
             strings.append(None)
             continue
-        numbers, distinct = view_table(view, values, lookups, name)
+        numbers, distinct = view_table(view, column.values, lookups, name)
         ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
         strings.append(distinct)
     return ColumnVocabulary(name, tuple(views), column.values, ids, tuple(strings))

@@ -82,6 +82,13 @@ def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
     return composed
 
 
+def native_calls(view: View) -> list[tuple[str, int]] | None:
+    """The view as native code computes it for ASCII (core/views.hpp), None if it needs more than the string."""
+    if any(call.name in (*functions.FILED, *functions.COUNTED) for call in view):
+        return None
+    return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
+
+
 def _step(call: Call, lookups: Lookups, column: str) -> Function:
     if call.name == "outside":  # speaks only where there is no token
         return lambda value: None

@@ -68,7 +68,7 @@ class Template:
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _TOKEN = re.compile(
-    r"""(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:])"""
+    r"""\s*(?:(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:]))"""
 )
 
 
@@ -77,31 +77,29 @@ def _quoted(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _skip_blanks(text: str, at: int) -> int:
-    return at + len(text[at:]) - len(text[at:].lstrip())
-
-
 class _Parser:
     """Recursive descent over one template; every complaint names the character."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.next = text, list[tuple[str, str, int]](), 0
-        at, end = _skip_blanks(text, 0), len(text.rstrip())
+        at, end = 0, len(text.rstrip())
         while at < end:
             match = _TOKEN.match(text, at)
             if match is None:
+                at += len(text[at:]) - len(text[at:].lstrip())
                 raise self.error(f"did not expect {text[at]!r}", at)
-            kind, value = str(match.lastgroup), match.group()
-            self.tokens.append((kind, value[1:-1].replace('""', '"') if kind == "text" else value, at))
-            at = _skip_blanks(text, match.end())
+            kind = str(match.lastgroup)
+            value, begin, at = match[kind], match.start(kind), match.end()
+            self.tokens.append((kind, value[1:-1].replace('""', '"') if kind == "text" else value, begin))
+        self.n_tokens = len(self.tokens)
+        self.tokens += [("end", "end of template", len(text))] * 2  # one may be looked past
 
     def error(self, why: str, at: int | None = None) -> TemplateError:
         place = at if at is not None else self.peek()[2]
         return TemplateError(f"template {self.text!r}, character {place + 1}: {why}")
 
     def peek(self, ahead: int = 0) -> tuple[str, str, int]:
-        i = self.next + ahead
-        return self.tokens[i] if i < len(self.tokens) else ("end", "end of template", len(self.text))
+        return self.tokens[self.next + ahead]
 
     def take(self, kind: str, value: str | None = None) -> str:
         found = self.peek()
@@ -202,7 +200,7 @@ class _Parser:
 def parse_template(text: str) -> Template:
     """One template from its text."""
     parser = _Parser(text)
-    if not parser.tokens:
+    if not parser.n_tokens:
         raise TemplateError("an empty template; write one as in word[-1] & word[0]")
     return parser.template()
 

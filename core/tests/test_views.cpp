@@ -1,0 +1,24 @@
+// Views of ASCII words; Python's own functions are the oracle of tests/test_features.py.
+#include "views.hpp"
+
+#include "check.hpp"
+
+namespace {
+using namespace trellis;
+}
+
+TEST(views_share_their_calls_and_may_be_silent) {
+  ViewTree tree;
+  CHECK(tree.add({{"lower"}}) && tree.add({}) && tree.add({{"lower"}, {"suffix", 3}}) && tree.add({{"shape"}}));
+  CHECK(tree.add({{"suffix", 4}, {"has_digit"}}) && tree.add({{"outside"}}) && tree.add({{"prefix", 2}, {"lower"}}));
+  CHECK(!tree.add({{"reversed"}}) && !tree.add({{"suffix", 0}}) && !tree.add({{"prefix", -1}}));
+  Said said;
+  for (int again = 0; again < 2; ++again) {
+    tree.ask("F-16xyZ", said);
+    CHECK((said.views == std::vector<std::string_view>{"f-16xyz", {}, "xyz", "X-ddxxX", "yes", {}, "f-"}));
+    tree.ask("", said);
+    CHECK(said.views[0].data() && said.views[0].empty() && said.views[3].data() && said.views[3].empty());
+    CHECK(!said.views[2].data() && !said.views[4].data() && !said.views[6].data());
+  }
+  CHECK(is_ascii("") && is_ascii("12345678a") && !is_ascii("1234567\xC3\xA9") && !is_ascii("12345678\xC3\xA9"));
+}

@@ -1,0 +1,55 @@
+// What templates ask of one word (features/functions.py), computed natively for words of ASCII alone, where no table
+// of Unicode is needed. Calls that several views share, such as the lower(...) of all suffixes, are computed once.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trellis {
+
+bool is_ascii(std::string_view text);
+
+// What each view says of a word. A string whose data() is null stands for silence.
+struct Said {
+  std::vector<std::string_view> views;  // [n_views], pointing into the word or into text
+  std::vector<std::string_view> nodes;  // [n_nodes]
+  std::string text;                     // strings that are not part of the word
+};
+
+class ViewTree {
+ public:
+  struct Call {
+    std::string name;
+    std::int64_t number = 0;  // of prefix and suffix
+  };
+
+  // The next view: its calls from the innermost on; none are the word itself, of which a tree is silent, for it is
+  // asked only about words that the model does not know. False if there is no native function of some name.
+  bool add(const std::vector<Call>& calls);
+  std::size_t n_views() const { return node_of_.size(); }
+
+  // The word must be ASCII.
+  void ask(std::string_view word, Said& said) const;
+
+ private:
+  enum class Function : std::uint8_t {
+    lower, shape, has_digit, has_hyphen, has_upper, has_dot, is_capitalized, is_upper, is_punctuation, prefix, suffix,
+    outside,
+  };
+  struct Node {
+    std::int32_t parent;  // whose string is taken; -1 is the word
+    Function function;
+    std::size_t number;
+    bool operator==(const Node&) const = default;
+  };
+  static constexpr std::int32_t kWord = -1;
+  static bool find(const Call& call, Node& node);
+  static std::string_view apply(const Node& node, std::string_view value, std::string& text);
+
+  std::vector<Node> nodes_;            // parents before children
+  std::vector<std::int32_t> node_of_;  // [n_views]
+  std::size_t n_written_ = 0;          // nodes whose strings are not part of their parents'
+};
+
+}  // namespace trellis
