@@ -107,9 +107,8 @@ def minimize(
     warm_up: int = 0,
 ) -> tuple[ChainWeights, list[Event]]:
     """Go down until the objective falls by less than ``tolerance`` of itself over ten iterations."""
-    warm_up = (
-        0 if problem.initial is not None else warm_up
-    )  # where there are weights already, they are the start
+    if problem.initial is not None:  # where there are weights already, they are the start
+        warm_up = 0
     descent = Descent(parameters.start(problem), function, c1, problem.n_threads, passes, warm_up)
     progress = begin(problem, descent.restore)
     with stopping():

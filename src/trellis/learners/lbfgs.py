@@ -66,12 +66,8 @@ class History:
         n, order, newest = len(self.order), self.order, self.order[-1]
         dots = _core.history_dots(self.steps, self.changes, n, newest, slope, n_threads).reshape(n, 5)
         if self.fresh:
-            self.mixed[:n, newest], self.curved[:n, newest], self.mixed[newest, :n] = (
-                dots[:, 2],
-                dots[:, 3],
-                dots[:, 4],
-            )
-            self.curved[newest, :n] = dots[:, 3]
+            self.mixed[:n, newest], self.mixed[newest, :n] = dots[:, 2], dots[:, 4]
+            self.curved[:n, newest] = self.curved[newest, :n] = dots[:, 3]
             self.fresh = False
         mixed, curved = self.mixed[:n, :n], self.curved[:n, :n]
         # q = -slope - sum_j a_j y_j, from the newest pair to the oldest: a_i = s_i · q / s_i · y_i
