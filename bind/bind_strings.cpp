@@ -1,5 +1,8 @@
 // Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
+#include <nanobind/stl/vector.h>
+
 #include <cmath>
+#include <future>
 #include <string>
 #include <string_view>
 
@@ -142,6 +145,26 @@ Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t,
   return to_numpy(std::move(ids));
 }
 
+// Digests of arrays, computed on a thread of their own while the caller goes on.
+struct PyDigests {
+  std::vector<Array<std::uint8_t, 1>> arrays;
+  std::future<std::vector<std::uint64_t>> work;
+
+  explicit PyDigests(std::vector<Array<std::uint8_t, 1>> given) : arrays(std::move(given)) {
+    std::vector<std::span<const std::uint8_t>> spans;
+    for (const auto& array : arrays) spans.push_back(span(array));
+    work = std::async(std::launch::async, [spans = std::move(spans)] {
+      std::vector<std::uint64_t> digests;
+      for (const auto& bytes : spans) digests.push_back(digest_bytes(bytes));
+      return digests;
+    });
+  }
+  std::vector<std::uint64_t> result() {
+    nb::gil_scoped_release release;
+    return work.get();
+  }
+};
+
 }  // namespace
 
 void bind_strings(nb::module_& module) {
@@ -153,8 +176,9 @@ void bind_strings(nb::module_& module) {
   module.def("hash_array", [](const Array<std::uint8_t, 1>& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
-  module.def("digest_array", [](const Array<std::uint8_t, 1>& bytes) { return digest_bytes(span(bytes)); }, "bytes"_a,
-             "A digest of an array's bytes, the same on every machine.");
+  nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
+      .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_a)
+      .def("result", &PyDigests::result, "Waits for them; to be asked for once.");
   module.def("build_slots", &slots_of, "data"_a, "starts"_a, "The hash table of packed strings.");
   module.def("valid_strings", &valid_strings, "data"_a, "starts"_a, "slots"_a,
              "Whether packed strings and their hash table fit together.");

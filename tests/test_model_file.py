@@ -239,7 +239,11 @@ def write_hostile(tagger: Tagger, path: Path, change: Change) -> None:
     header = model_file._header(tagger.model)
     change(tensors, header)
     text = json.dumps(header)
-    metadata = {"format": model_file.FORMAT, "digest": tensor_file.digest(text, tensors), "text": text}
+    metadata = {
+        "format": model_file.FORMAT,
+        "digest": tensor_file.Digest(text, tensors).result(),
+        "text": text,
+    }
     path.write_bytes(b"".join(tensor_file.safetensors_parts(tensors, metadata)))
 
 
@@ -422,7 +426,7 @@ def test_files_with_the_first_digest(rich: tuple[Kind, Tagger], tmp_path: Path) 
     """Those of version 0.1.0."""
     _, tagger = rich
     tensors, text = model_file._tensors(tagger.model), json.dumps(model_file._header(tagger.model))
-    right = tensor_file._first_digest(text, tensors)
+    right = tensor_file._FirstDigest(text, tensors).result()
     for digest, loads in ((right, True), (f"{int(right, 16) ^ 1:016x}", False)):
         metadata = {"format": "trellis-model-1", "digest": digest, "text": text}
         (tmp_path / "model").write_bytes(b"".join(tensor_file.safetensors_parts(tensors, metadata)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis.errors import TemplateError
-from trellis.features import functions
+from trellis.features import functions, templates
 from trellis.features.feature_set import FeatureSet, feature_set
 from trellis.features.presets import PRESETS
 from trellis.features.templates import Call, Look, Template, parse_template, parse_templates
@@ -365,3 +365,15 @@ def test_template_files(tmp_path: Path) -> None:
             TemplateError, match=r"no preset and no file .*; the presets are default, chunking"
         ):
             feature_set(nothing, COLUMNS)
+
+
+@pytest.mark.parametrize("text", ["word[0]", "word[-1] & pos[+1]", "w2[12] & w2[-99] & é[0]"])
+def test_plain_templates_need_no_parser(text: str) -> None:
+    assert parse_template(text) == templates._Parser(text).template()
+
+
+@pytest.mark.parametrize(
+    "text", ["label[0]", "label[-1]", "word[100]", "2w[0]", "word[0] &pos[0]", "word [0]", " word[0]"]
+)
+def test_templates_that_only_look_plain(text: str) -> None:
+    assert templates._PLAIN.fullmatch(text) is None

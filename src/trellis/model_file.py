@@ -21,7 +21,6 @@ from trellis.engine.tensor_file import (
     Tensors,
     map_tensors,
     pack_tensors,
-    refusing_damage,
     unpack_tensors,
     write_tensors,
 )
@@ -46,16 +45,12 @@ def to_bytes(model: Model) -> bytes:
 
 def from_bytes(data: bytes) -> Model:
     """The model in what ``to_bytes`` gave."""
-    tensors, text = unpack_tensors(data, FORMAT, "a trellis model")
-    with refusing_damage("bytes", "a trellis model"):
-        return _model(json.loads(text), tensors)
+    return unpack_tensors(data, FORMAT, "a trellis model").made(_model)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Map a model into memory; ModelError if the file is not one, or is damaged."""
-    tensors, text = map_tensors(path, FORMAT, "a trellis model")
-    with refusing_damage(path, "a trellis model"):
-        return _model(json.loads(text), tensors)
+    return map_tensors(path, FORMAT, "a trellis model").made(_model)
 
 
 def _tensors(model: Model) -> dict[str, npt.NDArray[Any]]:
@@ -120,7 +115,8 @@ def _view_text(view: View) -> str:
     return "outside" if view and view[0].name == "outside" else str(Look("value", 0, view))
 
 
-def _model(header: dict[str, Any], tensors: Tensors) -> Model:
+def _model(tensors: Tensors, text: str) -> Model:
+    header = json.loads(text)
     labels = tuple(str(label) for label in header["labels"])
     order, n_labels = int(header["order"]), len(labels)
     if order not in (0, 1, 2):

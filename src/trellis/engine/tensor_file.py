@@ -10,10 +10,10 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from trellis import _core
 from trellis.errors import ModelError, TemplateError
 
 Tensors = Mapping[str, npt.NDArray[Any]]
+T = TypeVar("T")
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
@@ -68,18 +69,20 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
     return b"".join(_parts(format, tensors, text))
 
 
-def unpack_tensors(data: bytes, format: str, what: str) -> tuple[Tensors, str]:
+def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
     """What ``map_tensors`` gives, of bytes in memory."""
     with refusing_damage("bytes", what):
-        return _checked(data, Path("bytes"), format, what)
+        return _opened(data, Path("bytes"), format, what)
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return safetensors_parts(arrays, {"format": format, "digest": digest(text, arrays), "text": text})
+    return safetensors_parts(
+        arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text}
+    )
 
 
-def map_tensors(path: str | os.PathLike[str], format: str, what: str) -> tuple[Tensors, str]:
+def map_tensors(path: str | os.PathLike[str], format: str, what: str) -> Opened:
     """The arrays, sharing the file's memory map, and the text; ModelError unless the file is ``what`` it should be."""
     with refusing_damage(path, what):
         where = Path(path)
@@ -89,18 +92,40 @@ def map_tensors(path: str | os.PathLike[str], format: str, what: str) -> tuple[T
             raise ModelError(f"{path}: not {what}: too short")
         with where.open("rb") as file:
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return _checked(whole, where, format, what)
+        return _opened(whole, where, format, what)
 
 
-def _checked(whole: bytes | mmap.mmap, path: Path, format: str, what: str) -> tuple[Tensors, str]:
+def _opened(whole: bytes | mmap.mmap, path: Path, format: str, what: str) -> Opened:
     tensors, header = _split(whole, path, what)
     if header.get("format") != format:
         raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
-    given = header.get("digest")
-    check = digest if str(given).startswith(_DIGEST) else _first_digest
-    if given != check(header["text"], tensors):
-        raise ModelError(f"{path}: damaged: its content does not match its digest; copy or make it again")
-    return tensors, header["text"]
+    check = Digest if str(header.get("digest")).startswith(_DIGEST) else _FirstDigest
+    return Opened(path, what, tensors, header["text"], str(header["digest"]), check(header["text"], tensors))
+
+
+class Opened:
+    """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
+
+    def __init__(
+        self, path: Path, what: str, tensors: Tensors, text: str, given: str, check: Digest | _FirstDigest
+    ) -> None:
+        self.path, self.what, self.tensors, self.text = path, what, tensors, text
+        self._given, self._check = given, check
+
+    def made(self, make: Callable[[Tensors, str], T]) -> T:
+        """What ``make`` makes of arrays and text, while the digest is computed beside it; ModelError if damaged."""
+        try:
+            with refusing_damage(self.path, self.what):
+                return make(self.tensors, self.text)
+        finally:
+            self._verify()
+
+    def _verify(self) -> None:
+        with refusing_damage(self.path, self.what):
+            if self._given != self._check.result():
+                raise ModelError(
+                    f"{self.path}: damaged: its content does not match its digest; copy or make it again"
+                )
 
 
 @contextmanager
@@ -174,27 +199,39 @@ def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[by
         yield tensors[name].tobytes()
 
 
-def digest(text: str, tensors: Tensors) -> str:
-    """A hash of all content, the header's too, to tell a damaged file."""
-    names = sorted(tensors)
-    kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names]
-    parts = [_hash_text(text), _hash_text("\n".join(kinds))]
-    parts += [_core.digest_array(_bytes_of(tensors[name])) for name in names]
-    return f"{_DIGEST}{_core.hash_array(_bytes_of(np.array(parts, np.uint64))):016x}"
+class Digest:
+    """A hash of all content, the header's too, to tell a damaged file. It is computed beside other work."""
+
+    def __init__(self, text: str, tensors: Tensors) -> None:
+        names = sorted(tensors)
+        self.work = _core.Digests([_bytes_of(tensors[name]) for name in names])
+        kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names]
+        self.heads = [_hash_text(text), _hash_text("\n".join(kinds))]
+
+    def result(self) -> str:
+        """The hash as text."""
+        parts = np.array([*self.heads, *self.work.result()], np.uint64)
+        return f"{_DIGEST}{_core.hash_array(_bytes_of(parts)):016x}"
+
+
+class _FirstDigest:
+    """The same by the hash that the first files had, which takes four times as long."""
+
+    def __init__(self, text: str, tensors: Tensors) -> None:
+        self.text, self.tensors = text, tensors
+
+    def result(self) -> str:
+        parts = [_hash_text(self.text)]
+        for name in sorted(self.tensors):
+            tensor = self.tensors[name]
+            parts.append(_hash_text(f"{name} {tensor.dtype.str} {tensor.shape}"))
+            parts.append(_core.hash_array(_bytes_of(tensor)))
+        return f"{_core.hash_array(np.array(parts, np.uint64).view(np.uint8)):016x}"
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     flat = array if array.ndim == 1 else np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8)
-
-
-def _first_digest(text: str, tensors: Tensors) -> str:
-    """The same by the hash that files of version 0.1.0 have, which takes four times as long."""
-    parts = [_hash_text(text)]
-    for name in sorted(tensors):
-        parts.append(_hash_text(f"{name} {tensors[name].dtype.str} {tensors[name].shape}"))
-        parts.append(_core.hash_array(_bytes_of(tensors[name])))
-    return f"{_core.hash_array(np.array(parts, np.uint64).view(np.uint8)):016x}"
 
 
 def _hash_text(text: str) -> int:

@@ -67,6 +67,7 @@ class Template:
 
 
 _NAME = re.compile(r"[^\W\d]\w*")
+_PLAIN = re.compile(r"(?!label\[)([^\W\d]\w*)\[([+-]?\d\d?)\]")
 _TOKEN = re.compile(
     r"""\s*(?:(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:]))"""
 )
@@ -199,6 +200,9 @@ class _Parser:
 
 def parse_template(text: str) -> Template:
     """One template from its text."""
+    plain = [_PLAIN.fullmatch(part) for part in text.split(" & ")]
+    if all(plain):  # most are, and loading a model should not wait for the others' parser
+        return Template(tuple(Look(match[1], int(match[2])) for match in plain if match))
     parser = _Parser(text)
     if not parser.n_tokens:
         raise TemplateError("an empty template; write one as in word[-1] & word[0]")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis.engine.tensor_file import Tensors, map_tensors, refusing_damage, write_tensors
+from trellis.engine.tensor_file import Tensors, map_tensors, write_tensors
 from trellis.engine.votes import Votes
 from trellis.engine.weights import ChainWeights, Rows
 from trellis.errors import ModelError
@@ -71,18 +71,19 @@ class Checkpoint:
         """Where training stood, or None if there is no file yet."""
         if not self.path.exists():
             return None
-        tensors, text = map_tensors(self.path, FORMAT, "a checkpoint of trellis")
-        with refusing_damage(self.path, "a checkpoint of trellis"):
-            said = json.loads(text)
-            if said["fingerprint"] != self.fingerprint:
-                raise ModelError(
-                    f"{self.path}: a checkpoint of another training (other data, features or parameters); "
-                    "delete it or name another file"
-                )
-            best = None if said["n_labels"] is None else _weights(_under("best.", tensors), said["n_labels"])
-            state = {name: np.array(array) for name, array in _under("state.", tensors).items()}
-            history = [Event(**event) for event in said["history"]]
-            return Progress(said["done"], state, history, best, said["best_score"], said["since_best"])
+        return map_tensors(self.path, FORMAT, "a checkpoint of trellis").made(self._progress)
+
+    def _progress(self, tensors: Tensors, text: str) -> Progress:
+        said = json.loads(text)
+        if said["fingerprint"] != self.fingerprint:
+            raise ModelError(
+                f"{self.path}: a checkpoint of another training (other data, features or parameters); "
+                "delete it or name another file"
+            )
+        best = None if said["n_labels"] is None else _weights(_under("best.", tensors), said["n_labels"])
+        state = {name: np.array(array) for name, array in _under("state.", tensors).items()}
+        history = [Event(**event) for event in said["history"]]
+        return Progress(said["done"], state, history, best, said["best_score"], said["since_best"])
 
 
 def _under(prefix: str, tensors: Tensors) -> dict[str, npt.NDArray[Any]]:
