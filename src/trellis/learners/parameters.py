@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +43,21 @@ class Parameters:
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
+        layout = self._layout(problem)
+        return _core.Objective(problem.corpus, problem.gold, problem.partial, *layout, local, single)
+
+    def booster(
+        self, problem: Problem, sentence_weights: Floats | None, bound: str, max_step: float
+    ) -> _core.Booster:
+        """Rounds of Sequence AdaBoost over the same vector."""
+        layout = self._layout(problem)
+        return _core.Booster(problem.corpus, problem.gold, sentence_weights, *layout, bound, max_step)
+
+    def _layout(self, problem: Problem) -> tuple[Any, ...]:
+        """Which weights there are, as native code takes it."""
         n, stride = self.n_labels, padded(self.n_labels)
         edge_rows = self.edge_rows
-        return _core.Objective(
-            problem.corpus,
-            problem.gold,
-            problem.partial,
+        return (
             max(1, problem.order),
             self.rows.starts,
             self.rows.labels.astype(np.uint16),
@@ -57,8 +67,6 @@ class Parameters:
             self.tri_places,
             np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
-            local,
-            single,
         )
 
     def start(self, problem: Problem) -> Floats:
