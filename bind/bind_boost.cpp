@@ -139,6 +139,11 @@ struct PyBooster {
     return core->exact_step(feature, 1).size;
   }
 
+  Numpy<double> losses() {
+    core->refresh(1);
+    return to_numpy(std::vector<double>(core->losses()));
+  }
+
   void check_feature(std::size_t feature) const {
     if (feature >= n_parameters) throw nb::index_error("no such feature");
   }
@@ -158,7 +163,7 @@ void bind_boost(nb::module_& module) {
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
       .def_prop_ro("parameters", [](const PyBooster& b) { return to_numpy(std::vector<double>(b.core->parameters())); },
                    nb::rv_policy::move, "The weights as one vector.")
-      .def_prop_ro("losses", [](const PyBooster& b) { return to_numpy(std::vector<double>(b.core->losses())); },
+      .def_prop_ro("losses", [](PyBooster& b) { return b.losses(); },
                    nb::rv_policy::move, "-log p_i of every sentence.")
       .def("begin", &PyBooster::begin, "parameters"_a, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
       .def("choose", &PyBooster::choose, "n_threads"_a,

@@ -8,12 +8,12 @@
 namespace trellis {
 namespace {
 
-constexpr std::size_t kBlock = 32;                         // meetings whose sums are kept together, at the least
-constexpr std::size_t kRoom = std::size_t{1} << 21;        // coefficients that the blocks of a group may take
-constexpr std::size_t kUnit = 64;                          // features summed by one thread at a time
-constexpr std::size_t kMostCounts = 4096;                  // distinct counts of one feature in one sentence
-constexpr double kRescale = 300;                           // nepers that the risk may fall before it is measured anew
-constexpr double kNothing = 1e-12;                         // gains below this share of the risk are rounding
+constexpr std::size_t kMostCounts = 4096;  // distinct counts of one feature in one sentence
+constexpr double kRescale = 8;             // how far the logarithm of the risk may fall before it is measured anew
+constexpr double kVanishes = -50;          // the logarithm of a mass, by the scale, that no sum would feel: it is nothing
+constexpr double kNoRisk = -60;            // the logarithm of a risk that is nothing but rounding
+constexpr double kNothing = 1e-12;         // gains below this share of the risk are rounding
+constexpr double kRounding = 3e-5;         // what rounding may have made of the root of a sum of masses
 
 }  // namespace
 
@@ -21,48 +21,25 @@ Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t
                  const std::int32_t* gold, const double* weights, Bound bound, double max_step)
     : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), weights_(weights),
       bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold), sums_(layout, data, starts, gold),
-      losses_(n_sentences), mass_(n_sentences), pull_(n_sentences), excess_(at_.n_cells()), gains_(at_.n_features()),
-      steps_(at_.n_features()), solved_(at_.n_features()) {
-  lay_out_blocks();
-}
-
-void Booster::lay_out_blocks() {
-  coefficient_starts_.assign(1, 0);
-  for (std::size_t k = 0; k < at_.n_features(); ++k)
-    coefficient_starts_.push_back(coefficient_starts_.back() + (bound_ == Bound::loose ? 1 : at_.n_exponents(k)));
-  coefficients_.assign(coefficient_starts_.back(), 0);
-  block_starts_.assign(1, 0);
-  first_blocks_.assign(1, 0);
-  for (std::size_t g = 0; g < at_.n_groups(); ++g) {
-    const std::size_t first = at_.first_feature(g), last = first + at_.n_features_of(g);
-    const std::size_t width = coefficient_starts_[last] - coefficient_starts_[first];
-    const std::size_t n = at_.first_meeting(g + 1) - at_.first_meeting(g);
-    const std::size_t most = std::max<std::size_t>(1, kRoom / std::max<std::size_t>(1, width));
-    block_sizes_.push_back(std::max(kBlock, (n + most - 1) / most));
-    const std::size_t n_blocks = (n + block_sizes_[g] - 1) / block_sizes_[g];
-    // A group of one block sums straight into its coefficients.
-    block_starts_.push_back(block_starts_.back() + (n_blocks > 1 ? n_blocks * width : 0));
-    first_blocks_.push_back(first_blocks_.back() + n_blocks);
-    for (std::size_t k = first; n > 0 && k < last; k += kUnit)
-      units_.push_back({static_cast<std::uint32_t>(g), static_cast<std::uint32_t>(k),
-                        static_cast<std::uint32_t>(std::min(last, k + kUnit))});
+      losses_(n_sentences), most_(n_sentences), mass_(n_sentences), pull_(n_sentences), stale_(n_sentences),
+      excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
+      nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
+  for (std::size_t k = 0; k < at_.n_features(); ++k) {
+    nearest_[k] = 1;
+    for (std::size_t j = 0; at_.exponents(k) && j < at_.n_exponents(k); ++j)
+      if (at_.exponent(k, j) != 0) nearest_[k] = std::min(nearest_[k], std::fabs(at_.exponent(k, j)));
   }
-  block_coefficients_.assign(block_starts_.back(), 0);
-  dirty_blocks_.assign(first_blocks_.back(), 0);
-  dirty_groups_.assign(at_.n_groups(), 0);
 }
 
 void Booster::begin(std::span<const double> parameters, double scale, std::size_t n_threads) {
   sums_.set(parameters);
   std::vector<std::uint32_t> all(n_sentences_);
   std::iota(all.begin(), all.end(), 0);
-  scale_ = 0;
+  scale_ = kForbidden<double>;
   run(all, n_threads);
   scale_ = std::isnan(scale) ? log_risk() : scale;
   if (!std::isfinite(scale_)) scale_ = 0;
-  for (std::size_t s = 0; s < n_sentences_; ++s) weigh(s);
-  mark_all();
-  sum_dirty(n_threads);
+  tally_all(n_threads);
 }
 
 // Loss and expectations of these sentences.
@@ -70,15 +47,26 @@ void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_thread
   parallel_blocks(sentences.size(), 1, n_threads, [] { return SentenceSums::Scratch{}; },
                   [&](SentenceSums::Scratch& w, std::size_t i, std::size_t) {
                     const std::uint32_t s = sentences[i];
-                    losses_[s] = sums_.run(s, w);
+                    losses_[s] = most_[s] = sums_.run(s, w);
+                    stale_[s] = 0;
                     at_.fill(s, w.node, w.pairs, w.triples, w.token_pairs, excess_.data());
                   });
 }
 
+bool Booster::counts(std::size_t s, double loss) const {
+  return std::log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
+}
+
 void Booster::weigh(std::size_t s) {
-  const double weight = weights_ ? weights_[s] : 1;
-  pull_[s] = weight > 0 ? std::exp(std::log(weight) + losses_[s] - scale_) : 0;
+  pull_[s] = counts(s, most_[s]) ? std::exp(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
   mass_[s] = pull_[s] * -std::expm1(-losses_[s]);
+}
+
+void Booster::refresh(std::size_t n_threads) {
+  std::vector<std::uint32_t> sentences;
+  for (std::size_t s = 0; s < n_sentences_; ++s)
+    if (stale_[s]) sentences.push_back(static_cast<std::uint32_t>(s));
+  run(sentences, n_threads);
 }
 
 // log sum_i weight_i (1 / p_i - 1), of logarithms: log(1 / p - 1) = loss + log(1 - exp(-loss))
@@ -86,9 +74,8 @@ double Booster::log_risk() const {
   double top = kForbidden<double>;
   std::vector<double> logs;
   for (std::size_t s = 0; s < n_sentences_; ++s) {
-    const double weight = weights_ ? weights_[s] : 1;
-    if (weight <= 0 || losses_[s] <= 0) continue;
-    logs.push_back(std::log(weight) + losses_[s] + std::log(-std::expm1(-losses_[s])));
+    if (!counts(s, most_[s]) || losses_[s] <= 0) continue;
+    logs.push_back(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] + std::log(-std::expm1(-losses_[s])));
     top = std::max(top, logs.back());
   }
   if (!std::isfinite(top)) return top;
@@ -99,100 +86,97 @@ double Booster::log_risk() const {
 
 double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(), 0.0); }
 
-void Booster::mark(std::size_t s) {
-  for (std::uint32_t meeting : at_.meetings_of_sentence(s)) {
-    const std::size_t g = at_.group_of_meeting(meeting);
-    dirty_groups_[g] = 1;
-    dirty_blocks_[first_blocks_[g] + (meeting - at_.first_meeting(g)) / block_sizes_[g]] = 1;
+// D(i) s_i at L_i and D(i) (1 - s_i) at U_i; D(i) E_i[u] = pull_i · excess, all times R / exp(scale)
+TRELLIS_INLINE Booster::Cell Booster::cell(std::size_t k, std::size_t cell, std::size_t s) const {
+  const std::uint32_t low = at_.low_number(cell), high = at_.high_number(cell);
+  if (low == high) return {0, 0, 0, 0, low, high};  // it occurs as often on every path
+  const double L = at_.exponent(k, low), U = at_.exponent(k, high);
+  const double share = std::clamp((mass_[s] * U - pull_[s] * excess_[cell]) / (U - L), 0.0, mass_[s]);
+  return {L, U, share, mass_[s] - share, low, high};
+}
+
+// All meetings of these sentences, group by group.
+std::vector<std::uint32_t> Booster::meetings_of(std::span<const std::uint32_t> sentences) const {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t s : sentences) {
+    const auto met = at_.meetings_of_sentence(s);
+    out.insert(out.end(), met.begin(), met.end());
   }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
-void Booster::mark_all() {
-  std::fill(dirty_blocks_.begin(), dirty_blocks_.end(), 1);
-  std::fill(dirty_groups_.begin(), dirty_groups_.end(), 1);
-}
-
-void Booster::sum_dirty(std::size_t n_threads) {
-  constexpr std::size_t kUnits = 16;
-  parallel_blocks(units_.size(), kUnits, n_threads, [] { return 0; }, [&](int, std::size_t first, std::size_t last) {
-    for (std::size_t u = first; u < last; ++u)
-      if (dirty_groups_[units_[u].group]) sum_unit(units_[u]);
-  });
-  std::fill(dirty_blocks_.begin(), dirty_blocks_.end(), 0);
-  std::fill(dirty_groups_.begin(), dirty_groups_.end(), 0);
-}
-
-void Booster::sum_unit(const Unit& unit) {
-  const std::size_t g = unit.group, n_blocks = first_blocks_[g + 1] - first_blocks_[g];
-  for (std::size_t b = 0; b < n_blocks; ++b)
-    if (dirty_blocks_[first_blocks_[g] + b]) sum_block(unit, b);
-  const std::size_t first = coefficient_starts_[unit.first], last = coefficient_starts_[unit.last];
-  if (n_blocks > 1) {
-    const std::size_t group_first = coefficient_starts_[at_.first_feature(g)];
-    const std::size_t width = coefficient_starts_[at_.first_feature(g) + at_.n_features_of(g)] - group_first;
-    std::fill(coefficients_.begin() + first, coefficients_.begin() + last, 0.0);
-    for (std::size_t b = 0; b < n_blocks; ++b) {
-      const double* from = block_coefficients_.data() + block_starts_[g] + b * width - group_first;
-      for (std::size_t i = first; i < last; ++i) coefficients_[i] += from[i];
-    }
-  }
-  if (bound_ == Bound::loose) return;
-  for (std::size_t k = unit.first; k < unit.last; ++k) {
-    gains_[k] = least_possible(tight_sum(k));
-    solved_[k] = 0;
-  }
-}
-
-// loose:  c = sum_i D(i) E_i[u]
-// tight:  c[L_i] += D(i) s_i,  c[U_i] += D(i) (1 - s_i);  D(i) E_i[u] = pull_i · excess_i, both times R / exp(scale)
-void Booster::sum_block(const Unit& unit, std::size_t block) {
-  const std::size_t g = unit.group, first = at_.first_feature(g), n = at_.n_features_of(g);
-  const std::size_t group_first = coefficient_starts_[first], width = coefficient_starts_[first + n] - group_first;
-  const bool alone = first_blocks_[g + 1] - first_blocks_[g] == 1;
-  double* out = (alone ? coefficients_.data() : block_coefficients_.data() + block_starts_[g] + block * width - group_first);
-  std::fill(out + coefficient_starts_[unit.first], out + coefficient_starts_[unit.last], 0.0);
-  const std::size_t begin = at_.first_meeting(g) + block * block_sizes_[g];
-  const std::size_t end = std::min(at_.first_meeting(g + 1), begin + block_sizes_[g]);
-  for (std::size_t meeting = begin; meeting < end; ++meeting) {
-    const std::size_t s = at_.sentence_of(meeting), cell = at_.first_cell(meeting) - first;
-    const double mass = mass_[s], pull = pull_[s];
-    if (mass == 0) continue;
-    for (std::size_t k = unit.first; k < unit.last; ++k) {
-      const double drawn = pull * excess_[cell + k];
-      double* c = out + coefficient_starts_[k];
-      if (bound_ == Bound::loose) {
-        *c += drawn;
-        continue;
+// A += sign · mass at L · |L|, B += sign · mass at U · U; one thread has all meetings of a group.
+void Booster::tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads) {
+  std::vector<std::size_t> firsts;  // where another group begins
+  for (std::size_t i = 0; i < meetings.size(); ++i)
+    if (i == 0 || at_.group_of_meeting(meetings[i]) != at_.group_of_meeting(meetings[i - 1])) firsts.push_back(i);
+  firsts.push_back(meetings.size());
+  parallel_blocks(firsts.size() - 1, 16, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+    for (std::size_t i = firsts[begin]; i < firsts[end]; ++i) {
+      const std::size_t g = at_.group_of_meeting(meetings[i]), s = at_.sentence_of(meetings[i]);
+      if (mass_[s] == 0) continue;
+      const std::size_t first = at_.first_feature(g), first_cell = at_.first_cell(meetings[i]);
+      for (std::size_t j = 0; j < at_.n_features_of(g); ++j) {
+        const Cell c = cell(first + j, first_cell + j, s);
+        down_[first + j] -= sign * c.at_low * c.low;
+        up_[first + j] += sign * c.at_high * c.high;
+        solved_[first + j] = 0;
       }
-      const std::uint32_t low = at_.low_number(cell + k), high = at_.high_number(cell + k);
-      if (low == high) continue;  // it occurs as often on every path
-      const double L = at_.exponent(k, low), U = at_.exponent(k, high);
-      const double share = std::clamp((mass * U - drawn) / (U - L), 0.0, mass);
-      c[low] += share;
-      c[high] += mass - share;
     }
-  }
+  });
 }
 
-ExponentialSum Booster::tight_sum(std::size_t k) const {
-  return {coefficients_.data() + coefficient_starts_[k], at_.n_exponents(k), at_.low(k), at_.exponents(k)};
+void Booster::tally_all(std::size_t n_threads) {
+  for (std::size_t s = 0; s < n_sentences_; ++s) weigh(s);
+  std::fill(down_.begin(), down_.end(), 0.0);
+  std::fill(up_.begin(), up_.end(), 0.0);
+  std::fill(solved_.begin(), solved_.end(), 0);
+  std::vector<std::uint32_t> all(at_.n_meetings());
+  std::iota(all.begin(), all.end(), 0);
+  tally(all, 1, n_threads);
+}
+
+// sum_i D(i) E_i[u], summed anew
+double Booster::pulled(std::size_t k) const {
+  const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
+  std::size_t cell = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
+  double sum = 0;
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, cell += n)
+    sum += pull_[at_.sentence_of(m)] * excess_[cell];
+  return sum;
+}
+
+// The least value of the tight bound: its coefficients summed anew over all sentences, then a line search.
+Step Booster::tight_step(std::size_t k) {
+  const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
+  coefficients_.assign(at_.n_exponents(k), 0.0);
+  std::size_t place = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, place += n) {
+    const std::size_t s = at_.sentence_of(m);
+    if (mass_[s] == 0) continue;
+    const Cell c = cell(k, place, s);
+    coefficients_[c.low_number] += c.at_low;
+    coefficients_[c.high_number] += c.at_high;
+  }
+  return least({coefficients_.data(), coefficients_.size(), at_.low(k), at_.exponents(k)}, max_step_);
 }
 
 // w = log(-L s / (U (1 - s))) / (U - L), within max_step                                                         (9)
-Step Booster::loose_step(std::size_t k) const {
-  const Range r = range(k);
-  if (r.low == r.high) return {0, 0};
-  const double down = -r.low * r.s, up = r.high * (1 - r.s);
+Step Booster::loose_step(std::size_t k, double drawn, double risk) const {
+  const double low = at_.lowest(k), high = at_.highest(k);
+  if (low == high) return {0, 0};
+  const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
   if (up == down) return {0, 0};
-  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : std::log(down / up) / (r.high - r.low);
+  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : std::log(down / up) / (high - low);
   const double size = std::clamp(step, -max_step_, max_step_);
-  return {size, r.s * std::expm1(size * r.low) + (1 - r.s) * std::expm1(size * r.high)};
+  return {size, s * std::expm1(size * low) + (1 - s) * std::expm1(size * high)};
 }
 
 Chosen Booster::choose(std::size_t n_threads) {
   const double risk = total();
   if (!(risk > 0) || !std::isfinite(risk)) return {};
-  Chosen chosen = bound_ == Bound::loose ? choose_loose(n_threads) : choose_tight();
+  Chosen chosen = bound_ == Bound::loose ? choose_loose() : choose_tight();
   if (chosen.feature < 0) return chosen;
   if (bound_ == Bound::exact) {
     const Step exact = exact_step(chosen.feature, n_threads);
@@ -204,38 +188,53 @@ Chosen Booster::choose(std::size_t n_threads) {
   return chosen;
 }
 
-Chosen Booster::choose_loose(std::size_t n_threads) {
-  constexpr std::size_t kFeatures = 4096;
-  const std::size_t n = at_.n_features();
-  parallel_blocks(n, kFeatures, n_threads, [] { return 0; }, [&](int, std::size_t first, std::size_t last) {
-    for (std::size_t k = first; k < last; ++k) {
-      const Step step = loose_step(k);
-      gains_[k] = step.gain;
-      steps_[k] = step.size;
+Chosen Booster::choose_loose() {
+  const double risk = total();
+  double best = 0;
+  for (std::size_t k = 0; k < at_.n_features(); ++k) {
+    gains_[k] = loose_step(k, up_[k] - down_[k], risk).gain;
+    best = std::min(best, gains_[k]);
+  }
+  // Those that rounding could have kept from being the best are summed anew.
+  const double slack = kRounding * kRounding / risk + 1e-9 * std::fabs(best);
+  Chosen chosen;
+  double least = -kNothing;
+  for (std::size_t k = 0; k < at_.n_features(); ++k) {
+    if (gains_[k] > best + slack) continue;
+    const Step step = loose_step(k, pulled(k), risk);
+    if (step.gain < least) {
+      least = step.gain;
+      chosen = {static_cast<std::int64_t>(k), step.size, std::log1p(step.gain)};
     }
-  });
-  const std::size_t best = std::min_element(gains_.begin(), gains_.end()) - gains_.begin();
-  if (n == 0 || !(gains_[best] < -kNothing)) return {};
-  return {static_cast<std::int64_t>(best), steps_[best], std::log1p(gains_[best])};
+  }
+  return chosen;
 }
 
-// Most features cannot gain as much as the best one found so far, and are not solved for.
+// The feature that promises most is solved for first, then all that promise more than the best found so far.
 Chosen Booster::choose_tight() {
   const double risk = total();
   const std::size_t n = at_.n_features();
+  const auto promise = [&](std::size_t k) {
+    const double root = std::fabs(std::sqrt(std::max(down_[k], 0.0)) - std::sqrt(std::max(up_[k], 0.0))) + kRounding;
+    return -root * root / nearest_[k];
+  };
   double best = -kNothing * risk;
+  const auto solve = [&](std::size_t k) {
+    if (!solved_[k]) {
+      const Step step = tight_step(k);
+      gains_[k] = step.gain;
+      steps_[k] = step.size;
+      solved_[k] = 1;
+    }
+    best = std::min(best, gains_[k]);
+  };
+  std::vector<double> promises(n);
+  for (std::size_t k = 0; k < n; ++k) promises[k] = promise(k);
+  if (n) solve(std::min_element(promises.begin(), promises.end()) - promises.begin());
   for (std::size_t k = 0; k < n; ++k)
-    if (solved_[k]) best = std::min(best, gains_[k]);
-  for (std::size_t k = 0; k < n; ++k) {
-    if (solved_[k] || gains_[k] > best) continue;
-    const Step step = least(tight_sum(k), max_step_);
-    gains_[k] = step.gain;
-    steps_[k] = step.size;
-    solved_[k] = 1;
-    best = std::min(best, step.gain);
-  }
+    if (promises[k] <= best) solve(k);
   for (std::size_t k = 0; k < n; ++k)
-    if (solved_[k] && gains_[k] == best)
+    if (promises[k] <= best && solved_[k] && gains_[k] == best)
       return {static_cast<std::int64_t>(k), steps_[k], std::log1p(std::max(best / risk, -1.0))};
   return {};
 }
@@ -246,22 +245,41 @@ Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
   std::vector<std::uint32_t> sentences;
   Touched touched;
   for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m) {
-    sentences.push_back(static_cast<std::uint32_t>(at_.sentence_of(m)));
-    touched.tokens += starts_[at_.sentence_of(m) + 1] - starts_[at_.sentence_of(m)];
+    const std::size_t s = at_.sentence_of(m), cell = at_.first_cell(m) + feature - at_.first_feature(g);
+    // |change of the loss| <= |w| (U_i - L_i): a sentence that counts for nothing even so can wait.
+    const double range = at_.exponent(feature, at_.high_number(cell)) - at_.exponent(feature, at_.low_number(cell));
+    most_[s] += std::fabs(size) * range;
+    stale_[s] = 1;
+    if (!counts(s, most_[s])) continue;
+    sentences.push_back(static_cast<std::uint32_t>(s));
+    touched.tokens += starts_[s + 1] - starts_[s];
   }
   touched.sentences = sentences.size();
+  const std::vector<std::uint32_t> meetings = meetings_of(sentences);
+  tally(meetings, -1, n_threads);
   run(sentences, n_threads);
-  for (std::uint32_t s : sentences) weigh(s), mark(s);
-  const double risk = log_risk();
-  if (std::isfinite(risk) && std::fabs(risk - scale_) > kRescale) {
-    scale_ = risk;
-    for (std::size_t s = 0; s < n_sentences_; ++s) weigh(s);
-    mark_all();
-  }
-  for (std::size_t h = 0; h < at_.n_groups(); ++h)
-    if (dirty_groups_[h]) touched.features += at_.n_features_of(h);
-  sum_dirty(n_threads);
+  for (std::uint32_t s : sentences) weigh(s);
+  tally(meetings, 1, n_threads);
+  for (std::size_t i = 0; i < meetings.size(); ++i)
+    if (i == 0 || at_.group_of_meeting(meetings[i]) != at_.group_of_meeting(meetings[i - 1]))
+      touched.features += at_.n_features_of(at_.group_of_meeting(meetings[i]));
+  rescale(n_threads);
   return touched;
+}
+
+// Where the risk has moved far from the scale, measure by a new one. It falls by stages, each short enough that what
+// counted for nothing before still is little: the sentences that waited then join.
+void Booster::rescale(std::size_t n_threads) {
+  bool changed = false;
+  for (double risk = log_risk(); std::fabs(risk - scale_) > kRescale && scale_ > kNoRisk; risk = log_risk()) {
+    scale_ = std::max(risk, scale_ + kVanishes + kRescale);
+    std::vector<std::uint32_t> waiting;
+    for (std::size_t s = 0; s < n_sentences_; ++s)
+      if (stale_[s] && counts(s, most_[s])) waiting.push_back(static_cast<std::uint32_t>(s));
+    run(waiting, n_threads);
+    changed = true;
+  }
+  if (changed) tally_all(n_threads);
 }
 
 std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
@@ -278,13 +296,7 @@ std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
 
 Booster::Range Booster::range(std::size_t k) const {
   const double low = at_.lowest(k), high = at_.highest(k);
-  double drawn = 0;
-  if (bound_ == Bound::loose) {
-    drawn = coefficients_[coefficient_starts_[k]];
-  } else {
-    for (const Meeting& m : meetings(k)) drawn += mass_[m.sentence] * (m.high - m.s * (m.high - m.low));
-  }
-  return {low, high, low < high ? std::clamp((high - drawn / total()) / (high - low), 0.0, 1.0) : 0};
+  return {low, high, low < high ? std::clamp((high - pulled(k) / total()) / (high - low), 0.0, 1.0) : 0};
 }
 
 double Booster::loose_bound(std::size_t k, double step) const {

@@ -11,11 +11,18 @@
 //
 // E_i[u] = (E_p[Phi_k] - Phi_k(gold)) / (1 - p_i) for all features at once, by one forward-backward pass. Where a
 // feature cannot occur, u = 0 and nothing changes; so after a round only the sentences that the chosen feature can occur
-// in are run again, and only the features that can occur in those are summed again.
+// in are run again, and only the features that can occur in those are summed again. Nor are sentences run that count for
+// nothing in any sum: while the longest sentences have all the weight, the short ones wait.
 //
-// Along one feature, Z and the tight bound times R are sums of exponentials of w (exponential_sum.hpp): what is kept of
-// a feature are its coefficients. They are sums over fixed blocks of sentences, of which only those that changed are
-// summed again, so that the bits are those of a full pass, whatever the number of threads.
+// Along one feature, Z and the tight bound times R are sums of exponentials of w (exponential_sum.hpp). Of every feature
+// two sums are kept, A = sum_i D(i) s_i |L_i| and B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
+// no exponent being nearer to 0 than x,
+//
+//   tight(w) - 1 >= (A (exp(-x w) - 1) + B (exp(x w) - 1)) / x >= -(sqrt A - sqrt B)² / x
+//
+// so only the few features for which that is low enough are summed over their sentences and solved for. The loose bound
+// needs B - A = sum_i D(i) E_i[u] alone. Rounding in A and B, which change by what is added and taken away, is allowed
+// for; what decides is always summed anew, so the bits are those of a full pass, whatever the number of threads.
 #pragma once
 #include <span>
 #include <vector>
@@ -55,7 +62,8 @@ class Booster {
   const std::vector<double>& parameters() const { return sums_.parameters(); }
   double scale() const { return scale_; }
   double log_risk() const;                                      // log R; infinite if some gold path is forbidden
-  const std::vector<double>& losses() const { return losses_; }  // [n_sentences] -log p_i
+  const std::vector<double>& losses() const { return losses_; }  // [n_sentences] -log p_i, after refresh()
+  void refresh(std::size_t n_threads);                           // run the sentences that were left waiting
 
   // What is known of one feature: every sentence it can occur in, with L_i, U_i and s_i.
   struct Meeting {
@@ -74,24 +82,26 @@ class Booster {
   Step exact_step(std::size_t feature, std::size_t n_threads) const;
 
  private:
-  struct Unit {  // some features of a group, summed by one thread
-    std::uint32_t group, first, last;
-  };
   struct Exponents {  // Z along one feature, summed over sentences; empty if it could not be
     std::vector<double> values, coefficients;
   };
-  void lay_out_blocks();
   void run(std::span<const std::uint32_t> sentences, std::size_t n_threads);
+  bool counts(std::size_t s, double loss) const;
   void weigh(std::size_t s);
-  void sum_dirty(std::size_t n_threads);
-  void sum_unit(const Unit& unit);
-  void sum_block(const Unit& unit, std::size_t block);
-  void mark(std::size_t s);
-  void mark_all();
+  void rescale(std::size_t n_threads);
+  struct Cell {  // what one sentence gives to the tight bound of one feature: masses at exponents L and U
+    double low, high, at_low, at_high;
+    std::uint32_t low_number, high_number;
+  };
+  Cell cell(std::size_t k, std::size_t cell, std::size_t s) const;
+  std::vector<std::uint32_t> meetings_of(std::span<const std::uint32_t> sentences) const;
+  void tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads);
+  void tally_all(std::size_t n_threads);
   double total() const;
-  ExponentialSum tight_sum(std::size_t k) const;
-  Step loose_step(std::size_t k) const;
-  Chosen choose_loose(std::size_t n_threads);
+  double pulled(std::size_t k) const;
+  Step tight_step(std::size_t k);
+  Step loose_step(std::size_t k, double drawn, double risk) const;
+  Chosen choose_loose();
   Chosen choose_tight();
   Counted counted(std::size_t k, std::size_t s) const;
   Exponents exact_sum(std::size_t k, std::size_t n_threads) const;
@@ -107,18 +117,18 @@ class Booster {
   Occurrences at_;
   SentenceSums sums_;
   double scale_ = 0;
-  std::vector<double> losses_;      // [n_sentences]
+  std::vector<double> losses_;      // [n_sentences] as last run
+  std::vector<double> most_;        // [n_sentences] what the loss is at most by now
   std::vector<double> mass_;        // [n_sentences] weight_i (1 / p_i - 1) / exp(scale)
   std::vector<double> pull_;        // [n_sentences] weight_i / p_i / exp(scale)
+  std::vector<std::uint8_t> stale_;  // [n_sentences] changed since it was run, and known to count for nothing
   std::vector<double> excess_;      // [n_cells] E_p[Phi_k] - Phi_k(gold)
-  // Coefficients: of feature k from coefficient_starts_[k]; of group g's block b at block_starts_[g] + b · its width.
-  std::vector<std::size_t> coefficient_starts_, block_starts_, block_sizes_, first_blocks_;
-  std::vector<double> coefficients_, block_coefficients_;
-  std::vector<std::uint8_t> dirty_blocks_, dirty_groups_;
-  std::vector<Unit> units_;
-  std::vector<double> gains_;         // [n_features] at most so much below 0; if solved_, the least itself
-  std::vector<double> steps_;         // [n_features]
+  std::vector<double> down_, up_;     // [n_features] A and B, but for rounding
+  std::vector<double> nearest_;       // [n_features] the exponent nearest to 0, but 0 itself
+  std::vector<double> gains_;         // [n_features] where solved_, the least value of the tight bound less 1, times R
+  std::vector<double> steps_;         // [n_features] and where it is
   std::vector<std::uint8_t> solved_;  // [n_features]
+  std::vector<double> coefficients_;  // of the feature being solved for
 };
 
 }  // namespace trellis

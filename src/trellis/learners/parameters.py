@@ -43,15 +43,15 @@ class Parameters:
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        layout = self._layout(problem)
-        return _core.Objective(problem.corpus, problem.gold, problem.partial, *layout, local, single)
+        rest = (*self._layout(problem), local, single)
+        return _core.Objective(problem.corpus, problem.gold, problem.partial, *rest)
 
     def booster(
         self, problem: Problem, sentence_weights: Floats | None, bound: str, max_step: float
     ) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
-        layout = self._layout(problem)
-        return _core.Booster(problem.corpus, problem.gold, sentence_weights, *layout, bound, max_step)
+        rest = (*self._layout(problem), bound, max_step)
+        return _core.Booster(problem.corpus, problem.gold, sentence_weights, *rest)
 
     def _layout(self, problem: Problem) -> tuple[Any, ...]:
         """Which weights there are, as native code takes it."""
