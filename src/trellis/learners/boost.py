@@ -68,11 +68,15 @@ class SequenceBoost:
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
         if self.folds and problem.score_dev is not None:
-            raise LearnerError("the number of rounds comes from a dev corpus or from folds; leave one of them out")
+            raise LearnerError(
+                "the number of rounds comes from a dev corpus or from folds; leave one of them out"
+            )
         parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
         return _Rounds(self, problem, parameters).run(observer)
 
-    def booster(self, problem: Problem, parameters: Parameters, sentence_weights: Floats | None) -> _core.Booster:
+    def booster(
+        self, problem: Problem, parameters: Parameters, sentence_weights: Floats | None
+    ) -> _core.Booster:
         """The rounds themselves, in native code."""
         return parameters.booster(problem, sentence_weights, self.bound, self.max_step)
 
@@ -91,7 +95,9 @@ class _Rounds:
         if progress.done == 0:
             native.begin(self.parameters.start(problem), None, problem.n_threads)
             if native.log_risk == np.inf:
-                raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")
+                raise LearnerError(
+                    "the gold labels of some sentence are forbidden; allow them or leave it out"
+                )
             if learner.folds:
                 self.curve = cross_validated(learner, problem, self.parameters)
         rounds = self._rounds()
