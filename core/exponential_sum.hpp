@@ -7,7 +7,6 @@
 #pragma once
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 namespace trellis {
 
@@ -89,18 +88,6 @@ inline Step least(const ExponentialSum& f, double limit) {
     s = slope_at(f, w);
   }
   return {w, value_at(f, w)};
-}
-
-// No step can gain more: the terms of one side cannot fall below nothing, those of the other only rise.
-inline double least_possible(const ExponentialSum& f) {
-  double up = 0, down = 0, slope = 0;
-  for (std::size_t j = 0; j < f.n; ++j) {
-    const double x = f.exponent(j);
-    slope += x * f.coefficients[j];
-    if (x > 0) up += f.coefficients[j];
-    if (x < 0) down += f.coefficients[j];
-  }
-  return slope < 0 ? -down : -up;
 }
 
 }  // namespace trellis

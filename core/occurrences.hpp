@@ -46,7 +46,6 @@ class Occurrences {
   }
 
   // The distinct values that U and L of feature k have, ascending, 0 among them; cells say which by number.
-  std::size_t first_exponent(std::size_t k) const { return exponent_starts_[k]; }
   std::size_t n_exponents(std::size_t k) const { return exponent_starts_[k + 1] - exponent_starts_[k]; }
   double low(std::size_t k) const { return lows_[k]; }
   // Null: low, low + 1, ...

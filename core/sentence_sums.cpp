@@ -1,6 +1,7 @@
 #include "sentence_sums.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sum_product.hpp"
 

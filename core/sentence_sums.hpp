@@ -24,7 +24,7 @@ class SentenceSums {
     std::vector<double> node;              // [n, stride] P(z at t)
     std::vector<double> pairs, triples;    // [L+1, stride], [L+1, L+1, stride] expected counts
     std::vector<double> token_pairs;       // [n, L+1, stride] P(y, z at t), where edges differ by token
-    std::vector<double> pair_sums, exact_node, exact_pairs, exact_tri, exact_end;
+    std::vector<double> pair_sums, exact_node, exact_pairs, exact_end;
     SumProductScratch<double> sums;
     SumWorkspace exact;
   };

@@ -174,9 +174,22 @@ def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parame
     n = -(-learner.rounds // learner.score_every)
     right, tokens = np.zeros(n), 0
     for fold in folds_of(problem, learner.folds, learner.seed):
-        right += _held_out_right(learner, problem, parameters, fold, n)
+        right += _held_out_right(learner, problem, _seen_without(fold, problem, parameters, learner), fold, n)
         tokens += len(fold.gold)
     return right / max(1, tokens)
+
+
+def _seen_without(fold: Fold, problem: Problem, parameters: Parameters, learner: SequenceBoost) -> Parameters:
+    """The features that there would be had the held-out sentences never been seen."""
+    kept = parameters.gold_counts(replace(problem, sentence_weights=fold.sentence_weights)) > 0
+    kept |= parameters.start(problem) != 0
+    n_slots = len(parameters.rows.labels)
+    n_places = len(parameters.edge_places) + len(parameters.tri_places)
+    if problem.seen is None:
+        kept[:n_slots] = True
+    if learner.transitions == "all":
+        kept[len(kept) - n_places :] = True
+    return parameters.only(kept)
 
 
 def _held_out_right(

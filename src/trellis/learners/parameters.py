@@ -35,6 +35,17 @@ class Parameters:
         pairs, triples = _places(problem, transitions, start)
         return cls(n, rows, problem.seen_edges, pairs, triples)
 
+    def only(self, kept: npt.NDArray[np.bool_]) -> Parameters:
+        """Some of the weights, ``kept`` saying of each whether it stays."""
+        at = len(self.rows.labels)
+        rows, edge_rows = _taken(self.rows, kept[:at]), self.edge_rows
+        if edge_rows is not None:
+            n = len(edge_rows.labels)
+            edge_rows, at = _taken(edge_rows, kept[at : at + n]), at + n
+        pairs = kept[at : at + len(self.edge_places)]
+        triples = kept[at + len(self.edge_places) :]
+        return Parameters(self.n_labels, rows, edge_rows, self.edge_places[pairs], self.tri_places[triples])
+
     @property
     def size(self) -> int:
         """How many weights there are."""
@@ -132,6 +143,11 @@ def _full(n_attributes: int, n_labels: int) -> Rows:
     starts = np.arange(n_attributes + 1, dtype=np.uint32) * np.uint32(n_labels)
     labels = np.tile(np.arange(n_labels, dtype=np.uint32), n_attributes)
     return Rows(starts, labels, np.zeros(len(labels), np.float32))
+
+
+def _taken(rows: Rows, kept: npt.NDArray[np.bool_]) -> Rows:
+    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
+    return Rows(starts.astype(np.uint32), rows.labels[kept], rows.weights[kept])
 
 
 def _nonzero(rows: Rows, values: Floats, kind: type[np.unsignedinteger]) -> Rows:
