@@ -22,6 +22,8 @@ PRINTED = {
     ("S2", "R_exp (ExponentialLoss)"): 95.25,
     ("S2", "Boost"): 94.91,
 }
+FREE = 20.0  # as good as no limit to steps
+CUTOFFS = (0, 20)  # of all features, and of those that a small corpus still shows with many labels
 CHOSEN_AGAIN = {
     "loose": 30,
     "tight": 5,
@@ -66,7 +68,7 @@ def run(setting: Setting) -> Result:
     rows: list[dict[str, Any]] = []
     for name, features in (("S1", "altun-s1"), ("S2", "altun-s2")):
         for what, learner, options in (
-            ("R_log (CRF)", trellis.CRF(), {}),
+            ("R_log (CRF)", trellis.CRF(c2=0.1), {}),
             ("R_exp (ExponentialLoss)", trellis.ExponentialLoss(), {}),
             ("Boost", boost, {"dev": dev}),
         ):
@@ -83,22 +85,21 @@ def run(setting: Setting) -> Result:
                     **(_saving(tagger, train) if what == "Boost" else {}),
                 }
             )
-            print(rows[-1], flush=True)
-    for bound in ("loose", "tight", "exact"):
-        for limit in (trellis.SequenceBoost().max_step, 20.0):
-            rows.append(_first_rounds(train, bound, limit))
-            print(rows[-1], flush=True)
+    for cutoff in CUTOFFS:
+        rows += _first_rounds(train, cutoff)
     exp, boosted = rows[4], rows[5]
     behind = exp["accuracy, %"] - boosted["accuracy, %"]
     share = boosted["weights"] / exp["weights"]
     return Result(
-        "Parts of speech of the WSJ sample: table 2, and the first 100 rounds under each bound",
+        "Parts of speech of the WSJ sample: table 2 (R_log with c2 = 0.1, R_exp with 1), and the first 100 rounds",
         rows,
         notes=[
             f"Boost on S2: {behind:.2f} points behind R_exp, at most {POINTS} wanted: {verdict(behind <= POINTS)}; "
             f"{100 * share:.1f}% of its weights, at most {100 * SHARE:.0f}% wanted: {verdict(share <= SHARE)}",
             "Rounds are chosen on dev, every 100; weights are those that are not zero; run again is the share of "
             "sentences and tokens that a round ran, and of features that it summed.",
+            "In a small corpus most features are never wrong; the loose bound then takes those, each once, by a step "
+            "of any length. Features seen often are wrong at times, as they are in a large corpus.",
         ],
     )
 
@@ -115,19 +116,29 @@ def _saving(tagger: trellis.Tagger, train: trellis.Corpus) -> dict[str, Any]:
     }
 
 
-def _first_rounds(train: trellis.Corpus, bound: str, limit: float) -> dict[str, Any]:
-    """How often the feature that was chosen most often was chosen in the first rounds."""
-    learner = WatchedBoost(bound=bound, rounds=FIRST, max_step=limit)  # type: ignore[arg-type]
-    elapsed, tagger = timed(partial(trellis.train, train, target="pos", features="altun-s2", learner=learner))
-    chosen = Counter((event["feature"], event["label"]) for event in tagger.info["history"])
-    (feature, label), times = chosen.most_common(1)[0]
-    return {
-        "features": "S2",
-        "learner": f"Boost, {bound}, {FIRST} rounds, steps up to {limit:g}",
-        "training, s": elapsed,
-        "weights": tagger.model.weights.n_nonzero,
-        "log risk": tagger.info["history"][-1]["objective"],
-        "chosen most": f"{feature} {label}",
-        "times": times,
-        "printed, times": CHOSEN_AGAIN[bound],
-    }
+def _first_rounds(train: trellis.Corpus, cutoff: int) -> list[dict[str, Any]]:
+    """How often a feature was chosen in the first rounds: at most, and the one that the loose bound likes best."""
+    rows = []
+    favourite = None
+    for bound, printed in CHOSEN_AGAIN.items():
+        learner = trellis.SequenceBoost(bound=bound, rounds=FIRST, max_step=FREE)  # type: ignore[arg-type]
+        options = {"target": "pos", "features": "altun-s2", "cutoff": cutoff}
+        elapsed, tagger = timed(partial(trellis.train, train, learner=learner, **options))
+        history = tagger.info["history"]
+        chosen = Counter((event["feature"], event["label"]) for event in history)
+        (most, times), *_ = chosen.most_common(1)
+        favourite = favourite or most
+        rows.append(
+            {
+                "features": "S2" if cutoff == 0 else f"S2, seen {cutoff} times",
+                "learner": f"Boost, {bound}, {FIRST} rounds",
+                "weights": tagger.model.weights.n_nonzero,
+                "training, s": elapsed,
+                "log risk": history[-1]["objective"],
+                "chosen most": " ".join(most),
+                "times": times,
+                "times, loose's favourite": chosen[favourite],
+                "printed, times": printed,
+            }
+        )
+    return rows

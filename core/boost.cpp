@@ -1,6 +1,7 @@
 #include "boost.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "parallel.hpp"
@@ -180,7 +181,7 @@ Chosen Booster::choose(std::size_t n_threads) {
   if (chosen.feature < 0) return chosen;
   if (bound_ == Bound::exact) {
     const Step exact = exact_step(chosen.feature, n_threads);
-    if (exact.gain < 0) {
+    if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
       chosen.step = exact.size;
       chosen.log_bound = std::log1p(std::max(exact.gain, -1.0));
     }
@@ -314,6 +315,7 @@ double Booster::tight_bound(std::size_t k, double step) const {
 
 double Booster::exact(std::size_t k, double step, std::size_t n_threads) const {
   const Exponents f = exact_sum(k, n_threads);
+  if (f.values.empty()) return std::numeric_limits<double>::quiet_NaN();
   const ExponentialSum sum{f.coefficients.data(), f.values.size(), 0, f.values.data()};
   return 1 + value_at(sum, step) / total();
 }

@@ -78,7 +78,7 @@ class Booster {
   // The bounds and the truth: what a step multiplies R by.
   double loose_bound(std::size_t feature, double step) const;
   double tight_bound(std::size_t feature, double step) const;
-  double exact(std::size_t feature, double step, std::size_t n_threads) const;
+  double exact(std::size_t feature, double step, std::size_t n_threads) const;  // NaN if values have too many sums
   Step exact_step(std::size_t feature, std::size_t n_threads) const;
 
  private:
