@@ -30,7 +30,7 @@ TRELLIS_CLONES void extend_triples(const double* from, const double* tri, const 
 
 }  // namespace
 
-bool count_distribution(const SentenceSums& sums, const SentenceSums::Scratch& w, std::size_t n, const Counted& feature,
+bool count_distribution(const ChainExpectations& sums, const ChainExpectations::Scratch& w, std::size_t n, const Counted& feature,
                         std::size_t most, AccumulatorScratch& s, CountDistribution& out) {
   const Factors<double>& f = sums.factors();
   const std::size_t L = f.n_labels, stride = f.stride, cells = sums.pair_cells();

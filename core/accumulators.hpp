@@ -6,7 +6,7 @@
 #pragma once
 #include <vector>
 
-#include "sentence_sums.hpp"
+#include "chain_expectations.hpp"
 
 namespace trellis {
 
@@ -31,7 +31,7 @@ struct AccumulatorScratch {
 // The distribution over sentence [begin, begin + n), whose potentials are in `w`; false if it would need more than
 // `most` distinct counts (only values that are not whole numbers do), or if its potentials are too far apart for scaled
 // products.
-bool count_distribution(const SentenceSums& sums, const SentenceSums::Scratch& w, std::size_t n, const Counted& feature,
+bool count_distribution(const ChainExpectations& sums, const ChainExpectations::Scratch& w, std::size_t n, const Counted& feature,
                         std::size_t most, AccumulatorScratch& scratch, CountDistribution& out);
 
 }  // namespace trellis

@@ -45,8 +45,8 @@ void Booster::begin(std::span<const double> parameters, double scale, std::size_
 
 // Loss and expectations of these sentences.
 void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_threads) {
-  parallel_blocks(sentences.size(), 1, n_threads, [] { return SentenceSums::Scratch{}; },
-                  [&](SentenceSums::Scratch& w, std::size_t i, std::size_t) {
+  parallel_blocks(sentences.size(), 1, n_threads, [] { return ChainExpectations::Scratch{}; },
+                  [&](ChainExpectations::Scratch& w, std::size_t i, std::size_t) {
                     const std::uint32_t s = sentences[i];
                     losses_[s] = most_[s] = sums_.run(s, w);
                     stale_[s] = 0;
@@ -369,7 +369,7 @@ Booster::Exponents Booster::exact_sum(std::size_t k, std::size_t n_threads) cons
   std::vector<CountDistribution> found(n);
   std::vector<std::uint8_t> failed(n, 0);
   struct State {
-    SentenceSums::Scratch chain;
+    ChainExpectations::Scratch chain;
     AccumulatorScratch accumulators;
   };
   parallel_blocks(n, 1, n_threads, [] { return State{}; }, [&](State& state, std::size_t i, std::size_t) {

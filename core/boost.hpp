@@ -30,7 +30,7 @@
 #include "accumulators.hpp"
 #include "exponential_sum.hpp"
 #include "occurrences.hpp"
-#include "sentence_sums.hpp"
+#include "chain_expectations.hpp"
 
 namespace trellis {
 
@@ -115,7 +115,7 @@ class Booster {
   const Bound bound_;
   const double max_step_;
   Occurrences at_;
-  SentenceSums sums_;
+  ChainExpectations sums_;
   double scale_ = 0;
   std::vector<double> losses_;      // [n_sentences] as last run
   std::vector<double> most_;        // [n_sentences] what the loss is at most by now

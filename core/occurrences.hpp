@@ -61,7 +61,7 @@ class Occurrences {
   std::uint32_t high_number(std::size_t cell) const { return high_[cell]; }
 
   // How often each feature is expected in sentence s less how often it is there: into the cells of its meetings.
-  // node [n, stride], pairs, triples and token_pairs as SentenceSums has them.
+  // node [n, stride], pairs, triples and token_pairs as ChainExpectations has them.
   void fill(std::size_t s, const std::vector<double>& node, const std::vector<double>& pairs,
             const std::vector<double>& triples, const std::vector<double>& token_pairs, double* cells) const;
 

@@ -125,13 +125,13 @@ void check_rounds(const Sample& sample, Bound bound, int rounds) {
 
 // The middle of every count by accumulators is what forward-backward expects, whatever the feature.
 void check_counts(const Sample& sample) {
-  SentenceSums sums(sample.layout, sample.data, sample.starts.data(), sample.gold.data());
+  ChainExpectations sums(sample.layout, sample.data, sample.starts.data(), sample.gold.data());
   std::mt19937 random(7);
   std::vector<double> weights;
   for (std::size_t k = 0; k < sample.layout.n_parameters(); ++k)
     weights.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
   sums.set(weights);
-  SentenceSums::Scratch w;
+  ChainExpectations::Scratch w;
   AccumulatorScratch scratch;
   CountDistribution found;
   const std::size_t n = sample.starts.back() - sample.starts[sample.starts.size() - 2], stride = padded(sample.L);

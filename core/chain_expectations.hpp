@@ -10,9 +10,9 @@
 
 namespace trellis {
 
-class SentenceSums {
+class ChainExpectations {
  public:
-  SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, const std::int32_t* gold);
+  ChainExpectations(const Layout& layout, const ChainData& data, const std::int64_t* starts, const std::int32_t* gold);
 
   void set(std::span<const double> parameters);
   // One parameter to another value.

@@ -1,4 +1,4 @@
-#include "sentence_sums.hpp"
+#include "chain_expectations.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -17,14 +17,14 @@ TRELLIS_CLONES double both_passes(const Factors<double>& factors, const double* 
 
 }  // namespace
 
-SentenceSums::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
+ChainExpectations::ChainExpectations(const Layout& layout, const ChainData& data, const std::int64_t* starts,
                            const std::int32_t* gold)
     : layout_(layout), data_(data), starts_(starts), gold_(gold), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 ? (L_ + 1) * pair_cells_ : 0),
       first_edge_slot_(layout.row_labels.size()), first_pair_(first_edge_slot_ + layout.edge_row_labels.size()),
       first_triple_(first_pair_ + layout.edge_places.size()), row_has_weight_(layout.n_attributes) {}
 
-void SentenceSums::set(std::span<const double> parameters) {
+void ChainExpectations::set(std::span<const double> parameters) {
   parameters_.assign(parameters.begin(), parameters.end());
   for (std::size_t a = 0; a < layout_.n_attributes; ++a) {
     row_has_weight_[a] = 0;
@@ -40,7 +40,7 @@ void SentenceSums::set(std::span<const double> parameters) {
   set_factors();
 }
 
-void SentenceSums::change(std::size_t k, double value) {
+void ChainExpectations::change(std::size_t k, double value) {
   parameters_[k] = value;
   if (k < first_edge_slot_) {
     const auto row = std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), k) - 1;
@@ -55,7 +55,7 @@ void SentenceSums::change(std::size_t k, double value) {
   }
 }
 
-void SentenceSums::set_factors() {
+void ChainExpectations::set_factors() {
   factors_.n_labels = L_;
   factors_.stride = stride_;
   factors_.edge_top = exp_table(edge_, factors_.edge);
@@ -67,7 +67,7 @@ void SentenceSums::set_factors() {
     factors_.end_top = exp_table({layout_.end_base.begin(), layout_.end_base.end()}, factors_.end);
 }
 
-double SentenceSums::exp_table(const std::vector<double>& table, std::vector<double>& out) const {
+double ChainExpectations::exp_table(const std::vector<double>& table, std::vector<double>& out) const {
   double top = kForbidden<double>;
   for (std::size_t i = 0; i < table.size(); ++i)
     if (i % stride_ < L_) top = std::max(top, table[i]);
@@ -80,7 +80,7 @@ double SentenceSums::exp_table(const std::vector<double>& table, std::vector<dou
 
 // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, (y, z)]
-void SentenceSums::fill_potentials(std::size_t s, Scratch& w) const {
+void ChainExpectations::fill_potentials(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
   w.emit.assign(n * stride_, 0);
@@ -111,7 +111,7 @@ void SentenceSums::fill_potentials(std::size_t s, Scratch& w) const {
   }
 }
 
-double SentenceSums::run(std::size_t s, Scratch& w) const {
+double ChainExpectations::run(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   if (n == 0) return 0;
   fill_potentials(s, w);
@@ -143,7 +143,7 @@ double SentenceSums::run(std::size_t s, Scratch& w) const {
   return std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
 }
 
-double SentenceSums::gold_score(std::size_t begin, std::size_t n, const Scratch& w) const {
+double ChainExpectations::gold_score(std::size_t begin, std::size_t n, const Scratch& w) const {
   double score = 0;
   std::size_t x = L_, y = L_;
   for (std::size_t t = 0; t < n; ++t) {
@@ -157,7 +157,7 @@ double SentenceSums::gold_score(std::size_t begin, std::size_t n, const Scratch&
 }
 
 // The same by logarithms, where factors underflow, and for edges that differ by token at order 2.
-double SentenceSums::exact_run(std::size_t n, Scratch& w) const {
+double ChainExpectations::exact_run(std::size_t n, Scratch& w) const {
   const bool by_token = edges_by_token();
   w.exact_end.clear();
   if (!layout_.end_base.empty())
