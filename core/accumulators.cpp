@@ -32,8 +32,8 @@ TRELLIS_CLONES void extend_triples(const double* from, const double* tri, const 
 
 bool count_distribution(const ChainExpectations& sums, const ChainExpectations::Scratch& w, std::size_t n, const Counted& feature,
                         std::size_t most, AccumulatorScratch& s, CountDistribution& out) {
-  const Factors<double>& f = sums.factors();
-  const std::size_t L = f.n_labels, stride = f.stride, cells = sums.pair_cells();
+  const ChainExpectations::Exponentials& f = sums.exponentials();
+  const std::size_t L = sums.n_labels(), stride = padded(L), cells = sums.pair_cells();
   const bool second = sums.triple_cells() != 0;
   const std::size_t width = second ? L * stride : stride;
   s.e.resize(stride);

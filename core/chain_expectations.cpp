@@ -58,13 +58,16 @@ void ChainExpectations::change(std::size_t k, double value) {
 void ChainExpectations::set_factors() {
   factors_.n_labels = L_;
   factors_.stride = stride_;
-  factors_.edge_top = exp_table(edge_, factors_.edge);
+  factors_.edge_top = exp_table(edge_, exponentials_.edge);
+  if (triple_cells_) factors_.tri_top = exp_table(tri_, exponentials_.tri);
+  if (!layout_.end_base.empty())
+    factors_.end_top = exp_table({layout_.end_base.begin(), layout_.end_base.end()}, exponentials_.end);
+  factors_.edge = exponentials_.edge;
+  factors_.tri = exponentials_.tri;
+  factors_.end = exponentials_.end;
   factors_.edge_t.assign(L_ * stride_, 0);
   for (std::size_t y = 0; y < L_; ++y)
     for (std::size_t z = 0; z < L_; ++z) factors_.edge_t[z * stride_ + y] = factors_.edge[y * stride_ + z];
-  if (triple_cells_) factors_.tri_top = exp_table(tri_, factors_.tri);
-  if (!layout_.end_base.empty())
-    factors_.end_top = exp_table({layout_.end_base.begin(), layout_.end_base.end()}, factors_.end);
 }
 
 double ChainExpectations::exp_table(const std::vector<double>& table, std::vector<double>& out) const {
@@ -117,7 +120,7 @@ double ChainExpectations::run(std::size_t s, Scratch& w) const {
   fill_potentials(s, w);
   const bool by_token = edges_by_token();
   w.node.resize(n * stride_);
-  w.pairs.assign(pair_cells_, 0);
+  w.pairs.assign((stride_ + 1) * stride_, 0);
   w.pair_sums.assign(pair_cells_, 0);
   w.triples.assign(triple_cells_, 0);
   if (by_token) w.token_pairs.assign(n * pair_cells_, 0);

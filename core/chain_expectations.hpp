@@ -22,7 +22,7 @@ class ChainExpectations {
   struct Scratch {
     std::vector<double> emit, token_edge;  // [n, stride], [n, L+1, stride]
     std::vector<double> node;              // [n, stride] P(z at t)
-    std::vector<double> pairs, triples;    // [L+1, stride], [L+1, L+1, stride] expected counts
+    std::vector<double> pairs, triples;    // [stride+1, stride], [L+1, L+1, stride] expected counts
     std::vector<double> token_pairs;       // [n, L+1, stride] P(y, z at t), where edges differ by token
     std::vector<double> pair_sums, exact_node, exact_pairs, exact_end;
     SumProductScratch<double> sums;
@@ -33,7 +33,12 @@ class ChainExpectations {
 
   // Potentials of a sentence, for other sums over its paths.
   void fill_potentials(std::size_t s, Scratch& w) const;
-  const Factors<double>& factors() const { return factors_; }
+  // exp of label pairs, triples and ends, each less its largest; padding lanes are zero.
+  struct Exponentials {
+    std::vector<double> edge, tri, end;  // [L+1, stride], [L+1, L+1, stride] or empty, [stride] or empty
+  };
+  const Exponentials& exponentials() const { return exponentials_; }
+  std::size_t n_labels() const { return L_; }
   bool edges_by_token() const { return data_.edge_attributes.starts != nullptr; }
   std::size_t pair_cells() const { return pair_cells_; }
   std::size_t triple_cells() const { return triple_cells_; }
@@ -52,7 +57,8 @@ class ChainExpectations {
   std::vector<double> parameters_;
   std::vector<std::uint8_t> row_has_weight_;  // [n_attributes] few rows of a sparse model have one
   std::vector<double> edge_, tri_;            // [L+1, stride], [L+1, L+1, stride]
-  Factors<double> factors_;
+  Exponentials exponentials_;
+  Factors<double> factors_;  // the same as the sums over paths want it
 };
 
 }  // namespace trellis

@@ -89,7 +89,7 @@ void check_choice(const Sample& sample, const Booster& booster, Bound bound, con
   };
   const double least = std::exp(chosen.log_bound);
   for (std::size_t k = 0; k < sample.layout.n_parameters(); ++k)
-    for (double step : {-2.0, -1.0, -0.5, -0.1, 0.1, 0.5, 1.0, 2.0}) CHECK(value(k, step) >= least * (1 - 1e-9));
+    for (double step : {-2.0, -0.3, 0.3, 2.0}) CHECK(value(k, step) >= least * (1 - 1e-9));
 }
 
 void check_rounds(const Sample& sample, Bound bound, int rounds) {
@@ -191,7 +191,7 @@ TEST(boost_rounds) {
   for (std::size_t L : {2, 3})
     for (unsigned kind = 0; kind < 32; ++kind) {
       const Sample sample(L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind & 16, ++seed);
-      for (Bound bound : {Bound::loose, Bound::tight, Bound::exact}) check_rounds(sample, bound, 8);
+      for (Bound bound : {Bound::loose, Bound::tight, Bound::exact}) check_rounds(sample, bound, 5);
     }
 }
 
