@@ -19,6 +19,7 @@ BENCHMARKS = (
     "papers_collins",
     "ud",
     "learners",
+    "boosting",
     "noun_phrases",
     "typos",
     "frank_wolfe",

@@ -25,6 +25,7 @@ CONTENDERS: list[tuple[str, Any, dict[str, Any]]] = [
     ("CRF, L1", trellis.CRF(c1=1.0, c2=0.0), {}),
     ("CRF, AdaGrad", trellis.CRF(optimizer="adagrad"), {}),
     ("exponential loss", trellis.ExponentialLoss(), {}),
+    ("boosting, 3000 rounds", trellis.SequenceBoost(rounds=3000), {}),
 ]
 
 

@@ -34,3 +34,4 @@ void bind_learners(nb::module_& module);
 void bind_decoder(nb::module_& module);
 void bind_objective(nb::module_& module);
 void bind_frank_wolfe(nb::module_& module);
+void bind_boost(nb::module_& module);

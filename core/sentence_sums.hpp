@@ -51,25 +51,7 @@ class SentenceSums {
   void set_triple(std::size_t i, double weight) { tri_[layout_.tri_places[i]] = static_cast<Real>(weight); }
 
   // After pairs or triples were set.
-  void set_factors() {
-    factors_.n_labels = L_;
-    factors_.stride = stride_;
-    factors_.tops.assign(stride_, 0);
-    factors_.edge.resize(pair_cells_);
-    exp_columns(edge_.data(), L_ + 1, L_, stride_, factors_.edge.data(), factors_.tops.data());
-    factors_.edge_t.assign(L_ * stride_, 0);
-    for (std::size_t y = 0; y < L_; ++y)
-      for (std::size_t z = 0; z < L_; ++z) factors_.edge_t[z * stride_ + y] = factors_.edge[y * stride_ + z];
-    if (triple_cells_) {
-      factors_.tri.resize(triple_cells_);
-      exp_columns(tri_.data(), (L_ + 1) * (L_ + 1), L_, stride_, factors_.tri.data(), factors_.tops.data());
-    }
-    if (!layout_.end_base.empty()) {
-      const std::vector<Real> end(layout_.end_base.begin(), layout_.end_base.end());
-      factors_.end.resize(stride_);
-      factors_.end_top = exp_row(end.data(), L_, stride_, factors_.end.data());
-    }
-  }
+  void set_factors() { trellis::set_factors(edge_, tri_, layout_.end_base, L_, factors_); }
 
   void begin_piece(Scratch& w, Piece& piece) const {
     piece.pairs.assign(pair_cells_, 0);

@@ -14,6 +14,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "chain.hpp"
@@ -100,6 +101,25 @@ TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size
   for (std::size_t row = 0; row < n_rows; ++row)
     for (std::size_t z = L; z < stride; ++z) out[row * stride + z] = 0;
   for (std::size_t z = L; z < stride; ++z) tops[z] = 0;
+}
+
+// The factors of label pairs [L+1, stride], triples [L+1, L+1, stride] or none, and ends [stride] or none.
+template <class Real>
+void set_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, std::span<const float> end,
+                 std::size_t L, Factors<Real>& f) {
+  const std::size_t stride = padded(L);
+  f.n_labels = L;
+  f.stride = stride;
+  f.tops.assign(stride, 0);
+  f.edge.resize(edge.size());
+  exp_columns(edge.data(), L + 1, L, stride, f.edge.data(), f.tops.data());
+  f.edge_t.assign(L * stride, 0);
+  for (std::size_t y = 0; y < L; ++y)
+    for (std::size_t z = 0; z < L; ++z) f.edge_t[z * stride + y] = f.edge[y * stride + z];
+  f.tri.resize(tri.size());
+  if (!tri.empty()) exp_columns(tri.data(), (L + 1) * (L + 1), L, stride, f.tri.data(), f.tops.data());
+  f.end.assign(end.begin(), end.end());
+  if (!end.empty()) f.end_top = exp_in_place(f.end.data(), L, stride);
 }
 
 // out[z] = sum_y a[y] · rows[y, z] over so many chunks of lanes; two chains of sums, so that they do not wait.

@@ -23,6 +23,7 @@ LEARNERS = {
     "maxent": trellis.MaxEnt(iterations=6),
     "maxent gis": trellis.MaxEnt(method="gis", iterations=6),
     "exponential": trellis.ExponentialLoss(iterations=6),
+    "boost": trellis.SequenceBoost(rounds=6),
 }
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 
@@ -170,7 +171,7 @@ def test_weights_that_make_no_sense() -> None:
         train(corpus_of(0), label_costs={"L0": -1.0}, learner=trellis.MIRA())
 
 
-@pytest.mark.parametrize("name", ["perceptron", "crf", "maxent", "exponential"])
+@pytest.mark.parametrize("name", ["perceptron", "crf", "maxent", "exponential", "boost"])
 def test_costs_are_never_ignored(name: str) -> None:
     with pytest.raises(LearnerError, match="no place for label_costs"):
         train(corpus_of(0), label_costs={"L0": 2.0}, learner=LEARNERS[name])
@@ -240,7 +241,9 @@ def test_the_likelihood_of_partial_labels_by_enumeration() -> None:
     assert events[0].objective == pytest.approx(loss + 0.3 * norm, rel=1e-5)
 
 
-@pytest.mark.parametrize("learner", [trellis.MaxEnt(), trellis.HMM()], ids=["maxent", "hmm"])
+@pytest.mark.parametrize(
+    "learner", [trellis.MaxEnt(), trellis.HMM(), trellis.SequenceBoost()], ids=["maxent", "hmm", "boost"]
+)
 def test_learners_that_need_every_label(learner: Any) -> None:
     with pytest.raises(LearnerError, match=r"needs all|every label"):
         train(hidden(corpus_of(0), "unknown"), learner=learner, partial=True)
@@ -249,7 +252,7 @@ def test_learners_that_need_every_label(learner: Any) -> None:
 # ------------------------------------------------------------ warm starts
 
 
-WARM = ["perceptron", "mira", "pa", "arow", "crf", "crf l1", "maxent", "exponential"]
+WARM = ["perceptron", "mira", "pa", "arow", "crf", "crf l1", "maxent", "exponential", "boost"]
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -272,6 +275,8 @@ def test_what_was_learnt_is_where_it_begins(name: str, order: int) -> None:
 
 
 def _length(name: str) -> str:
+    if name == "boost":
+        return "rounds"
     return "iterations" if name.split()[0] in ("crf", "maxent", "exponential") else "epochs"
 
 

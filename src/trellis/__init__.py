@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trellis.errors import TrellisError as TrellisError
     from trellis.evaluation.report import evaluate as evaluate
     from trellis.learners.arow import AROW as AROW
+    from trellis.learners.boost import SequenceBoost as SequenceBoost
     from trellis.learners.crf import CRF as CRF
     from trellis.learners.events import StopTrainingError as StopTrainingError
     from trellis.learners.exponential import ExponentialLoss as ExponentialLoss
@@ -50,6 +51,7 @@ _HOMES = {
     "ModelError": "trellis.errors",
     "PassiveAggressive": "trellis.learners.passive_aggressive",
     "Perceptron": "trellis.learners.perceptron",
+    "SequenceBoost": "trellis.learners.boost",
     "Span": "trellis.corpus.schemes",
     "StopTrainingError": "trellis.learners.events",
     "Tagger": "trellis.tagger",

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from trellis.errors import LearnerError
 from trellis.learners.arow import AROW
+from trellis.learners.boost import SequenceBoost
 from trellis.learners.crf import CRF
 from trellis.learners.exponential import ExponentialLoss
 from trellis.learners.hmm import HMM
@@ -21,6 +22,7 @@ LEARNERS: dict[str, Any] = {
     "perceptron": Perceptron,
     "crf": CRF,
     "exponential": ExponentialLoss,
+    "boost": SequenceBoost,
     "hmm": HMM,
     "maxent": MaxEnt,
     "mira": MIRA,

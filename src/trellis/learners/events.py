@@ -23,6 +23,8 @@ class Event:
     step: float | None = None  # how far the step went
     nonzero: int | None = None  # weights that are not zero
     dev_score: float | None = None  # on the dev corpus, from 0 to 1
+    feature: str | None = None  # what a round of boosting chose, and with which label or labels
+    label: str | None = None
     best: bool = False  # whether the dev score is the best so far
 
     def as_best(self) -> Event:

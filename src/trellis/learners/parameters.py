@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,17 @@ class Parameters:
         pairs, triples = _places(problem, transitions, start)
         return cls(n, rows, problem.seen_edges, pairs, triples)
 
+    def only(self, kept: npt.NDArray[np.bool_]) -> Parameters:
+        """Some of the weights, ``kept`` saying of each whether it stays."""
+        at = len(self.rows.labels)
+        rows, edge_rows = _taken(self.rows, kept[:at]), self.edge_rows
+        if edge_rows is not None:
+            n = len(edge_rows.labels)
+            edge_rows, at = _taken(edge_rows, kept[at : at + n]), at + n
+        pairs = kept[at : at + len(self.edge_places)]
+        triples = kept[at + len(self.edge_places) :]
+        return Parameters(self.n_labels, rows, edge_rows, self.edge_places[pairs], self.tri_places[triples])
+
     @property
     def size(self) -> int:
         """How many weights there are."""
@@ -42,12 +54,21 @@ class Parameters:
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
+        rest = (*self._layout(problem), local, single)
+        return _core.Objective(problem.corpus, problem.gold, problem.partial, *rest)
+
+    def booster(
+        self, problem: Problem, sentence_weights: Floats | None, bound: str, max_step: float
+    ) -> _core.Booster:
+        """Rounds of Sequence AdaBoost over the same vector."""
+        rest = (*self._layout(problem), bound, max_step)
+        return _core.Booster(problem.corpus, problem.gold, sentence_weights, *rest)
+
+    def _layout(self, problem: Problem) -> tuple[Any, ...]:
+        """Which weights there are, as native code takes it."""
         n, stride = self.n_labels, padded(self.n_labels)
         edge_rows = self.edge_rows
-        return _core.Objective(
-            problem.corpus,
-            problem.gold,
-            problem.partial,
+        return (
             max(1, problem.order),
             self.rows.starts,
             self.rows.labels.astype(np.uint16),
@@ -57,8 +78,6 @@ class Parameters:
             self.tri_places,
             np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
-            local,
-            single,
         )
 
     def start(self, problem: Problem) -> Floats:
@@ -124,6 +143,11 @@ def _full(n_attributes: int, n_labels: int) -> Rows:
     starts = np.arange(n_attributes + 1, dtype=np.uint32) * np.uint32(n_labels)
     labels = np.tile(np.arange(n_labels, dtype=np.uint32), n_attributes)
     return Rows(starts, labels, np.zeros(len(labels), np.float32))
+
+
+def _taken(rows: Rows, kept: npt.NDArray[np.bool_]) -> Rows:
+    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
+    return Rows(starts.astype(np.uint32), rows.labels[kept], rows.weights[kept])
 
 
 def _nonzero(rows: Rows, values: Floats, kind: type[np.unsignedinteger]) -> Rows:

@@ -12,6 +12,7 @@ from trellis import _core
 from trellis.engine.weights import ChainWeights, Rows
 from trellis.features.vocabulary import Sources
 from trellis.learners.checkpoint import Checkpoint
+from trellis.learners.feature_names import FeatureNames
 
 IntArray = npt.NDArray[np.int32]
 Sets = tuple[IntArray, npt.NDArray[np.int64], IntArray]  # the set of each token, set starts, set labels
@@ -43,6 +44,7 @@ class Problem:
     end_base: npt.NDArray[np.float32] | None = None  # [stride] the same for last labels
     initial: ChainWeights | None = None  # where to begin (warm start), in the numbering of this corpus
     sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
+    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``names_features``
 
     @property
     def n_sentences(self) -> int:

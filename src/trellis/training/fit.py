@@ -24,9 +24,11 @@ from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import compact, extract, freeze, sources
 from trellis.features.feature_set import Features, FeatureSet, feature_set
-from trellis.features.vocabulary import AttributeLists
+from trellis.features.names import attribute_names
+from trellis.features.vocabulary import AttributeLists, Vocabulary
 from trellis.learners.checkpoint import Checkpoint
 from trellis.learners.events import Event, Observer
+from trellis.learners.feature_names import FeatureNames
 from trellis.learners.perceptron import Perceptron
 from trellis.learners.problem import Problem
 from trellis.tagger import Tagger, default_threads
@@ -176,6 +178,11 @@ def train(
         seen=seen,
         seen_edges=seen_edges,
         sources=sources(extraction, rank) if getattr(learner, "reads_sources", False) else None,
+        names=(
+            _names(labels, freeze(extraction, rank, edge_rank), sizes)
+            if getattr(learner, "names_features", False)
+            else None
+        ),
         score_dev=score_dev,
         patience=patience,
         checkpoint=_checkpoint(
@@ -241,6 +248,12 @@ def _features(features: Features | None, columns: list[str], init: Tagger | None
     vocabulary = init.model.vocabulary
     bag = [] if vocabulary.bag is None else [f"{vocabulary.bag[0]}[0]"]
     return feature_set([*(str(template) for template in vocabulary.templates), *bag], columns)
+
+
+def _names(labels: tuple[str, ...], vocabulary: Vocabulary, sizes: Sizes) -> FeatureNames:
+    attributes = attribute_names(vocabulary, range(sizes.n_attributes))
+    edge_attributes = attribute_names(vocabulary, range(sizes.n_edge_attributes), on_edge=True)
+    return FeatureNames(labels, attributes, edge_attributes)
 
 
 def _order(order: int | None, chosen: FeatureSet, init: Tagger | None) -> int:

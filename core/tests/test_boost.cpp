@@ -1,0 +1,223 @@
+// Sums of exponentials, and rounds of boosting over small random problems: counts by accumulators against expectations,
+// bounds that hold, and the same bits from any number of threads and from a full pass.
+#include "boost.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "check.hpp"
+
+namespace {
+using namespace trellis;
+
+struct Sample {
+  std::size_t L;
+  std::vector<std::int64_t> starts, item_starts{0}, edge_item_starts{0}, set_starts{0};
+  std::vector<std::int32_t> ids, edge_ids, gold, sets, set_labels, edge_places, tri_places;
+  std::vector<float> values, edge_base, end_base;
+  std::vector<std::uint32_t> row_starts{0}, edge_row_starts{0}, edge_row_labels;
+  std::vector<std::uint16_t> row_labels;
+  Layout layout;
+  ChainData data;
+
+  Sample(std::size_t n_labels, int order, bool edges, bool with_sets, bool with_values, bool with_base, unsigned seed,
+         std::vector<std::int64_t> starts_ = {0, 3, 3, 4, 9, 14})
+      : L(n_labels), starts(std::move(starts_)) {
+    std::mt19937 random(seed);
+    const auto number = [&] { return static_cast<float>(random() % 2001) / 1000 - 1; };
+    const std::size_t stride = padded(L), n = starts.back(), n_attributes = 5, n_edge_attributes = edges ? 3 : 0;
+    for (std::size_t t = 0; t < n; ++t) {
+      for (std::size_t a = 0; a < n_attributes; ++a)
+        if (random() % 2) ids.push_back(static_cast<std::int32_t>(a));
+      item_starts.push_back(static_cast<std::int64_t>(ids.size()));
+      for (std::size_t a = 0; a < n_edge_attributes; ++a)
+        if (random() % 2) edge_ids.push_back(static_cast<std::int32_t>(a));
+      edge_item_starts.push_back(static_cast<std::int64_t>(edge_ids.size()));
+      gold.push_back(static_cast<std::int32_t>(random() % L));
+      sets.push_back(static_cast<std::int32_t>(t));
+      for (std::size_t z = 0; z < L; ++z)
+        if (z == static_cast<std::size_t>(gold[t]) || random() % 2) set_labels.push_back(static_cast<std::int32_t>(z));
+      set_starts.push_back(static_cast<std::int64_t>(set_labels.size()));
+    }
+    for (std::size_t i = 0; with_values && i < ids.size(); ++i) values.push_back(number());
+    for (std::size_t a = 0; a < n_attributes; ++a) {
+      for (std::size_t z = 0; z < L; ++z)
+        if (a == 0 || random() % 2) row_labels.push_back(static_cast<std::uint16_t>(z));
+      row_starts.push_back(static_cast<std::uint32_t>(row_labels.size()));
+    }
+    for (std::size_t a = 0; a < n_edge_attributes; ++a) {
+      for (std::size_t y = 0; y <= L; ++y) edge_row_labels.push_back(static_cast<std::uint32_t>(y * stride + random() % L));
+      edge_row_starts.push_back(static_cast<std::uint32_t>(edge_row_labels.size()));
+    }
+    for (std::size_t y = 0; y <= L; ++y)
+      for (std::size_t z = 0; z < L; ++z) edge_places.push_back(static_cast<std::int32_t>(y * stride + z));
+    for (std::size_t x = 0; order == 2 && x <= L; ++x)
+      for (std::size_t y = 0; y <= L; ++y)
+        for (std::size_t z = 0; z < L; ++z)
+          if (x == L || y < L) tri_places.push_back(static_cast<std::int32_t>((x * (L + 1) + y) * stride + z));
+    edge_base.assign((L + 1) * stride, 0);
+    if (with_base) {
+      for (float& score : edge_base) score = number();
+      for (std::size_t z = 0; z < stride; ++z) end_base.push_back(number());
+    }
+    layout.n_labels = L;
+    layout.n_attributes = n_attributes;
+    layout.n_edge_attributes = n_edge_attributes;
+    layout.order = order;
+    layout.row_starts = row_starts;
+    layout.row_labels = row_labels;
+    layout.edge_row_starts = edge_row_starts;
+    layout.edge_row_labels = edge_row_labels;
+    layout.edge_places = edge_places;
+    layout.tri_places = tri_places;
+    layout.edge_base = edge_base;
+    layout.end_base = end_base;
+    data.attributes = {item_starts.data(), ids.data(), with_values ? values.data() : nullptr};
+    if (edges) data.edge_attributes = {edge_item_starts.data(), edge_ids.data(), nullptr};
+    if (with_sets) data.sets = {sets.data(), set_starts.data(), set_labels.data()};
+  }
+
+  Booster booster(Bound bound) const {
+    return Booster(layout, data, starts.data(), starts.size() - 1, gold.data(), nullptr, bound, 2.0);
+  }
+};
+
+// No feature has a step, of some, by which its bound is lower than that of the one chosen.
+void check_choice(const Sample& sample, const Booster& booster, Bound bound, const Chosen& chosen) {
+  const auto value = [&](std::size_t k, double step) {
+    return bound == Bound::loose ? booster.loose_bound(k, step) : booster.tight_bound(k, step);
+  };
+  const double least = std::exp(chosen.log_bound);
+  for (std::size_t k = 0; k < sample.layout.n_parameters(); ++k)
+    for (double step : {-2.0, -0.3, 0.3, 2.0}) CHECK(value(k, step) >= least * (1 - 1e-9));
+}
+
+void check_rounds(const Sample& sample, Bound bound, int rounds) {
+  Booster one = sample.booster(bound), three = sample.booster(bound), anew = sample.booster(bound);
+  const std::vector<double> zeros(sample.layout.n_parameters(), 0.0);
+  const double scale = std::numeric_limits<double>::quiet_NaN();
+  one.begin(zeros, scale, 1);
+  three.begin(zeros, scale, 3);
+  for (int round = 0; round < rounds; ++round) {
+    const Chosen chosen = one.choose(1), same = three.choose(3);
+    CHECK(chosen.feature == same.feature);
+    CHECK(chosen.step == same.step);
+    if (chosen.feature < 0) return;
+    check_choice(sample, one, bound, chosen);
+    const double before = one.log_risk();
+    const double z = one.exact(chosen.feature, chosen.step, 2), tight = one.tight_bound(chosen.feature, chosen.step);
+    if (std::isnan(z)) CHECK_NEAR(std::log(tight), chosen.log_bound, 1e-9);
+    else CHECK(z <= tight * (1 + 1e-9));
+    CHECK(tight <= one.loose_bound(chosen.feature, chosen.step) * (1 + 1e-9));
+    CHECK(std::isnan(z) || std::log(z) <= chosen.log_bound + 1e-9);
+    one.step(chosen.feature, chosen.step, 1);
+    three.step(chosen.feature, chosen.step, 3);
+    // A risk of next to nothing is a difference of numbers that are nearly the same.
+    if (one.log_risk() > -12 && !std::isnan(z)) CHECK_NEAR(one.log_risk(), before + std::log(z), 1e-8);
+    CHECK(one.log_risk() == three.log_risk());
+    anew.begin(one.parameters(), one.scale(), 2);
+    CHECK(one.log_risk() == anew.log_risk());
+    const Chosen next = one.choose(1), full = anew.choose(1);
+    CHECK(next.feature == full.feature);
+    CHECK(next.step == full.step);
+  }
+}
+
+// The middle of every count by accumulators is what forward-backward expects, whatever the feature.
+void check_counts(const Sample& sample) {
+  ChainExpectations sums(sample.layout, sample.data, sample.starts.data(), sample.gold.data());
+  std::mt19937 random(7);
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < sample.layout.n_parameters(); ++k)
+    weights.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
+  sums.set(weights);
+  ChainExpectations::Scratch w;
+  AccumulatorScratch scratch;
+  CountDistribution found;
+  const std::size_t n = sample.starts.back() - sample.starts[sample.starts.size() - 2], stride = padded(sample.L);
+  sums.run(sample.starts.size() - 2, w);
+  for (std::size_t z = 0; z < sample.L; ++z)
+    for (std::size_t y = 0; y < sample.L; ++y) {
+      Counted feature;
+      feature.y = y;
+      feature.z = z;
+      feature.values.assign(n, 1.0);
+      feature.values[0] = 0;
+      CHECK(count_distribution(sums, w, n, feature, 100, scratch, found));
+      double mean = 0, total = 0;
+      for (std::size_t c = 0; c < found.counts.size(); ++c) {
+        mean += found.counts[c] * found.probabilities[c];
+        total += found.probabilities[c];
+      }
+      CHECK_NEAR(total, 1, 1e-12);
+      CHECK_NEAR(mean, w.pairs[y * stride + z], 1e-9);
+    }
+}
+
+}  // namespace
+
+TEST(exponential_sums) {
+  // c (e^-w - 1) + d (e^w - 1) is least at log(c / d) / 2, where it is -(sqrt c - sqrt d)².
+  const double two[] = {2.0, 5.0, 0.5};
+  const ExponentialSum f{two, 3, -1};
+  CHECK_NEAR(least(f, 10).size, std::log(4.0) / 2, 1e-12);
+  CHECK_NEAR(least(f, 10).gain, -0.5, 1e-12);
+  CHECK(least(f, 0.1).size == 0.1);
+  const double never_wrong[] = {2.0, 5.0};
+  CHECK(least({never_wrong, 2, -1}, 3).size == 3);
+  CHECK_NEAR(least({never_wrong, 2, -1}, 3).gain, 2 * std::expm1(-3.0), 1e-12);
+  const double never_right[] = {5.0, 2.0};
+  CHECK(least({never_right, 2, 0}, 3).size == -3);
+  const double nothing[] = {0.0, 5.0, 0.0};
+  CHECK(least({nothing, 3, -1}, 3).size == 0);
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<double> c(300), x(300);
+    const std::size_t zero = random() % 300;
+    for (std::size_t j = 0; j < c.size(); ++j) {
+      c[j] = random() % 3 ? 0 : static_cast<double>(random() % 1000);
+      x[j] = static_cast<double>(j) - static_cast<double>(zero);
+    }
+    const ExponentialSum near{c.data(), c.size(), -static_cast<double>(zero)}, listed{c.data(), c.size(), 0, x.data()};
+    const Step step = least(near, 4);
+    CHECK_NEAR(step.size, least(listed, 4).size, 1e-9);
+    CHECK(step.gain <= 0);
+    for (double aside : {-1e-4, 1e-4}) CHECK(step.gain <= value_at(near, std::clamp(step.size + aside, -4.0, 4.0)));
+  }
+}
+
+TEST(boost_rounds) {
+  unsigned seed = 0;
+  for (std::size_t L : {2, 3})
+    for (unsigned kind = 0; kind < 32; ++kind) {
+      const Sample sample(L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind & 16, ++seed);
+      for (Bound bound : {Bound::loose, Bound::tight, Bound::exact}) check_rounds(sample, bound, 5);
+    }
+}
+
+// Sentences of very different lengths: the short ones wait until the risk of the long one has fallen to theirs.
+TEST(boost_waits) {
+  for (unsigned kind = 0; kind < 4; ++kind) {
+    const Sample sample(3, 1, kind & 1, false, kind & 2, false, kind, {0, 70, 90, 93, 98, 138});
+    for (Bound bound : {Bound::tight, Bound::exact}) check_rounds(sample, bound, 40);
+    Booster kept = sample.booster(Bound::tight), anew = sample.booster(Bound::tight);
+    kept.begin(std::vector<double>(sample.layout.n_parameters(), 0.0), std::numeric_limits<double>::quiet_NaN(), 1);
+    const Chosen first = kept.choose(1);
+    CHECK(kept.step(first.feature, first.step, 1).sentences < 5);
+    kept.refresh(2);
+    anew.begin(kept.parameters(), kept.scale(), 1);
+    CHECK(kept.losses() == anew.losses());
+  }
+}
+
+TEST(boost_counts) {
+  for (unsigned kind = 0; kind < 16; ++kind)
+    check_counts(Sample(3, kind & 1 ? 2 : 1, kind & 2, kind & 4, false, kind & 8, kind));
+}
+
+TEST(boost_of_one_label) {
+  const Sample sample(1, 1, false, false, false, false, 1);
+  Booster booster = sample.booster(Bound::exact);
+  booster.begin(std::vector<double>(sample.layout.n_parameters(), 0.0), std::numeric_limits<double>::quiet_NaN(), 1);
+  CHECK(booster.choose(1).feature < 0);
+}

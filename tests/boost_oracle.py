@@ -1,0 +1,99 @@
+"""Section 3 of Altun by enumeration: every wrong path of every sentence, its weight D(i, y) and its counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from gradient_oracle import allowed_of, potentials_of
+from oracle import paths_of, score_of
+
+from trellis.engine.weights import padded
+from trellis.learners.parameters import Parameters
+from trellis.learners.problem import Problem
+from trellis.reference import Floats
+
+
+def counts_of(problem: Problem, parameters: Parameters, i: int, path: tuple[int, ...]) -> Floats:
+    """Phi(x_i, path): how often every feature occurs."""
+    L, stride = problem.n_labels, padded(problem.n_labels)
+    phi = np.zeros(parameters.size)
+    rows, edge_rows = parameters.rows, parameters.edge_rows
+    first_pair = len(rows.labels) + (0 if edge_rows is None else len(edge_rows.labels))
+    pairs = {int(place): first_pair + j for j, place in enumerate(parameters.edge_places)}
+    triples = {int(place): first_pair + len(pairs) + j for j, place in enumerate(parameters.tri_places)}
+    starts, ids, values = problem.corpus.lists
+    full = (L, L, *path)
+    for t in range(len(path)):
+        x, y, z = full[t : t + 3]
+        token, pair = int(problem.starts[i]) + t, y * stride + z
+        for item in range(starts[token], starts[token + 1]):
+            for slot in range(rows.starts[ids[item]], rows.starts[ids[item] + 1]):
+                if rows.labels[slot] == z:
+                    phi[slot] += values[item] if len(values) else 1.0
+        if edge_rows is not None and problem.corpus.edge_lists is not None:
+            edge_starts, edge_ids, _ = problem.corpus.edge_lists
+            for item in range(edge_starts[token], edge_starts[token + 1]):
+                for slot in range(edge_rows.starts[edge_ids[item]], edge_rows.starts[edge_ids[item] + 1]):
+                    phi[len(rows.labels) + slot] += edge_rows.labels[slot] == pair
+        for place, table in ((pair, pairs), ((x * (L + 1) + y) * stride + z, triples)):
+            if place in table:
+                phi[table[place]] += 1
+    return phi
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """All paths of a sentence but the gold one."""
+
+    u: Floats  # [n_paths, n_features] counts less those of the gold path
+    risk: Floats  # [n_paths] weight · exp(F(x, y) - F(x, gold)); 0 for a forbidden path
+    low: Floats  # [n_features] over all allowed paths, the gold one among them
+    high: Floats
+
+
+def sentences_of(problem: Problem, parameters: Parameters, x: Floats) -> list[Sentence]:
+    out = []
+    for i, p in enumerate(potentials_of(problem, parameters, x)):
+        begin, end = int(problem.starts[i]), int(problem.starts[i + 1])
+        gold = tuple(problem.gold[begin:end].tolist())
+        weight = 1.0 if problem.sentence_weights is None else problem.sentence_weights[i]
+        may = None if problem.corpus.sets is None else allowed_of(problem.corpus.sets, begin, end)
+        paths = list(paths_of(p, may))
+        of_gold = counts_of(problem, parameters, i, gold)
+        u = np.array([counts_of(problem, parameters, i, path) - of_gold for path in paths])
+        wrong = np.array([path != gold for path in paths])
+        risk = weight * np.exp([score_of(p, path) - score_of(p, gold) for path in paths])
+        out.append(Sentence(u[wrong], risk[wrong], u.min(axis=0), u.max(axis=0)))
+    return out
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What section 3 says of one distribution D."""
+
+    sentences: list[Sentence]
+
+    @property
+    def risk(self) -> float:
+        return float(sum(s.risk.sum() for s in self.sentences))
+
+    def d(self, i: int) -> float:
+        return float(self.sentences[i].risk.sum()) / self.risk
+
+    def z(self, k: int, step: float) -> float:
+        """Equation 6."""
+        return float(sum(s.risk @ np.exp(step * s.u[:, k]) for s in self.sentences)) / self.risk
+
+    def slope(self, k: int, step: float) -> float:
+        """dZ/dw."""
+        return float(sum(s.risk @ (s.u[:, k] * np.exp(step * s.u[:, k])) for s in self.sentences)) / self.risk
+
+    def s(self, k: int, low: float, high: float) -> float:
+        """Equation 8."""
+        return float(sum(s.risk @ (high - s.u[:, k]) for s in self.sentences)) / self.risk / (high - low)
+
+    def s_i(self, i: int, k: int, low: float, high: float) -> float:
+        """Equation 11."""
+        one = self.sentences[i]
+        return float(one.risk @ (high - one.u[:, k])) / float(one.risk.sum()) / (high - low)
