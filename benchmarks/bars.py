@@ -29,4 +29,5 @@ def bars_of(results: dict[str, Rows]) -> Result | None:
         for rows in results.values()
         for row in barred(rows)
     ]
-    return Result("bars: how many times better trellis is, best against best, and over the rounds", found) if found else None
+    title = "bars: how many times better trellis is, best against best, and over the rounds"
+    return Result(title, found) if found else None

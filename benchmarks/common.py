@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -67,7 +66,9 @@ class Result:
 def _line(cells: list[str], widths: list[int], to_left: list[bool]) -> str:
     """Names to the left, figures to the right."""
     places = zip(cells, widths, to_left, strict=True)
-    return "  ".join(cell.ljust(width) if left else cell.rjust(width) for cell, width, left in places).rstrip()
+    return "  ".join(
+        cell.ljust(width) if left else cell.rjust(width) for cell, width, left in places
+    ).rstrip()
 
 
 def _cell(value: Any) -> str:

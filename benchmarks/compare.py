@@ -89,8 +89,6 @@ def rows(
     return out
 
 
-def qualities(
-    turns: dict[str, list[Turn]], judge: Callable[[list[list[str]]], float]
-) -> dict[str, float]:
+def qualities(turns: dict[str, list[Turn]], judge: Callable[[list[list[str]]], float]) -> dict[str, float]:
     """Of the labels that each contender's last turn found."""
     return {name: judge(taken[-1].figures["labels"]) for name, taken in turns.items()}

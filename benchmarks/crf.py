@@ -42,16 +42,19 @@ def run(setting: Setting) -> Result:
     out: list[dict[str, Any]] = []
     for who in (TWO, ONE):
         out += _to_their_objective(who, turns, quality)
-    out += rows("L-BFGS, to its own end", turns, ours=TWO, quality=quality)
+    out += rows("chunks, CRF by L-BFGS, to its own end", turns, ours=TWO, quality=quality)
     both = {name: turns[name] for name in (TWO, "python-crfsuite") if name in turns}
-    out += rows("its peak memory, MB", both, of="peak_mb", ours=TWO, bars={"python-crfsuite": 1.0})
+    out += rows(
+        "chunks, CRF training, peak memory", both, of="peak_mb", ours=TWO, bars={"python-crfsuite": 1.0}
+    )
     told = ", ".join(f"{name} {_objective(taken):,.1f}" for name, taken in turns.items() if _objective(taken))
     return Result(
         f"CoNLL-2000 chunks, CRF, c2 = 1, {n_tokens:,} tokens",
         out + stochastic,
         ", ".join(peer.title for peer in present(*NAMES)),
         [
-            "Seconds are of learning alone: of trellis all of fit; of CRFsuite what its log counts; of chaine with",
+            "Seconds are of learning alone: of trellis all of fit; of CRFsuite what its log counts (CPU",
+            "seconds, here brought to the clock by the ratio of the two over the whole call); of chaine with",
             "its loading of attributes; of Wapiti and CRF++ with their reading of the file. Quality is F1 in %.",
             "To the objective of CRFsuite: until trellis has an objective no worse than CRFsuite has at its end.",
             f"Objectives at the end: {told}.",
@@ -77,7 +80,7 @@ def _to_their_objective(
     reached = [turn for turn in (_until(turn, target) for turn in turns[who]) if turn is not None]
     others = {name: taken for name, taken in turns.items() if name in BARS[who]}
     return rows(
-        "L-BFGS, to the objective of CRFsuite",
+        f"chunks, CRF by L-BFGS, {who.partition(', ')[2]}, to CRFsuite's objective",
         {who: reached or turns[who], **others},
         ours=who,
         quality=quality,
@@ -98,4 +101,4 @@ def _until(turn: Turn, target: float) -> Turn | None:
 def _stochastic(setting: Setting, work: works.Work, folder: Path) -> list[dict[str, Any]]:
     entries = [Entry("sgd"), *peers_with("sgd", "python-crfsuite")]
     turns = train_all(entries, work, folder, min(2, setting.rounds))
-    return rows("stochastic gradients", turns, quality=quality_of(entries, work, folder))
+    return rows("chunks, CRF by stochastic gradients", turns, quality=quality_of(entries, work, folder))

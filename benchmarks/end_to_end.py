@@ -31,7 +31,7 @@ def run(setting: Setting) -> Result:
     return Result(
         "CoNLL-2000 chunks, file to trained model",
         rows(
-            "file to model, whole process",
+            "chunks, file to model at equal F1",
             turns,
             of="process_seconds",
             quality=quality,

@@ -13,7 +13,7 @@ from benchmarks.common import Result, Setting
 from benchmarks.compare import OURS, Contender, rotate, rows
 from benchmarks.contenders import ours as trellis_side
 from benchmarks.peers import absent, present
-from benchmarks.rows import labels_of, read_rows, take, write_rows
+from benchmarks.rows import labels_of, read_rows, write_rows
 from benchmarks.settings import POS_EPOCHS
 from benchmarks.works import Work
 
@@ -40,34 +40,40 @@ def run(setting: Setting) -> Result:
         out,
         ", ".join(peer.title for peer in present(*CHUNKERS, *TAGGERS)),
         [
-            "The words are those of CoNLL-2000, test and training in turn, as often as it takes. The bar is against the",
-            "fastest peer. Quality: F1 or accuracy on the part that is the test set, in %.",
+            "The words are those of CoNLL-2000, test and training in turn, as often as it takes. The bar is",
+            "against the fastest peer. Quality: F1 or accuracy on the part that is the test set, in %.",
             *absent(*CHUNKERS, *TAGGERS),
         ],
     )
 
 
-def _race(what: str, setting: Setting, work: Work, folder: Path, entries: list[Entry]) -> list[dict[str, Any]]:
+def _race(
+    what: str, setting: Setting, work: Work, folder: Path, entries: list[Entry]
+) -> list[dict[str, Any]]:
     trained = train_all(entries, work, folder, 1)
     entries = [entry for entry in entries if entry.name in trained]
     source = folder / "million.txt"
     n_tokens = _write_source(work, source, TOKENS // 10 if setting.quick else TOKENS)
-    contenders = [
-        Contender(
-            entry.name, command=trellis_side.command(entry.model(folder), str(source), _out(folder, entry), sys.executable)
-        )
-        if entry.peer is None
-        else entry.does("tag_file", work, folder, source=str(source), output=_out(folder, entry))
-        for entry in entries
-    ]
+    contenders = []
+    for entry in entries:
+        files = {"source": str(source), "output": _out(folder, entry)}
+        if entry.peer is None:
+            command = trellis_side.command(entry.model(folder), **files, executable=sys.executable)
+            contenders.append(Contender(entry.name, command=command))
+        else:
+            contenders.append(entry.does("tag_file", work, folder, **files))
     turns = rotate(contenders, setting.rounds)
     n_test = len(read_rows(work.test))
     quality = {
-        entry.name: work.quality([labels_of(sentence) for sentence in read_rows(_out(folder, entry))[:n_test]])
+        entry.name: work.quality(
+            [labels_of(sentence) for sentence in read_rows(_out(folder, entry))[:n_test]]
+        )
         for entry in entries
         if entry.name in turns
     }
-    best = {name: min(turn.process_seconds for turn in taken) for name, taken in turns.items() if name != OURS}
+    best = {
+        name: min(turn.process_seconds for turn in taken) for name, taken in turns.items() if name != OURS
+    }
     bars = {min(best, key=best.__getitem__): BAR} if best and work.name == "chunks" else {}
     return rows(what, turns, of="process_seconds", tokens=n_tokens, quality=quality, bars=bars)
 
@@ -78,10 +84,9 @@ def _out(folder: Path, entry: Entry) -> str:
 
 def _write_source(work: Work, path: Path, n_tokens: int) -> int:
     """The words, without their labels, again and again until there are enough."""
-    columns = range(work.columns.count(","))
-    sentences = [[tuple([*token]) for token in s] for s in take(read_rows(work.test) + read_rows(work.train), *columns)]
-    if len(columns) == 1:
-        sentences = [[(word,) for word in sentence] for sentence in take(read_rows(work.test) + read_rows(work.train), 0)]
+    n_columns = work.columns.count(",")
+    sentences = [[token[:n_columns] for token in sentence] for sentence in read_rows(work.test)]
+    sentences += [[token[:n_columns] for token in sentence] for sentence in read_rows(work.train)]
     some, count = [], 0
     while count < n_tokens:
         for sentence in sentences:

@@ -31,23 +31,31 @@ def run(setting: Setting) -> Result:
         turns = train_all(entries, work, folder, setting.rounds)
         quality = quality_of(entries, work, folder)
         bars = {"python-crfsuite": 5.0}
-        out += rows("chunks, learning, an epoch", turns, scale=1 / EPOCHS, quality=quality, bars=bars)
-        out += rows("chunks, file to model", turns, of="total", quality=quality)
-        both = {name: turns[name] for name in ("trellis", "trellis, pairs seen", "python-crfsuite") if name in turns}
-        out += rows("its peak memory, MB", both, of="peak_mb", bars={"python-crfsuite": 1.0})
+        out += rows(
+            "chunks, averaged perceptron, an epoch", turns, scale=1 / EPOCHS, quality=quality, bars=bars
+        )
+        out += rows("chunks, perceptron, file to model", turns, of="total", quality=quality)
+        both = {
+            name: turns[name]
+            for name in ("trellis", "trellis, pairs seen", "python-crfsuite")
+            if name in turns
+        }
+        out += rows(
+            "chunks, perceptron training, peak memory", both, of="peak_mb", bars={"python-crfsuite": 1.0}
+        )
         work = works.typos(setting, folder)
         entries = [Entry("perceptron"), *peers_with("perceptron", NAMES[0])]
         turns = train_all(entries, work, folder, min(2, setting.rounds))
         quality = quality_of(entries, work, folder)
-        out += rows("typos, learning, an epoch", turns, scale=1 / EPOCHS, quality=quality)
+        out += rows("typos, averaged perceptron, an epoch", turns, scale=1 / EPOCHS, quality=quality)
     return Result(
         f"averaged perceptron, {EPOCHS} epochs, one thread",
         out,
         ", ".join(peer.title for peer in present(*NAMES)),
         [
-            "Seconds are of learning alone: of trellis all of fit; of CRFsuite what its log counts; of chaine with",
-            "its loading of attributes. Quality is F1 of chunks, accuracy of letters, in %.",
-            "With pairs seen, trellis has weights for the labels an attribute was seen with, as CRFsuite; else for all.",
+            "Seconds are of learning alone: of trellis all of fit; of CRFsuite what its log counts (CPU",
+            "seconds, here brought to the clock); of chaine with its loading of attributes. Quality is F1 of chunks, accuracy of letters, in %.",
+            "With pairs seen, trellis has weights for labels an attribute was seen with, as CRFsuite; else for all.",
             *absent(*NAMES),
         ],
     )

@@ -66,9 +66,9 @@ def _work(
     quality = qualities(tagging, work.quality)
     bars = {"NLTK": 30.0} if name == "CoNLL-2000" else {}
     return [
-        *rows(f"{name}, training, {epochs} epochs", training, of="total", quality=quality),
+        *rows(f"parts of speech, {name}, training, {epochs} epochs", training, of="total", quality=quality),
         *rows(
-            f"{name}, tagging",
+            f"parts of speech, {name}, tagging",
             tagging,
             tokens=work.n_tokens(),
             quality=quality,

@@ -27,7 +27,9 @@ def run(setting: Setting) -> Result:
         work = works.chunks(setting, folder)
         trained = train_all([ours, *peers, *vowpal], work, folder, 1)
 
-        def measure(what: str, contenders: list[Contender], bar: float | None = None, batch: bool = True) -> None:
+        def measure(
+            what: str, contenders: list[Contender], bar: float | None = None, batch: bool = True
+        ) -> None:
             turns = rotate(contenders, setting.rounds)
             out.extend(
                 rows(
@@ -43,7 +45,7 @@ def run(setting: Setting) -> Result:
             return [entry.does(function, work, folder, variant, **more) for entry in entries]
 
         measure(
-            "lists of strings to labels",
+            "chunks, lists of strings to labels",
             [
                 *does("label", ours),
                 *does("label", ours, variant="1 thread", n_threads=1),
@@ -53,23 +55,29 @@ def run(setting: Setting) -> Result:
             bar=10.0,
         )
         measure(
-            "one sentence of 23 to 27 words, median",
-            [*does("wait", ours), *does("wait", ours, variant="words met before", warm=True), *does("wait", *rival)],
+            "chunks, one sentence of 23 to 27 words",
+            [
+                *does("wait", ours),
+                *does("wait", ours, variant="words met before", warm=True),
+                *does("wait", *rival),
+            ],
             bar=8.0,
             batch=False,
         )
-        measure("model file to first labels", does("start", ours, *rival), bar=2.0, batch=False)
+        measure("chunks, model file to first labels", does("start", ours, *rival), bar=2.0, batch=False)
         measure(
-            "marginals of all labels",
+            "chunks, marginals of all labels",
             [
                 *does("beliefs", ours),
                 *does("belief_arrays", ours, variant="arrays"),
                 *does("beliefs", *peers[:2]),
             ],
         )
-        measure("five best paths", does("k_best", ours))
+        measure("chunks, five best paths", does("k_best", ours))
     weights = ", ".join(
-        f"{name} {taken[-1].figures['weights']:,}" for name, taken in trained.items() if "weights" in taken[-1].figures
+        f"{name} {taken[-1].figures['weights']:,}"
+        for name, taken in trained.items()
+        if "weights" in taken[-1].figures
     )
     return Result(
         f"CoNLL-2000 chunks, {out[0]['tokens/s'] * out[0]['best']:,.0f} test tokens, tagging with a CRF",

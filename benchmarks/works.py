@@ -57,9 +57,7 @@ def chunks(setting: Setting, folder: Path) -> Work:
 
 def conll_pos(setting: Setting, folder: Path) -> Work:
     """CoNLL-2000, 44 parts of speech from words."""
-    train, test = (
-        take(read_rows(setting.file(f"conll2000/{part}.txt")), 0, 1) for part in ("train", "test")
-    )
+    train, test = (take(read_rows(setting.file(f"conll2000/{part}.txt")), 0, 1) for part in ("train", "test"))
     return _written("conll-pos", setting, folder, train, test, "word,pos", "pos", "default", "accuracy")
 
 
@@ -88,7 +86,15 @@ def typos(setting: Setting, folder: Path) -> Work:
         return [list(zip(typed, true, strict=True)) for typed, true in pairs]
 
     return _written(
-        "typos", setting, folder, words("train10"), words("test10"), "letter,label", "label", "letters", "accuracy"
+        "typos",
+        setting,
+        folder,
+        words("train10"),
+        words("test10"),
+        "letter,label",
+        "label",
+        "letters",
+        "accuracy",
     )
 
 

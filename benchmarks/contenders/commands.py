@@ -26,7 +26,8 @@ _PLACES = [
     *([(k, 1), (k + 1, 1), (k + 2, 1)] for k in range(-2, 1)),
 ]
 TEMPLATE = "".join(
-    f"U{i:02}:{'/'.join(f'%x[{row},{column}]' for row, column in places)}\n" for i, places in enumerate(_PLACES)
+    f"U{i:02}:{'/'.join(f'%x[{row},{column}]' for row, column in places)}\n"
+    for i, places in enumerate(_PLACES)
 )
 
 
@@ -36,7 +37,6 @@ def _clocked(command: Sequence[str], **options: Any) -> dict[str, float]:
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return {"seconds": time.perf_counter() - begun, "cpu": cpu}
-
 
 
 def train_wapiti(work: Work, model: str, learner: str = "crf") -> Work:
@@ -74,9 +74,7 @@ def train_hunpos(work: Work, model: str, learner: str = "hmm", epochs: int = 1) 
 
 def hunpos_file(work: Work, model: str, source: str, output: str) -> Work:
     """Its own command, which reads words and writes words with tags."""
-    text = "".join(
-        "".join(f"{token[0]}\n" for token in sentence) + "\n" for sentence in read_rows(source)
-    )
+    text = "".join("".join(f"{token[0]}\n" for token in sentence) + "\n" for sentence in read_rows(source))
     with Path(output).open("wb") as file:
         return _clocked(["hunpos-tag", model], input=text.encode(), stdout=file)
 

@@ -28,12 +28,11 @@ def train(work: Work, model: str, learner: str, epochs: int | None = None) -> Wo
 
 
 def _figures(log: Any, training: Clock) -> Work:
-    """From its log; the CPU seconds are of the whole call, in the proportion of learning to it."""
-    seconds = log.training_seconds or sum(iteration["time"] for iteration in log.iterations)
+    """From its log, which counts CPU seconds: brought to the clock by the ratio of the two over the whole call."""
+    cpu = log.training_seconds or sum(iteration["time"] for iteration in log.iterations)
     return {
-        "seconds": seconds,
-        "cpu": training.cpu * seconds / training.seconds,
-        "call_seconds": training.seconds,
+        "seconds": cpu * training.seconds / training.cpu,
+        "cpu": cpu,
         "objective": log.last_iteration.get("loss"),
         "epochs": len(log.iterations),
         "weights": log.featgen_num_features,

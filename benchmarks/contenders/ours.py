@@ -38,7 +38,12 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
         )
         tagger.save(model)
     weights = tagger.model.weights.n_nonzero
-    return learning.figures() | {"total": total.seconds, "trace": trace, "epochs": len(trace), "weights": weights}
+    return learning.figures() | {
+        "total": total.seconds,
+        "trace": trace,
+        "epochs": len(trace),
+        "weights": weights,
+    }
 
 
 def _sentences(work: Work) -> list[list[Any]]:
@@ -105,4 +110,13 @@ def k_best(work: Work, model: str, k: int = 5) -> Work:
 
 def command(model: str, source: str, output: str, executable: str) -> list[str]:
     """The command that tags a file."""
-    return [str(Path(executable).parent / "trellis"), "tag", "--quiet", "--model", model, source, "-o", output]
+    return [
+        str(Path(executable).parent / "trellis"),
+        "tag",
+        "--quiet",
+        "--model",
+        model,
+        source,
+        "-o",
+        output,
+    ]

@@ -44,9 +44,7 @@ def label(work: Work, model: str, repeats: int = 2) -> Work:
 def beliefs(work: Work, model: str) -> Work:
     """All sentences in one call."""
     sentences, crf, attributes = read_rows(work["test"]), joblib.load(model), ATTRIBUTES[work["features"]]
-    figures, found = best(
-        lambda: crf.predict_marginals([attributes(sentence) for sentence in sentences]), 1
-    )
+    figures, found = best(lambda: crf.predict_marginals([attributes(sentence) for sentence in sentences]), 1)
     return figures | {"labels": [[max(token, key=token.get) for token in sentence] for sentence in found]}
 
 
