@@ -54,7 +54,8 @@ def run(setting: Setting) -> Result:
         ", ".join(peer.title for peer in present(*NAMES)),
         [
             "Seconds are of learning alone: of trellis all of fit; of CRFsuite what its log counts (CPU",
-            "seconds, here brought to the clock); of chaine with its loading of attributes. Quality is F1 of chunks, accuracy of letters, in %.",
+            "seconds, here brought to the clock); of chaine with its loading of attributes.",
+            "Quality is F1 of chunks, accuracy of letters, in %.",
             "With pairs seen, trellis has weights for labels an attribute was seen with, as CRFsuite; else for all.",
             *absent(*NAMES),
         ],
