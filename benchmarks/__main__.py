@@ -14,7 +14,17 @@ from benchmarks.common import MissingDataError, Result, Setting
 
 # A benchmark is a module here with ``run(setting) -> Result``; it joins by its name.
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos")
-OWN = ("startup", "reading", "papers_collins", "ud", "learners", "noun_phrases", "typos", "growth")
+OWN = (
+    "startup",
+    "reading",
+    "papers_collins",
+    "ud",
+    "learners",
+    "noun_phrases",
+    "typos",
+    "frank_wolfe",
+    "growth",
+)
 GROUPS = {"peers": PEERS, "all": (*PEERS, *OWN)}
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from benchmarks import works
 from benchmarks.arena import Entry, peers_with, quality_of, train_all
-from benchmarks.common import Result, Setting
+from benchmarks.common import Result, Setting, verdict
 from benchmarks.compare import OURS, rows
 from benchmarks.peers import absent, present
 from benchmarks.settings import EPOCHS
-from benchmarks.turns import Turn
+from benchmarks.turns import Turn, call
 
 NAMES = ("python-crfsuite", "sklearn-crfsuite", "chaine", "Wapiti", "CRF++")
 TWO, ONE = f"{OURS}, 2 threads", f"{OURS}, 1 thread"
@@ -37,11 +37,12 @@ def run(setting: Setting) -> Result:
         work = works.chunks(setting, folder)
         turns = train_all([*ours, *peers], work, folder, setting.rounds)
         quality = quality_of([*ours, *peers], work, folder)
+        checked = [_checked(entry, work, folder, turns[entry.name]) for entry in ours]
         n_tokens = work.n_train_tokens()
         stochastic = _stochastic(setting, work, folder)
     out: list[dict[str, Any]] = []
-    for who in (TWO, ONE):
-        out += _to_their_objective(who, turns, quality)
+    for who, is_right in zip((TWO, ONE), checked, strict=True):
+        out += _to_their_objective(who, turns, quality, is_right=is_right)
     out += rows("chunks, CRF by L-BFGS, to its own end", turns, ours=TWO, quality=quality)
     both = {name: turns[name] for name in (TWO, "python-crfsuite") if name in turns}
     out += rows(
@@ -57,7 +58,8 @@ def run(setting: Setting) -> Result:
             "seconds, here brought to the clock by the ratio of the two over the whole call); of chaine with",
             "its loading of attributes; of Wapiti and CRF++ with their reading of the file. Quality is F1 in %.",
             "To the objective of CRFsuite: until trellis has an objective no worse than CRFsuite has at its end.",
-            f"Objectives at the end: {told}.",
+            f"Objectives at the end: {told}; of trellis computed again from its model, in double precision:",
+            f"the same: {', '.join(verdict(one) for one in checked)}.",
             f"Stochastic: {EPOCHS} passes each; AdaGrad here, l2sgd in CRFsuite, which first tries steps.",
             *absent(*NAMES),
         ],
@@ -72,8 +74,15 @@ def _objective(turns: list[Turn]) -> float:
     return float(figures.get("objective") or 0.0)
 
 
+def _checked(entry: Entry, work: works.Work, folder: Path, turns: list[Turn]) -> bool:
+    """Whether the model kept has the objective that training told."""
+    arguments = {"work": work.given(), "model": entry.model(folder), "learner": entry.learner}
+    seen = call(entry.call("objective"), arguments).figures["objective"]
+    return bool(abs(seen - _objective(turns)) <= 1e-6 * seen)
+
+
 def _to_their_objective(
-    who: str, turns: dict[str, list[Turn]], quality: dict[str, float]
+    who: str, turns: dict[str, list[Turn]], quality: dict[str, float], *, is_right: bool
 ) -> list[dict[str, Any]]:
     """Against those that tell their objective until ours is no worse; against the others until our end."""
     target = _objective(turns["python-crfsuite"]) if "python-crfsuite" in turns else 0.0
@@ -85,14 +94,14 @@ def _to_their_objective(
         ours=who,
         quality=quality,
         bars=BARS[who],
-        holds=lambda peer: bool(reached) or peer != "python-crfsuite",
+        holds=lambda peer: (is_right and bool(reached)) or peer != "python-crfsuite",
     )
 
 
 def _until(turn: Turn, target: float) -> Turn | None:
     """The turn as if it had ended when its objective was no worse than the target; None where it never was."""
     for seconds, objective in turn.figures["trace"]:
-        if objective <= target:
+        if objective is not None and objective <= target:
             share = seconds / turn.figures["seconds"]
             return replace(turn, figures=turn.figures | {"seconds": seconds, "cpu": turn.cpu * share})
     return turn if target == 0.0 else None

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "data.hpp"
+#include "history.hpp"
 #include "objective.hpp"
 
 using namespace nb::literals;
@@ -150,11 +151,48 @@ void add_scaled(const MutableArray<double, 1>& x, double factor, const Array<dou
   for (std::size_t i = 0; i < x.size(); ++i) to[i] += factor * from[i];
 }
 
+History history_of(const Array<float, 2>& steps, const Array<float, 2>& changes, std::size_t n_pairs,
+                   const Array<double, 1>& g) {
+  if (steps.shape(0) != changes.shape(0) || steps.shape(1) != g.size() || changes.shape(1) != g.size())
+    throw nb::value_error("steps and changes are [pairs, size of g]");
+  if (n_pairs > steps.shape(0)) throw nb::index_error("no such pair");
+  return {steps.data(), changes.data(), n_pairs, g.size()};
+}
+
+Numpy<double> dots_with_history(const Array<float, 2>& steps, const Array<float, 2>& changes, std::size_t n_pairs,
+                                std::size_t newest, const Array<double, 1>& g, std::size_t n_threads) {
+  const History history = history_of(steps, changes, n_pairs, g);
+  if (newest >= n_pairs) throw nb::index_error("no such pair");
+  std::vector<double> dots(n_pairs * kHistoryDots);
+  {
+    nb::gil_scoped_release release;
+    history_dots(history, newest, g.data(), n_threads, dots.data());
+  }
+  return to_numpy(std::move(dots));
+}
+
+Numpy<double> sum_of_history(const Array<float, 2>& steps, const Array<float, 2>& changes, double factor,
+                             const Array<double, 1>& g, const Array<double, 1>& step_factors,
+                             const Array<double, 1>& change_factors, std::size_t n_threads) {
+  const History history = history_of(steps, changes, step_factors.size(), g);
+  if (change_factors.size() != step_factors.size()) throw nb::value_error("one factor a pair");
+  std::vector<double> out(g.size());
+  {
+    nb::gil_scoped_release release;
+    history_sum(history, factor, g.data(), step_factors.data(), change_factors.data(), n_threads, out.data());
+  }
+  return to_numpy(std::move(out));
+}
+
 }  // namespace
 
 void bind_objective(nb::module_& module) {
   module.def("dot", &dot, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
   module.def("add_scaled", &add_scaled, "x"_a, "factor"_a, "v"_a, "x += factor * v, in place.");
+  module.def("history_dots", &dots_with_history, "steps"_a, "changes"_a, "n_pairs"_a, "newest"_a, "g"_a, "n_threads"_a,
+             "For each pair j five inner products, one after the other: s·g, y·g, s·y_r, y·y_r, s_r·y.");
+  module.def("history_sum", &sum_of_history, "steps"_a, "changes"_a, "factor"_a, "g"_a, "step_factors"_a,
+             "change_factors"_a, "n_threads"_a, "factor * g + the steps and changes, each times its factor.");
   nb::class_<PyObjective>(module, "Objective", "Losses of a chain over an encoded corpus.")
       .def(nb::init<nb::object, Array<std::int32_t, 1>, std::optional<SetArrays>, int, Array<std::uint32_t, 1>,
                     Array<std::uint16_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<std::int32_t, 1>,

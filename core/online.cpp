@@ -8,27 +8,7 @@ namespace trellis {
 
 Online::Online(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_,
                const Rule& rule_, bool log_)
-    : rule(rule_), rows(n_attributes, n_labels_, GrowingRows::dense_from(n_labels_), rule_.has_variances()),
-      edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, rule_.has_variances()), n_labels(n_labels_),
-      stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride),
-      tri(order_ == 2 ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0), edge_sums(edge.size()), tri_sums(tri.size()),
-      edge_variances(rule_.has_variances() ? edge.size() : 0, 1.0f),
-      tri_variances(rule_.has_variances() ? tri.size() : 0, 1.0f), logs(log_) {}
-
-GrowingRows::Place Online::find(const Change& change) {
-  const std::size_t n = rows.n_attributes(), s = change.place;
-  if (change.row < n) return rows.find(static_cast<std::int32_t>(change.row), change.place);
-  if (change.row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(change.row - n), change.place);
-  if (change.row == pair_row()) return {&edge[s], &edge_sums[s], edge_variances.empty() ? nullptr : &edge_variances[s]};
-  return {&tri[s], &tri_sums[s], tri_variances.empty() ? nullptr : &tri_variances[s]};
-}
-
-GrowingRows::Place Online::make(const Change& change) {
-  const std::size_t n = rows.n_attributes();
-  if (change.row < n) return rows.make(static_cast<std::int32_t>(change.row), change.place);
-  if (change.row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(change.row - n), change.place);
-  return find(change);
-}
+    : GrowingChain(n_attributes, n_edge_attributes, n_labels_, order_, rule_.has_variances()), rule(rule_), logs(log_) {}
 
 // Phi(x, right) - Phi(x, wrong), part by part: only where the two paths differ.
 void Online::collect(const ChainData& data, std::size_t begin, std::size_t n, const std::int32_t* right,

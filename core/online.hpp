@@ -4,7 +4,7 @@
 // they look at, in how large a step a_i is, and in whether every weight has a variance V of its own (else 1).
 #pragma once
 #include <functional>
-#include "growing_rows.hpp"
+#include "growing_chain.hpp"
 #include "kbest.hpp"
 #include "linear_chain.hpp"
 #include "margin_qp.hpp"
@@ -43,14 +43,6 @@ struct Examples {
   const float* costs = nullptr;     // [n_labels, n_labels] of gold label and another, or null: one a wrong label
 };
 
-// One entry of a sparse vector of weights. Rows are numbered: attributes, then edge attributes, then one for label
-// pairs and one for label triples.
-struct Change {
-  std::uint32_t row, place;
-  double by;
-};
-using Changes = std::vector<Change>;
-
 // Every update in turn, kept for voting: update u is the changes starts[u] .. starts[u + 1].
 struct UpdateLog {
   std::vector<std::int64_t> clocks;  // [n_updates] examples seen before it
@@ -62,7 +54,7 @@ struct UpdateLog {
 // Weights while they are learnt, with their sums u[s] for averaging. After N examples in all,
 //   gamma[s] = (N · w[s] - u[s]) / N
 // is the average of weight s over the N moments after each example.
-class Online {
+class Online : public GrowingChain {
  public:
   // At order 0 label pairs have no weights, at order 2 label triples have some too. With `log` updates are kept.
   Online(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order, const Rule& rule,
@@ -74,24 +66,13 @@ class Online {
   EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
                     const std::function<bool()>& go_on = {});
 
-  std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
-
   Rule rule;
-  GrowingRows rows, edge_rows;
-  std::size_t n_labels, stride;
-  int order;
-  std::vector<float> edge, tri;                      // as LabelWeights has them; tri empty below order 2
-  std::vector<double> edge_sums, tri_sums;           // beside them
-  std::vector<float> edge_variances, tri_variances;  // beside them, or empty
-  std::vector<float> end;                            // as LabelWeights has it, or empty; never changes
   std::int64_t clock = 0;                            // examples seen
   bool logs;
   UpdateLog log;
 
  private:
   struct Sentence;
-  GrowingRows::Place find(const Change& change);
-  GrowingRows::Place make(const Change& change);
   void collect(const ChainData& data, std::size_t begin, std::size_t n, const std::int32_t* right,
                const std::int32_t* wrong, Changes& out);
   double score(const Changes& changes);

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <thread>
 #include <vector>
@@ -23,6 +24,20 @@ void parallel_blocks(std::size_t n, std::size_t block, std::size_t n_threads, Ma
   others.reserve(n_threads - 1);
   for (std::size_t i = 1; i < n_threads; ++i) others.emplace_back(run);
   run();
+  for (auto& thread : others) thread.join();
+}
+
+// Calls work(meet) on every one of n_threads; meet() returns when all have called it. For work in steps, where each step
+// needs all of the one before.
+template <class Work>
+void run_team(std::size_t n_threads, Work work) {
+  n_threads = std::max<std::size_t>(1, n_threads);
+  std::barrier barrier(static_cast<std::ptrdiff_t>(n_threads));
+  const auto meet = [&] { barrier.arrive_and_wait(); };
+  std::vector<std::thread> others;
+  others.reserve(n_threads - 1);
+  for (std::size_t i = 1; i < n_threads; ++i) others.emplace_back([&] { work(meet); });
+  work(meet);
   for (auto& thread : others) thread.join();
 }
 

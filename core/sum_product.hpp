@@ -1,7 +1,8 @@
 // Forward-backward by scaled products: the fast way to all marginals of a sentence, for training.
 //
-// Potentials become factors, exp(score - top); alpha is normalised at every token, so that nothing overflows and only
-// scores some hundred below the best underflow. Where a sum comes out as zero, or a path that underflowed might win in
+// Potentials become factors, exp(score - top). The tops of label pairs and triples are taken for each label that follows,
+// and stand with the emissions: no factor is above 1, and alpha, normalised at every token, falls little from one to the
+// next. Nothing overflows, and only scores some hundred below the best underflow. Where a sum comes out as zero, or a path that underflowed might win in
 // the end, the caller goes by logarithms instead (forward_backward.hpp).
 //
 //   order 1   alpha_t[z]    = e_t[z] · sum_y alpha_{t-1}[y] E[y][z] / c_t
@@ -11,6 +12,7 @@
 //
 // with e = exp(emit), E = exp(edge), F = exp(tri), c_t what makes alpha_t sum to one; log Z = sum_t log c_t + tops.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -27,7 +29,8 @@ struct Factors {
   std::vector<Real> edge_t;  // [L, stride] its first L rows transposed
   std::vector<Real> tri;     // [L+1, L+1, stride], or empty at order 1
   std::vector<Real> end;     // [stride], or empty
-  double edge_top = 0, tri_top = 0, end_top = 0;  // what was taken off before exp
+  std::vector<Real> tops;    // [stride] what was taken off pairs and triples of each label before exp
+  double end_top = 0;
 };
 
 template <class Real>
@@ -36,28 +39,115 @@ struct SumProductScratch {
   std::vector<Real> alpha;   // order 1 [n, stride], order 2 [n, L, stride] (t = 0: its first row)
   std::vector<Real> beta;    // order 1 [stride] twice, order 2 [L, stride] twice
   std::vector<Real> scale;   // [n] 1 / c_t
-  std::vector<Real> out;     // [L, stride] E e beta / c at order 2, [stride] at order 1
-  std::vector<Real> edge, edge_t;  // [n, L+1, stride], [n, L, stride] factors of edges that differ by token
+  std::vector<Real> out;     // e beta / c: order 1 [n, stride], order 2 [L, stride] with E
+  std::vector<Real> edge, edge_t, tops;  // [n, L+1, stride], [n, L, stride], [n, stride] where edges differ by token
 };
+
+template <class Real>
+TRELLIS_INLINE Real sum_of(const Vector<Real>& v) {
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
 
 template <class Real>
 TRELLIS_INLINE Real sum_lanes(const Real* values, std::size_t stride) {
   Vector<Real> total = {};
   for (std::size_t z = 0; z < stride; z += kLanes) total += lanes(values + z);
-  Real sum = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) sum += total[lane];
-  return sum;
+  return sum_of<Real>(total);
 }
 
-// out[z] = exp(scores[z] - top), top = the largest of the first L; zero in the padding. Returns top.
+// row[z] becomes exp(row[z] - top), top = the largest of the first L; zero in the padding. Returns top.
+template <class Real>
+TRELLIS_INLINE Real exp_in_place(Real* row, std::size_t L, std::size_t stride) {
+  for (std::size_t z = L; z < stride; ++z) row[z] = kForbidden<Real>;
+  Vector<Real> largest = lanes(row);
+  for (std::size_t z = kLanes; z < stride; z += kLanes) largest = lanes(row + z) > largest ? lanes(row + z) : largest;
+  Real top = largest[0];
+  for (std::size_t lane = 1; lane < kLanes; ++lane) top = largest[lane] > top ? largest[lane] : top;
+  if (top == kForbidden<Real>) top = 0;
+  for (std::size_t z = 0; z < stride; z += kLanes) lanes(row + z) = exp_lanes(lanes(row + z) - top);
+  return top;
+}
+
 template <class Real>
 TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t stride, Real* out) {
-  Real top = kForbidden<Real>;
-  for (std::size_t z = 0; z < L; ++z) top = scores[z] > top ? scores[z] : top;
-  if (top == kForbidden<Real>) top = 0;
-  for (std::size_t z = 0; z < stride; z += kLanes) lanes(out + z) = exp_lanes(lanes(scores + z) - top);
-  for (std::size_t z = L; z < stride; ++z) out[z] = 0;
-  return top;
+  for (std::size_t z = 0; z < stride; z += kLanes) lanes(out + z) = lanes(scores + z);
+  return exp_in_place(out, L, stride);
+}
+
+// The same of emissions with the tops of what leads to each label.
+template <class Real>
+TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_t L, std::size_t stride, Real* out) {
+  for (std::size_t z = 0; z < stride; z += kLanes) lanes(out + z) = lanes(emit + z) + lanes(tops + z);
+  return exp_in_place(out, L, stride);
+}
+
+// table[row, z] becomes exp(table[row, z] - top[z]) over rows of [stride], top[z] = the largest of column z, which is
+// added to tops; columns of minus infinity, and the padding, become zero.
+template <class Real>
+TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size_t L, std::size_t stride, Real* out,
+                                Real* tops) {
+  for (std::size_t z = 0; z < stride; z += kLanes) {
+    Vector<Real> top = lanes(table + z);
+    for (std::size_t row = 1; row < n_rows; ++row) {
+      const Vector<Real>& scores = lanes(table + row * stride + z);
+      top = scores > top ? scores : top;
+    }
+    top = top == kForbidden<Real> ? Vector<Real>{} : top;
+    for (std::size_t row = 0; row < n_rows; ++row)
+      lanes(out + row * stride + z) = exp_lanes(lanes(table + row * stride + z) - top);
+    lanes(tops + z) += top;
+  }
+  for (std::size_t row = 0; row < n_rows; ++row)
+    for (std::size_t z = L; z < stride; ++z) out[row * stride + z] = 0;
+  for (std::size_t z = L; z < stride; ++z) tops[z] = 0;
+}
+
+// out[z] = sum_y a[y] · rows[y, z] over so many chunks of lanes; two chains of sums, so that they do not wait.
+template <std::size_t Chunks, class Real>
+TRELLIS_INLINE void weigh_rows(const Real* a, const Real* rows, std::size_t n, std::size_t stride, Real* out) {
+  Vector<Real> even[Chunks] = {}, odd[Chunks] = {};
+  std::size_t y = 0;
+  for (; y + 2 <= n; y += 2)
+    for (std::size_t c = 0; c < Chunks; ++c) {
+      even[c] += a[y] * lanes(rows + y * stride + c * kLanes);
+      odd[c] += a[y + 1] * lanes(rows + (y + 1) * stride + c * kLanes);
+    }
+  if (y < n)
+    for (std::size_t c = 0; c < Chunks; ++c) even[c] += a[y] * lanes(rows + y * stride + c * kLanes);
+  for (std::size_t c = 0; c < Chunks; ++c) lanes(out + c * kLanes) = even[c] + odd[c];
+}
+
+template <class Real>
+TRELLIS_INLINE void weigh_rows(const Real* a, const Real* rows, std::size_t n, std::size_t stride, Real* out) {
+  for (std::size_t z = 0; z < stride;) {
+    const std::size_t left = (stride - z) / kLanes;
+    if (left >= 3 && left != 4) weigh_rows<3>(a, rows + z, n, stride, out + z), z += 3 * kLanes;
+    else if (left >= 2) weigh_rows<2>(a, rows + z, n, stride, out + z), z += 2 * kLanes;
+    else weigh_rows<1>(a, rows + z, n, stride, out + z), z += kLanes;
+  }
+}
+
+// to[y, z] += weight · sum_t a[t, y] · b[t, z] for four y and so many chunks of z, kept in registers over all t.
+template <std::size_t Chunks, class Real>
+TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t n, std::size_t stride, Real weight, Real* to) {
+  Vector<Real> sum[4][Chunks] = {};
+  for (std::size_t t = 0; t < n; ++t)
+    for (std::size_t y = 0; y < 4; ++y)
+      for (std::size_t c = 0; c < Chunks; ++c) sum[y][c] += a[t * stride + y] * lanes(b + t * stride + c * kLanes);
+  for (std::size_t y = 0; y < 4; ++y)
+    for (std::size_t c = 0; c < Chunks; ++c) lanes(to + y * stride + c * kLanes) += weight * sum[y][c];
+}
+
+// The same for all y and z; rows of `to` beyond the labels, up to the stride, get zeros of the padding added.
+template <class Real>
+TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t n, std::size_t stride, Real weight, Real* to) {
+  for (std::size_t y = 0; y < stride; y += 4)
+    for (std::size_t z = 0; z < stride;) {
+      const std::size_t left = (stride - z) / kLanes;
+      if (left >= 3 && left != 4) add_products<3>(a + y, b + z, n, stride, weight, to + y * stride + z), z += 3 * kLanes;
+      else if (left >= 2) add_products<2>(a + y, b + z, n, stride, weight, to + y * stride + z), z += 2 * kLanes;
+      else add_products<1>(a + y, b + z, n, stride, weight, to + y * stride + z), z += kLanes;
+    }
 }
 
 // A path whose alpha is lost by underflow can matter only if all that was kept falls as low: some c_t in a row, none of
@@ -66,19 +156,42 @@ TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t strid
 template <class Real>
 class Losses {
  public:
-  // After alpha_t [n_rows, stride] was scaled by 1 / c_t; whether sums may be wrong by now.
-  TRELLIS_INLINE bool matter(const Real* alpha, std::size_t n_rows, std::size_t L, std::size_t stride, double log_c) {
-    fallen_ = std::min(fallen_, 0.0) + log_c;
-    for (std::size_t y = 0; y < n_rows; ++y)
-      for (std::size_t z = 0; z < L; ++z) lost_ |= alpha[y * stride + z] < kTiny;
-    return (lost_ ? fallen_ : log_c) < kDeep;
+  // After alpha_t [n_rows, stride] was scaled by 1 / c_t; whether sums may be wrong by now. log Z gets log c_t.
+  TRELLIS_INLINE bool matter(const Real* alpha, std::size_t n_rows, std::size_t L, std::size_t stride, double c) {
+    fallen_ = std::min(fallen_, 1.0) * c;
+    Real least = 1;
+    for (std::size_t row = 0; row < n_rows; ++row) {
+      Vector<Real> low = Vector<Real>{} + Real(1);
+      std::size_t z = 0;
+      for (; z + kLanes <= L; z += kLanes) {
+        const Vector<Real>& values = lanes(alpha + row * stride + z);
+        low = values < low ? values : low;
+      }
+      for (; z < L; ++z) least = std::min(least, alpha[row * stride + z]);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) least = std::min(least, Real(low[lane]));
+    }
+    lost_ |= least < kTiny;
+    if ((lost_ ? fallen_ : c) < kDeep) return true;
+    if (product_ < kLow || product_ > 1 / kLow) take_log();
+    product_ *= c;
+    return false;
+  }
+  double log_of_all() {
+    take_log();
+    return logs_;
   }
 
  private:
+  // One logarithm for many c_t: none is below kLow, nor is their product so far.
+  void take_log() {
+    logs_ += std::log(product_);
+    product_ = 1;
+  }
   static constexpr Real kTiny = sizeof(Real) == 4 ? Real(1e-24) : Real(1e-150);
-  static constexpr double kDeep = sizeof(Real) == 4 ? -29 : -345;  // 1e-13, 1e-150
+  static constexpr double kDeep = sizeof(Real) == 4 ? 1e-13 : 1e-150;
+  static constexpr double kLow = 1e-150;
   bool lost_ = false;
-  double fallen_ = 0;
+  double fallen_ = 1, product_ = 1, logs_ = 0;
 };
 
 // What the passes add up for the gradient. Pairs and triples are sums of products without their own factor, which is
@@ -86,11 +199,28 @@ class Losses {
 template <class Real>
 struct Expectations {
   Real* node;         // [n, stride] P(z at t)
-  Real* pairs;        // [L+1, stride] sum_t weight · P(y, z) / E[y][z]   (order 1 with shared edges)
+  Real* pairs;        // [stride+1, stride] sum_t weight · P(y, z) / E[y][z]   (order 1 with shared edges)
   Real* pair_sums;    // [L+1, stride] sum_t weight · P(y, z)             (order 2)
   Real* triples;      // [L+1, L+1, stride] sum_t weight · P(x, y, z) / F[x][y][z]
   Real* token_pairs;  // [n, L+1, stride] P(y, z at t) where edges differ by token, or null
 };
+
+// Factors of edges that differ by token, and their transposes.
+template <class Real>
+TRELLIS_INLINE void token_factors(const Real* token_edge, std::size_t n, std::size_t L, std::size_t stride,
+                                  SumProductScratch<Real>& w) {
+  const std::size_t size = (L + 1) * stride;
+  if (w.edge.size() < n * size) w.edge.resize(n * size), w.edge_t.resize(n * size);
+  w.tops.assign(n * stride, 0);
+  for (std::size_t t = 0; t < n; ++t) {
+    Real *edge = w.edge.data() + t * size, *edge_t = w.edge_t.data() + t * size;
+    exp_columns(token_edge + t * size, L + 1, L, stride, edge, w.tops.data() + t * stride);
+    for (std::size_t z = 0; z < L; ++z) {
+      for (std::size_t y = 0; y < L; ++y) edge_t[z * stride + y] = edge[y * stride + z];
+      for (std::size_t y = L; y < stride; ++y) edge_t[z * stride + y] = 0;
+    }
+  }
+}
 
 // Both passes over one sentence of at least one token. Returns log Z; minus infinity where factors underflowed.
 // With expectations null only log Z is computed.
@@ -98,57 +228,32 @@ template <class Real>
 TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, std::size_t n, const Real* token_edge,
                                     Real weight, SumProductScratch<Real>& w, const Expectations<Real>* x) {
   const std::size_t L = f.n_labels, stride = f.stride, size = (L + 1) * stride;
-  if (w.e.size() < n * stride) w.e.resize(n * stride), w.alpha.resize(n * stride), w.scale.resize(n);
-  if (w.beta.size() < 2 * stride) w.beta.resize(2 * stride), w.out.resize(stride);
+  if (w.e.size() < n * stride) {
+    w.e.resize(n * stride), w.alpha.resize(n * stride), w.out.resize(n * stride);
+    w.scale.resize(n);
+  }
+  if (w.beta.size() < 2 * stride) w.beta.resize(2 * stride);
   double log_z = 0;
   Losses<Real> losses;
-  if (token_edge) {
-    if (w.edge.size() < n * size) w.edge.resize(n * size), w.edge_t.resize(n * size);
-    for (std::size_t t = 0; t < n; ++t) {
-      Real top = kForbidden<Real>;
-      for (std::size_t y = 0; y <= L; ++y)
-        for (std::size_t z = 0; z < L; ++z) top = std::max(top, token_edge[t * size + y * stride + z]);
-      if (top == kForbidden<Real>) top = 0;
-      for (std::size_t y = 0; y <= L; ++y) {
-        Real* row = w.edge.data() + t * size + y * stride;
-        for (std::size_t z = 0; z < stride; z += kLanes)
-          lanes(row + z) = exp_lanes(lanes(token_edge + t * size + y * stride + z) - top);
-        for (std::size_t z = L; z < stride; ++z) row[z] = 0;
-        if (y < L)
-          for (std::size_t z = 0; z < L; ++z) w.edge_t[t * size + z * stride + y] = row[z];
-      }
-      for (std::size_t z = 0; z < L; ++z)
-        for (std::size_t y = L; y < stride; ++y) w.edge_t[t * size + z * stride + y] = 0;
-      log_z += top;
-    }
-  } else {
-    log_z = static_cast<double>(n) * f.edge_top;
-  }
+  if (token_edge) token_factors(token_edge, n, L, stride, w);
   auto edge_at = [&](std::size_t t) { return token_edge ? w.edge.data() + t * size : f.edge.data(); };
   auto edge_t_at = [&](std::size_t t) { return token_edge ? w.edge_t.data() + t * size : f.edge_t.data(); };
+  auto tops_at = [&](std::size_t t) { return token_edge ? w.tops.data() + t * stride : f.tops.data(); };
 
+  for (std::size_t t = 0; t < n; ++t) log_z += exp_emissions(emit + t * stride, tops_at(t), L, stride, w.e.data() + t * stride);
   for (std::size_t t = 0; t < n; ++t) {
-    Real* e = w.e.data() + t * stride;
+    const Real* e = w.e.data() + t * stride;
     Real* alpha = w.alpha.data() + t * stride;
-    const Real* last = w.alpha.data() + (t ? t - 1 : 0) * stride;
-    log_z += exp_row(emit + t * stride, L, stride, e);
-    const Real* edge = edge_at(t);
-    for (std::size_t z = 0; z < stride; z += kLanes) {
-      Vector<Real> sum = {};
-      if (t == 0)
-        sum = lanes(edge + L * stride + z);
-      else
-        for (std::size_t y = 0; y < L; ++y) sum += last[y] * lanes(edge + y * stride + z);
-      lanes(alpha + z) = sum * lanes(e + z);
-    }
+    if (t == 0) std::copy_n(edge_at(t) + L * stride, stride, alpha);
+    else weigh_rows(alpha - stride, edge_at(t), L, stride, alpha);
+    for (std::size_t z = 0; z < stride; z += kLanes) lanes(alpha + z) *= lanes(e + z);
     const Real c = sum_lanes(alpha, stride);
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     w.scale[t] = 1 / c;
     for (std::size_t z = 0; z < stride; z += kLanes) lanes(alpha + z) *= w.scale[t];
-    const double log_c = std::log(static_cast<double>(c));
-    if (losses.matter(alpha, 1, L, stride, log_c)) return kForbidden<double>;
-    log_z += log_c;
+    if (losses.matter(alpha, 1, L, stride, c)) return kForbidden<double>;
   }
+  log_z += losses.log_of_all();
 
   Real* beta = w.beta.data();
   Real* before = w.beta.data() + stride;
@@ -166,32 +271,28 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
   for (std::size_t t = n; t-- > 0;) {
     const Real* alpha = w.alpha.data() + t * stride;
     const Real* e = w.e.data() + t * stride;
-    Real* out = w.out.data();  // e_t[z] beta_t[z] / c_t
+    Real* out = w.out.data() + t * stride;  // e_t[z] beta_t[z] / c_t
     for (std::size_t z = 0; z < stride; z += kLanes) {
       lanes(x->node + t * stride + z) = lanes(alpha + z) * lanes(beta + z);
       lanes(out + z) = lanes(e + z) * lanes(beta + z) * w.scale[t];
     }
-    auto add_pairs = [&](std::size_t y, Real a) {
-      if (token_edge) {
-        Real* pairs = x->token_pairs + t * size + y * stride;
-        for (std::size_t z = 0; z < stride; z += kLanes)
-          lanes(pairs + z) = a * lanes(edge_at(t) + y * stride + z) * lanes(out + z);
-      } else {
-        for (std::size_t z = 0; z < stride; z += kLanes)
-          lanes(x->pairs + y * stride + z) += (weight * a) * lanes(out + z);
-      }
-    };
-    if (t == 0) {
-      add_pairs(L, 1);
-      break;
-    }
-    for (std::size_t y = 0; y < L; ++y) add_pairs(y, w.alpha[(t - 1) * stride + y]);
-    for (std::size_t y = 0; y < stride; y += kLanes) {
-      Vector<Real> sum = {};
-      for (std::size_t z = 0; z < L; ++z) sum += out[z] * lanes(edge_t_at(t) + z * stride + y);
-      lanes(before + y) = sum;
-    }
+    if (t == 0) break;
+    weigh_rows(out, edge_t_at(t), L, stride, before);
     std::swap(beta, before);
+  }
+  // P(y, z at t) = alpha_{t-1}[y] E[y][z] out_t[z]
+  if (token_edge) {
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t y = t ? 0 : L; y < (t ? L : L + 1); ++y) {
+        const Real a = t ? w.alpha[(t - 1) * stride + y] : 1;
+        for (std::size_t z = 0; z < stride; z += kLanes)
+          lanes(x->token_pairs + t * size + y * stride + z) =
+              a * lanes(edge_at(t) + y * stride + z) * lanes(w.out.data() + t * stride + z);
+      }
+  } else {
+    for (std::size_t z = 0; z < stride; z += kLanes)
+      lanes(x->pairs + L * stride + z) += weight * lanes(w.out.data() + z);
+    add_products(w.alpha.data(), w.out.data() + stride, n - 1, stride, weight, x->pairs);
   }
   return log_z;
 }
@@ -204,14 +305,14 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
   if (w.alpha.size() < n * token) w.alpha.resize(n * token);
   if (w.beta.size() < 2 * token) w.beta.resize(2 * token), w.out.resize(token);
   auto tri = [&](std::size_t x_, std::size_t y) { return f.tri.data() + (x_ * (L + 1) + y) * stride; };
-  double log_z = static_cast<double>(n) * (f.edge_top + f.tri_top);
+  double log_z = 0;
   Losses<Real> losses;
 
   for (std::size_t t = 0; t < n; ++t) {
     Real* e = w.e.data() + t * stride;
     Real* alpha = w.alpha.data() + t * token;
     const Real* last = w.alpha.data() + (t ? t - 1 : 0) * token;
-    log_z += exp_row(emit + t * stride, L, stride, e);
+    log_z += exp_emissions(emit + t * stride, f.tops.data(), L, stride, e);
     Real c = 0;
     if (t == 0) {
       for (std::size_t z = 0; z < stride; z += kLanes)
@@ -233,10 +334,9 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     w.scale[t] = 1 / c;
     for (std::size_t z = 0; z < (t ? token : stride); z += kLanes) lanes(alpha + z) *= w.scale[t];
-    const double log_c = std::log(static_cast<double>(c));
-    if (losses.matter(alpha, t ? L : 1, L, stride, log_c)) return kForbidden<double>;
-    log_z += log_c;
+    if (losses.matter(alpha, t ? L : 1, L, stride, c)) return kForbidden<double>;
   }
+  log_z += losses.log_of_all();
 
   Real* beta = w.beta.data();
   Real* before = w.beta.data() + token;

@@ -54,6 +54,26 @@ def test_orthant_search_and_wolfe_search_agree(kind: str) -> None:
     assert ends[1] == pytest.approx(ends[0], rel=1e-6)
 
 
+@pytest.mark.parametrize("c1", [0.0, 0.2])
+def test_a_warm_start_ends_at_the_same_optimum(c1: float) -> None:
+    ends = []
+    for warm_up in (0, 3):
+        events: list[Event] = []
+        KINDS["plain"].train(learner=CRF(c1=c1, c2=0.5, warm_up=warm_up, **SLOW), observer=events.append)
+        ends.append(events[-1].objective)
+        assert [event.gradient_norm is None for event in events[:4]] == [k < warm_up for k in range(4)]
+    assert ends[1] == pytest.approx(ends[0], rel=1e-7)
+
+
+def test_single_precision_only_where_it_is_enough() -> None:
+    problem = problem_of(Spec(), 3)
+    same = [CRF(c2=0.3, precision=p).fit(problem, None)[0].rows.weights for p in ("auto", "single")]
+    assert np.array_equal(*same)
+    for exact in ({"tolerance": 1e-9}, {"c2": 0.0, "iterations": 20}):
+        found = [CRF(precision=p, **exact).fit(problem, None)[0].rows.weights for p in ("auto", "double")]
+        assert np.array_equal(*found)
+
+
 @pytest.mark.parametrize("c2", [0.0, 0.2])
 @pytest.mark.parametrize("order", [1, 2])
 def test_l1_is_sparse_and_optimal(order: int, c2: float) -> None:
@@ -198,7 +218,7 @@ def test_dev_keeps_the_best() -> None:
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"optimizer": "newton"}, "optimizer must be 'lbfgs' or 'adagrad'"),
         ({"transitions": "some"}, "transitions must be 'seen' or 'all'"),
-        ({"precision": "half"}, "precision must be 'single' or 'double'"),
+        ({"precision": "half"}, "precision must be 'auto' or 'single' or 'double'"),
     ],
 )
 def test_parameters_out_of_range(parameters: dict[str, object], message: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
 
-from trellis.learners.lbfgs import Minimizer
+from trellis.learners.lbfgs import MEMORY, History, Minimizer
 from trellis.reference import Floats
 
 Function = Callable[[Floats], tuple[float, Floats]]
@@ -100,6 +100,38 @@ def test_stopped_and_resumed_gives_the_same_bits(stop: int, c1: float) -> None:
     assert second.evaluations == whole.evaluations
     for name, array in whole.state().items():
         assert np.array_equal(array, second.state()[name]), name
+
+
+def two_loops(steps: list[Floats], changes: list[Floats], slope: Floats) -> Floats:
+    """The direction as textbooks have it (Nocedal and Wright, algorithm 7.4)."""
+    q, factors = -slope, []
+    for s, y in zip(reversed(steps), reversed(changes), strict=True):
+        factors.append(float(s @ q) / float(s @ y))
+        q = q - factors[-1] * y
+    r = q * float(steps[-1] @ changes[-1]) / float(changes[-1] @ changes[-1])
+    for s, y, factor in zip(steps, changes, reversed(factors), strict=True):
+        r = r + (factor - float(y @ r) / float(s @ y)) * s
+    return r
+
+
+@pytest.mark.parametrize("n_pairs", [1, 2, 5, MEMORY, MEMORY + 7])
+@pytest.mark.parametrize("size", [3, 5000])
+def test_the_direction_is_that_of_the_two_loops(n_pairs: int, size: int) -> None:
+    rng = np.random.default_rng(n_pairs)
+    scales = rng.uniform(0.5, 2.0, size)
+    history, steps, changes = History(size), list[Floats](), list[Floats]()
+    for _ in range(n_pairs):
+        step = rng.normal(size=size).astype(np.float32).astype(np.float64)
+        change = (step * scales).astype(np.float32).astype(np.float64)
+        history.add(step, change)
+        steps.append(step)
+        changes.append(change)
+        slope = rng.normal(size=size)
+        expected = two_loops(steps[-MEMORY:], changes[-MEMORY:], slope)
+        found = [history.direction(slope, n_threads) for n_threads in (1, 2, 3)]
+        np.testing.assert_allclose(found[0], expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+        assert all(np.array_equal(one, found[0]) for one in found)
+    assert len(history) == min(n_pairs, MEMORY)
 
 
 def test_says_when_it_has_converged() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import trellis
 from benchmarks.clock import Clock, best, median_wait
 from benchmarks.rows import read_rows, take
 from benchmarks.settings import TRELLIS
+from trellis.learners.gradients import log_loss
+from trellis.learners.parameters import Parameters
 
 Work = dict[str, Any]
 
@@ -19,7 +22,11 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
     name, settings, options = TRELLIS[learner]
     chosen = getattr(trellis, name)(**settings | ({} if epochs is None else {"epochs": epochs}))
     learning, fit = Clock(), type(chosen).fit
-    trace: list[tuple[float, float]] = []  # seconds since learning began, objective
+    trace: list[tuple[float, float | None]] = []  # seconds since learning began, objective
+
+    def observe(event: Any) -> None:
+        # A stochastic pass knows only what the loss of each sentence was as it was met.
+        trace.append((learning.elapsed, event.objective if event.gradient_norm is not None else None))
 
     def clocked_fit(*arguments: Any) -> Any:
         with learning:
@@ -33,7 +40,7 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
             features=work["features"],
             learner=chosen,
             n_threads=n_threads,
-            observer=lambda event: trace.append((learning.elapsed, event.objective or 0.0)),
+            observer=observe,
             **options,
         )
         tagger.save(model)
@@ -44,6 +51,33 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
         "epochs": len(trace),
         "weights": weights,
     }
+
+
+class _Probe:
+    """A learner that learns nothing: it takes the objective, in double precision, at the weights it begins with."""
+
+    default_pairs, family = "seen", "log-linear"
+
+    def __init__(self, c2: float) -> None:
+        self.c2, self.value = c2, math.nan
+
+    def fit(self, problem: Any, observer: Any) -> Any:
+        parameters = Parameters.of(problem, transitions="seen", start=False)
+        objective = parameters.objective(problem, local=False, single=False)
+        self.value = log_loss(problem, objective, self.c2)(parameters.start(problem))[0]
+        raise trellis.TrellisError("nothing is to be learnt")
+
+
+def objective(work: Work, model: str, learner: str) -> Work:
+    """Of a model on its training file, apart from its training."""
+    probe = _Probe(TRELLIS[learner][1]["c2"])
+    corpus = trellis.read(work["train"], columns=work["columns"])
+    try:
+        trellis.train(corpus, target=work["target"], learner=probe, init=trellis.load(model))
+    except trellis.TrellisError:
+        if math.isnan(probe.value):
+            raise
+    return {"objective": probe.value}
 
 
 def _sentences(work: Work) -> list[list[Any]]:

@@ -15,7 +15,7 @@ from trellis.learners.events import Event, Observer
 from trellis.learners.gradients import log_loss, minimize
 from trellis.learners.parameters import Parameters
 from trellis.learners.problem import Problem
-from trellis.learners.stochastic import run_passes
+from trellis.learners.stochastic import Passes, run_passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,10 @@ class CRF:
     """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS (OWL-QN where c1 > 0).
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
-    the label a sentence begins with. ``optimizer="adagrad"`` takes ``epochs`` passes of stochastic steps instead, of
-    size ``rate``, over sentences shuffled by ``seed``: near the optimum in a tenth of the time.
+    the label a sentence begins with. The first ``warm_up`` iterations are passes of stochastic steps of size ``rate``
+    (AdaGrad), over sentences shuffled by ``seed``; ``optimizer="adagrad"`` takes ``epochs`` of them and no others: near
+    the optimum in a tenth of the time. ``precision="auto"`` computes potentials in single precision, sums in double, where
+    a penalty keeps weights small and ``tolerance`` is not below what that resolves (1e-6).
     """
 
     c1: float = 0.0
@@ -33,8 +35,9 @@ class CRF:
     tolerance: float = 1e-5
     transitions: Literal["seen", "all"] = "seen"
     start: bool = True
-    precision: Literal["single", "double"] = "double"
+    precision: Literal["auto", "single", "double"] = "auto"
     optimizer: Literal["lbfgs", "adagrad"] = "lbfgs"
+    warm_up: int = 4
     epochs: int = 10
     rate: float = 0.2
     seed: int = 0
@@ -43,28 +46,24 @@ class CRF:
     family: ClassVar[str] = "log-linear"
 
     def __post_init__(self) -> None:
-        check_at_least(self, 0, "c1", "c2", "tolerance", "rate", "seed")
+        check_at_least(self, 0, "c1", "c2", "tolerance", "warm_up", "rate", "seed")
         check_at_least(self, 1, "iterations", "epochs")
         check_choice(self, "transitions", "seen", "all")
-        check_choice(self, "precision", "single", "double")
+        check_choice(self, "precision", "auto", "single", "double")
         check_choice(self, "optimizer", "lbfgs", "adagrad")
+
+    def _is_single(self) -> bool:
+        if self.precision == "auto":
+            return self.c1 + self.c2 > 0 and self.tolerance >= 1e-6
+        return self.precision == "single"
 
     def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
         """Train; gives the weights to tag with and the history."""
         parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
-        objective = parameters.objective(problem, local=False, single=self.precision == "single")
+        objective = parameters.objective(problem, local=False, single=self._is_single())
+        passes = Passes(problem, objective, self.c1, self.c2, self.rate, self.seed)
         if self.optimizer == "adagrad":
-            return run_passes(
-                problem,
-                parameters,
-                objective,
-                c1=self.c1,
-                c2=self.c2,
-                rate=self.rate,
-                epochs=self.epochs,
-                seed=self.seed,
-                observer=observer,
-            )
+            return run_passes(passes, parameters, self.epochs, observer)
 
         return minimize(
             problem,
@@ -74,4 +73,6 @@ class CRF:
             iterations=self.iterations,
             tolerance=self.tolerance,
             observer=observer,
+            passes=passes,
+            warm_up=self.warm_up,
         )

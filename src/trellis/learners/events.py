@@ -17,6 +17,8 @@ class Event:
     mistakes: int | None = None  # tokens whose best label was wrong when they were seen
     updates: int | None = None  # sentences that changed the weights
     objective: float | None = None  # what is minimised
+    dual: float | None = None  # what the objective cannot fall below
+    gap: float | None = None  # objective less dual; an estimate where there is no objective
     gradient_norm: float | None = None
     step: float | None = None  # how far the step went
     nonzero: int | None = None  # weights that are not zero

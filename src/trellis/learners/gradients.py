@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from trellis.learners.lbfgs import Floats, Function, Minimizer
 from trellis.learners.parameters import Parameters
 from trellis.learners.problem import Problem
 from trellis.learners.progress import State, begin, go_on, stopping
+from trellis.learners.stochastic import Passes
 
 
 def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:
@@ -21,10 +24,68 @@ def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Functio
 
     def function(x: Floats) -> tuple[float, Floats]:
         losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
-        gradient += (2 * c2) * x
+        _core.add_scaled(gradient, 2 * c2, x)
         return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x), gradient
 
     return function
+
+
+class Descent:
+    """Where a minimisation stands: first some passes of AdaGrad (``warm_up``, which may be 0), then L-BFGS.
+
+    From zero L-BFGS takes some forty gradients to get where a few stochastic passes get, each of which costs about
+    four. What it is worth is in docs/performance.md.
+    """
+
+    def __init__(
+        self, start: Floats, function: Function, c1: float, n_threads: int, passes: Passes | None, warm_up: int
+    ) -> None:
+        self.minimizer = Minimizer(start, c1, n_threads)
+        self.squares = np.ones(len(start)) if passes is not None and warm_up else np.empty(0)
+        self.function, self.passes, self.warm_up = function, passes, warm_up
+
+    @property
+    def x(self) -> Floats:
+        """The parameters."""
+        return self.minimizer.x
+
+    def restore(self, saved: State) -> None:
+        """Go on from what ``state`` gave."""
+        if "squares" in saved:
+            self.minimizer.x, self.squares = saved["x"], saved["squares"]
+        else:
+            self.minimizer = Minimizer.restore(saved, self.minimizer.n_threads)
+
+    def state(self) -> State:
+        """All there is to know, as arrays."""
+        return self.minimizer.state() if self.minimizer.values else {"x": self.x, "squares": self.squares}
+
+    def step(self, number: int, tolerance: float) -> Step | None:
+        """Iteration ``number``; None where there is nothing to gain any more."""
+        minimizer = self.minimizer
+        if self.passes is not None and number <= self.warm_up:
+            value = self.passes.take(number, minimizer.x, self.squares)
+            _check_finite(value)
+            return Step(value)
+        if not minimizer.values:
+            minimizer.start(self.function)
+            _check_finite(minimizer.value)
+        if minimizer.has_converged(tolerance):
+            return None
+        length = minimizer.step(self.function)
+        if length == 0:
+            return None
+        slope = minimizer.slope()
+        return Step(minimizer.value, length, math.sqrt(_core.dot(slope, slope)))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an iteration came to; a stochastic pass has no single gradient and length."""
+
+    value: float
+    length: float | None = None
+    gradient_norm: float | None = None
 
 
 def minimize(
@@ -36,42 +97,41 @@ def minimize(
     iterations: int,
     tolerance: float,
     observer: Observer | None,
+    passes: Passes | None = None,
+    warm_up: int = 0,
 ) -> tuple[ChainWeights, list[Event]]:
     """Go down until the objective falls by less than ``tolerance`` of itself over ten iterations."""
-    state = Minimizer(parameters.start(problem), c1)
-
-    def restore(saved: State) -> None:
-        nonlocal state
-        state = Minimizer.restore(saved)
-
-    progress = begin(problem, restore)
-    if progress.done == 0:
-        state.start(function)
-        if not np.isfinite(state.value):
-            raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")
+    warm_up = 0 if problem.initial is not None else warm_up  # where there are weights already, they are the start
+    descent = Descent(parameters.start(problem), function, c1, problem.n_threads, passes, warm_up)
+    progress = begin(problem, descent.restore)
     with stopping():
-        while state.iteration < iterations and not state.has_converged(tolerance):
+        for number in range(progress.done + 1, iterations + 1):
             begun = time.perf_counter()
-            length = state.step(function)
-            if length == 0:
+            step = descent.step(number, tolerance)
+            if step is None:
                 break
             event = Event(
-                epoch=state.iteration,
+                epoch=number,
                 epochs=iterations,
                 tokens=len(problem.gold),
                 seconds=time.perf_counter() - begun,
-                objective=state.value,
-                gradient_norm=float(np.sqrt(np.square(state.slope()).sum())),
-                step=length,
-                nonzero=int(np.count_nonzero(state.x)),
+                objective=step.value,
+                gradient_norm=step.gradient_norm,
+                step=step.length,
+                nonzero=int(np.count_nonzero(descent.x)),
             )
             if not go_on(
                 problem,
                 progress,
                 event,
-                lambda: parameters.weights(state.x, problem),
-                lambda: state.state(),
+                lambda: parameters.weights(descent.x, problem),
+                descent.state,
                 observer,
             ):
                 break
-    return progress.best or parameters.weights(state.x, problem), progress.history
+    return progress.best or parameters.weights(descent.x, problem), progress.history
+
+
+def _check_finite(value: float) -> None:
+    if not np.isfinite(value):
+        raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")

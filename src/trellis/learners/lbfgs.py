@@ -17,10 +17,95 @@ from trellis import _core
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]  # the smooth part: value and gradient
 
-MEMORY = 10  # pairs of steps and gradient changes kept
+MEMORY = 20  # pairs of steps and gradient changes kept
 WINDOW = 10  # iterations over which the objective must still fall
 SUFFICIENT, CURVATURE = 1e-4, 0.9  # Wolfe's conditions on a step
 MAX_TRIALS = 20  # of one line search
+
+
+class History:
+    """The last steps s and changes of the gradient y, and what they tell of the curvature.
+
+    Vectors are long and memory is what takes time, so a direction reads them twice only: once for all inner products,
+    once to add them up. In between, the two loops of L-BFGS run over the vectors' factors (Chen, Wang and Zhou 2014).
+    Steps and changes are kept in single precision; they only shape the direction.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.steps = np.empty((0, size), np.float32)
+        self.changes = np.empty((0, size), np.float32)
+        self.order: list[int] = []  # rows of the pairs, the oldest first
+        self.mixed = np.zeros((MEMORY, MEMORY))  # s_i · y_j
+        self.curved = np.zeros((MEMORY, MEMORY))  # y_i · y_j
+        self.fresh = False  # whether the newest pair is not yet in these
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def add(self, step: Floats, change: Floats) -> None:
+        """Remember a pair; the oldest goes when there are too many."""
+        if len(self.order) == MEMORY:
+            row = self.order.pop(0)
+        else:
+            row = len(self.order)
+            if row == len(self.steps):  # by doubling, so that short runs stay small
+                rows = min(MEMORY, max(4, 2 * row))
+                self.steps, self.changes = (_grown(a, rows) for a in (self.steps, self.changes))
+        self.steps[row], self.changes[row] = step, change
+        self.order.append(row)
+        self.fresh = True
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self.order = []
+
+    def direction(self, slope: Floats, n_threads: int) -> Floats:
+        """Minus the slope times the inverse Hessian that the pairs tell."""
+        if not self.order:
+            return -slope
+        n, order, newest = len(self.order), self.order, self.order[-1]
+        dots = _core.history_dots(self.steps, self.changes, n, newest, slope, n_threads).reshape(n, 5)
+        if self.fresh:
+            self.mixed[:n, newest], self.curved[:n, newest], self.mixed[newest, :n] = dots[:, 2], dots[:, 3], dots[:, 4]
+            self.curved[newest, :n] = dots[:, 3]
+            self.fresh = False
+        mixed, curved = self.mixed[:n, :n], self.curved[:n, :n]
+        # q = -slope - sum_j a_j y_j, from the newest pair to the oldest: a_i = s_i · q / s_i · y_i
+        a = np.zeros(n)
+        for i in reversed(order):
+            a[i] = (-dots[i, 0] - mixed[i] @ a) / mixed[i, i]
+        scale = mixed[newest, newest] / curved[newest, newest]
+        # r = scale · q + sum_j b_j s_j, from the oldest to the newest: b_i = a_i - y_i · r / s_i · y_i
+        b = np.zeros(n)
+        for i in order:
+            b[i] = a[i] - (scale * (-dots[i, 1] - curved[i] @ a) + mixed[:, i] @ b) / mixed[i, i]
+        return _core.history_sum(self.steps, self.changes, -scale, slope, b, -scale * a, n_threads)
+
+    def state(self) -> dict[str, npt.NDArray[np.float64]]:
+        """All there is to know, as arrays: ``restore`` goes on with the same bits."""
+        n = len(self.order)
+        return {
+            "steps": self.steps[:n].astype(np.float64),
+            "changes": self.changes[:n].astype(np.float64),
+            "order": np.array([*self.order, self.fresh], np.float64),
+            "products": np.stack([self.mixed, self.curved]),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, npt.NDArray[np.float64]]) -> History:
+        """The history whose ``state`` this is."""
+        history = cls(state["steps"].shape[1])
+        history.steps, history.changes = (state[name].astype(np.float32) for name in ("steps", "changes"))
+        *order, fresh = state["order"].astype(int).tolist()
+        history.order, history.fresh = order, bool(fresh)
+        history.mixed, history.curved = state["products"].copy()
+        return history
+
+
+def _grown(rows: npt.NDArray[np.float32], n_rows: int) -> npt.NDArray[np.float32]:
+    grown = np.empty((n_rows, rows.shape[1]), np.float32)
+    grown[: len(rows)] = rows
+    return grown
 
 
 @dataclass(slots=True)
@@ -29,13 +114,16 @@ class Minimizer:
 
     x: Floats
     c1: float = 0.0
+    n_threads: int = 1
     value: float = float("inf")  # with the penalty
     gradient: Floats = field(default_factory=lambda: np.empty(0))  # of the smooth part
-    steps: list[Floats] = field(default_factory=list)
-    changes: list[Floats] = field(default_factory=list)
+    history: History = field(init=False)
     iteration: int = 0
     evaluations: int = 0
     values: list[float] = field(default_factory=list)  # the last ones, to see whether it still falls
+
+    def __post_init__(self) -> None:
+        self.history = History(len(self.x))
 
     def start(self, function: Function) -> None:
         """Evaluate where it stands; once, before the first step."""
@@ -48,31 +136,23 @@ class Minimizer:
 
     def state(self) -> dict[str, npt.NDArray[np.float64]]:
         """All there is to know, as arrays: ``restore`` goes on with the same bits."""
-        size = len(self.x)
         return {
             "x": self.x,
             "gradient": self.gradient,
-            "steps": np.array(self.steps, np.float64).reshape(-1, size),
-            "changes": np.array(self.changes, np.float64).reshape(-1, size),
             "values": np.array(self.values, np.float64),
             "numbers": np.array([self.c1, self.value, self.iteration, self.evaluations], np.float64),
+            **self.history.state(),
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, npt.NDArray[np.float64]]) -> Minimizer:
+    def restore(cls, state: Mapping[str, npt.NDArray[np.float64]], n_threads: int = 1) -> Minimizer:
         """The minimisation whose ``state`` this is; ``start`` is not to be called again."""
         c1, value, iteration, evaluations = state["numbers"].tolist()
-        return cls(
-            state["x"],
-            c1,
-            value,
-            state["gradient"],
-            list(state["steps"]),
-            list(state["changes"]),
-            int(iteration),
-            int(evaluations),
-            state["values"].tolist(),
-        )
+        minimizer = cls(state["x"], c1, n_threads, value, state["gradient"])
+        minimizer.history = History.restore(state)
+        minimizer.iteration, minimizer.evaluations = int(iteration), int(evaluations)
+        minimizer.values = state["values"].tolist()
+        return minimizer
 
     def slope(self) -> Floats:
         """The gradient; with an L1 penalty the pseudo-gradient, zero where no direction goes down."""
@@ -85,48 +165,30 @@ class Minimizer:
     def step(self, function: Function) -> float:
         """One iteration; gives the length of the step, 0 where no step goes down any more."""
         slope = self.slope()
-        direction = self._direction(slope)
+        direction = self.history.direction(slope, self.n_threads)
         if self.c1:
             direction[direction * slope >= 0] = 0.0  # OWL-QN: never against the pseudo-gradient
         descent = _core.dot(direction, slope)
         if descent >= 0:
-            self.steps.clear()
-            self.changes.clear()
+            self.history.clear()
             direction, descent = -slope, -_core.dot(slope, slope)
             if descent == 0:
                 return 0.0
-        first = 1.0 if self.steps else min(1.0, 1.0 / np.sqrt(-descent))
+        first = 1.0 if self.history else min(1.0, 1.0 / np.sqrt(-descent))
         search = self._search_orthant if self.c1 else self._search_wolfe
         length, x, value, gradient = search(function, direction, slope, descent, first)
-        if length == 0 and self.steps:  # what was remembered misleads: forget it and go down the slope
-            self.steps.clear()
-            self.changes.clear()
+        if length == 0 and self.history:  # what was remembered misleads: forget it and go down the slope
+            self.history.clear()
             return self.step(function)
         if length == 0:
             return 0.0
         taken, change = x - self.x, gradient - self.gradient
         if _core.dot(taken, change) > 1e-10 * _core.dot(change, change):
-            self.steps.append(taken)
-            self.changes.append(change)
-            del self.steps[:-MEMORY], self.changes[:-MEMORY]
+            self.history.add(taken, change)
         self.x, self.value, self.gradient = x, value, gradient
         self.values = [*self.values[-WINDOW:], value]
         self.iteration += 1
         return length
-
-    def _direction(self, slope: Floats) -> Floats:
-        """Minus the slope times the inverse Hessian that the last steps tell (two loops)."""
-        q = -slope
-        curvatures = [_core.dot(s, y) for s, y in zip(self.steps, self.changes, strict=True)]
-        factors = [0.0] * len(curvatures)
-        for i in reversed(range(len(curvatures))):
-            factors[i] = _core.dot(self.steps[i], q) / curvatures[i]
-            _core.add_scaled(q, -factors[i], self.changes[i])
-        if curvatures:
-            q *= curvatures[-1] / _core.dot(self.changes[-1], self.changes[-1])
-        for i in range(len(curvatures)):
-            _core.add_scaled(q, factors[i] - _core.dot(self.changes[i], q) / curvatures[i], self.steps[i])
-        return q
 
     def _evaluate(self, function: Function, x: Floats) -> tuple[float, Floats]:
         value, gradient = function(x)

@@ -6,8 +6,10 @@ Duchi, Hazan and Singer 2011; the L1 penalty is taken after the step, so that we
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from trellis import _core
 from trellis.engine.weights import ChainWeights
@@ -16,20 +18,38 @@ from trellis.learners.parameters import Parameters
 from trellis.learners.problem import Problem
 from trellis.learners.progress import State, begin, go_on, stopping
 
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Passes of AdaGrad over the sentences of a problem, shuffled anew for each by ``seed``."""
+
+    problem: Problem
+    objective: _core.Objective
+    c1: float
+    c2: float
+    rate: float
+    seed: int
+
+    def take(self, number: int, x: Floats, squares: Floats) -> float:
+        """Pass ``number``, changing x and squares; gives the objective.
+
+        It is the sum of each sentence's loss as it was met, so more than that of the weights after the pass.
+        """
+        order = _core.shuffled(self.problem.n_sentences, (self.seed * 1_000_003 + number) % 2**64)
+        losses = self.objective.one_pass(
+            x, squares, order, self.problem.sentence_weights, self.rate, self.c1, self.c2
+        )
+        penalty = self.c2 * _core.dot(x, x) + self.c1 * float(np.abs(x).sum())
+        return float(self.problem.weigh(losses).sum()) + penalty
+
 
 def run_passes(
-    problem: Problem,
-    parameters: Parameters,
-    objective: _core.Objective,
-    *,
-    c1: float,
-    c2: float,
-    rate: float,
-    epochs: int,
-    seed: int,
-    observer: Observer | None,
+    passes: Passes, parameters: Parameters, epochs: int, observer: Observer | None
 ) -> tuple[ChainWeights, list[Event]]:
-    """Pass over the sentences, shuffled anew each time; with a dev corpus the weights of the best epoch are kept."""
+    """So many passes; with a dev corpus the weights of the best one are kept."""
+    problem = passes.problem
     x = parameters.start(problem)
     squares = np.ones(len(x))
 
@@ -40,17 +60,13 @@ def run_passes(
     with stopping():
         for number in range(progress.done + 1, epochs + 1):
             begun = time.perf_counter()
-            order = _core.shuffled(problem.n_sentences, (seed * 1_000_003 + number) % 2**64)
-            losses = objective.one_pass(x, squares, order, problem.sentence_weights, rate, c1, c2)
-            seconds = time.perf_counter() - begun
-            penalty = c2 * _core.dot(x, x) + c1 * float(np.abs(x).sum())
+            value = passes.take(number, x, squares)
             event = Event(
                 epoch=number,
                 epochs=epochs,
                 tokens=len(problem.gold),
-                seconds=seconds,
-                # each sentence's loss as it was met, so more than the sum after the pass
-                objective=float(problem.weigh(losses).sum()) + penalty,
+                seconds=time.perf_counter() - begun,
+                objective=value,
                 nonzero=int(np.count_nonzero(x)),
             )
             if not go_on(

@@ -1,0 +1,178 @@
+// Hidden Markov support vector machines by block-coordinate Frank-Wolfe, and the hinge losses of any weights.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cmath>
+
+#include "data.hpp"
+#include "frank_wolfe.hpp"
+#include "growing.hpp"
+#include "model.hpp"
+
+using namespace nb::literals;
+using namespace trellis;
+
+namespace {
+
+using Gold = Array<std::int32_t, 1>;
+using SentenceWeights = std::optional<Array<double, 1>>;
+using Costs = std::optional<Array<float, 2>>;
+
+void check_gold(const Encoded& corpus, const Gold& gold, const Costs& costs) {
+  if (gold.size() != corpus.n_tokens()) throw nb::value_error("gold needs one label a token");
+  for (std::size_t t = 0; t < gold.size(); ++t)
+    if (gold(t) < 0 || static_cast<std::size_t>(gold(t)) >= corpus.n_labels) throw nb::index_error("no such label");
+  if (costs && (costs->shape(0) != corpus.n_labels || costs->shape(1) != corpus.n_labels))
+    throw nb::value_error("costs must be [n_labels, n_labels]");
+}
+
+Examples examples_from(const FrankWolfe& self, const Encoded& corpus, const Gold& gold, const SentenceWeights& weights,
+                       const Costs& costs) {
+  if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
+      self.edge_rows.n_attributes() != corpus.n_edge_attributes || self.blocks.size() != corpus.n_sentences())
+    throw nb::value_error("a corpus encoded for another model");
+  check_gold(corpus, gold, costs);
+  if (weights && weights->size() != corpus.n_sentences()) throw nb::value_error("one weight a sentence");
+  Examples examples{corpus.data, corpus.starts.data(), gold.data()};
+  if (weights) examples.weights = weights->data();
+  if (costs) examples.costs = costs->data();
+  return examples;
+}
+
+std::tuple<std::int64_t, std::int64_t, double> epoch(FrankWolfe& self, const Encoded& corpus, const Gold& gold,
+                                                     const Array<std::int64_t, 1>& order,
+                                                     const SentenceWeights& weights, const Costs& costs) {
+  const Examples examples = examples_from(self, corpus, gold, weights, costs);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences()) throw nb::index_error("no such sentence");
+  bool interrupted = false;
+  StepsResult result;
+  {
+    nb::gil_scoped_release release;
+    result = self.epoch(examples, order.data(), order.size(), [&] {
+      nb::gil_scoped_acquire acquire;
+      interrupted = PyErr_CheckSignals() != 0;  // Ctrl-C is heard within a long epoch
+      return !interrupted;
+    });
+  }
+  if (interrupted) throw nb::python_error();
+  return {result.mistakes, result.updates, result.gap};
+}
+
+void renew(FrankWolfe& self, const Encoded& corpus, const Gold& gold, const SentenceWeights& weights) {
+  const Examples examples = examples_from(self, corpus, gold, weights, std::nullopt);
+  nb::gil_scoped_release release;
+  self.renew(examples);
+}
+
+// Blocks as arrays: starts [n_sentences + 1], tokens [n_parts], labels [n_parts, 3], amounts [n_parts], costs
+// [n_sentences].
+using BlocksIn = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint16_t, 2>, Array<double, 1>,
+                            Array<double, 1>>;
+auto blocks_out(const std::vector<Block>& blocks) {
+  std::vector<std::int64_t> starts{0};
+  std::vector<std::uint32_t> tokens;
+  std::vector<std::uint16_t> labels;
+  std::vector<double> amounts, costs;
+  for (const Block& block : blocks) {
+    for (const Part& part : block.parts) {
+      tokens.push_back(part.token), amounts.push_back(part.amount);
+      labels.insert(labels.end(), {part.x, part.y, part.z});
+    }
+    starts.push_back(static_cast<std::int64_t>(tokens.size()));
+    costs.push_back(block.cost);
+  }
+  const std::size_t n = tokens.size();
+  return std::make_tuple(to_numpy(std::move(starts)), to_numpy(std::move(tokens)), to_numpy(std::move(labels), {n, 3}),
+                         to_numpy(std::move(amounts)), to_numpy(std::move(costs)));
+}
+std::vector<Block> blocks_from(const FrankWolfe& self, const Encoded& corpus, const BlocksIn& given) {
+  const auto& [starts, tokens, labels, amounts, costs] = given;
+  const std::size_t n = corpus.n_sentences(), n_parts = tokens.size(), L = self.n_labels;
+  if (self.blocks.size() != n || starts.size() != n + 1 || costs.size() != n || starts(0) != 0 ||
+      starts(n) != static_cast<std::int64_t>(n_parts) || amounts.size() != n_parts || labels.shape(0) != n_parts ||
+      labels.shape(1) != 3)
+    throw nb::value_error("blocks of another corpus");
+  std::vector<Block> blocks(n);
+  for (std::size_t s = 0; s < n; ++s) {
+    if (starts(s + 1) < starts(s)) throw nb::value_error("starts must not fall");
+    const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
+    blocks[s].cost = costs(s);
+    for (std::int64_t i = starts(s); i < starts(s + 1); ++i) {
+      if (tokens(i) >= length || (i > starts(s) && tokens(i) < tokens(i - 1))) throw nb::value_error("tokens must rise");
+      if (labels(i, 0) > L || labels(i, 1) > L || labels(i, 2) >= L) throw nb::value_error("no such label");
+      blocks[s].parts.push_back({tokens(i), labels(i, 0), labels(i, 1), labels(i, 2), amounts(i)});
+    }
+  }
+  return blocks;
+}
+
+auto state_of(const FrankWolfe& self) {
+  return std::make_tuple(self.clock, self.dual, row_state(self.rows), row_state(self.edge_rows),
+                         table_state(self.edge, self.edge_sums, {}), table_state(self.tri, self.tri_sums, {}),
+                         blocks_out(self.blocks));
+}
+void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double dual, const RowState& rows,
+             const RowState& edge_rows, const TableState& edge, const TableState& tri, const BlocksIn& blocks) {
+  self.blocks = blocks_from(self, corpus, blocks);
+  restore_rows(self.rows, rows);
+  restore_rows(self.edge_rows, edge_rows);
+  copy_to(self.edge, std::get<0>(edge)), copy_to(self.edge_sums, std::get<1>(edge));
+  copy_to(self.tri, std::get<0>(tri)), copy_to(self.tri_sums, std::get<1>(tri));
+  self.clock = clock, self.dual = dual;
+}
+
+Numpy<double> losses(const Encoded& corpus, const RowArrays<std::uint16_t>& row_arrays,
+                     const std::optional<RowArrays<std::uint32_t>>& edge_row_arrays, const Array<float, 2>& edge,
+                     const std::optional<Array<float, 3>>& tri, const std::optional<Array<float, 2>>& end, int order,
+                     const Gold& gold, bool zero_one, const Costs& costs, std::size_t n_threads) {
+  const LabelWeights labels = label_weights_from(edge, tri, end);
+  const auto rows = rows_from(row_arrays, labels.n_labels);
+  const auto edge_rows =
+      edge_row_arrays ? rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride) : Rows<std::uint32_t>{};
+  if (labels.n_labels != corpus.n_labels || std::get<0>(row_arrays).size() != corpus.n_attributes + 1 ||
+      (corpus.edge_lists && (!edge_row_arrays || std::get<0>(*edge_row_arrays).size() != corpus.n_edge_attributes + 1)) ||
+      (order == 2) != tri.has_value())
+    throw nb::value_error("weights of another model than the corpus was encoded for");
+  check_gold(corpus, gold, costs);
+  std::vector<double> out(corpus.n_sentences());
+  {
+    nb::gil_scoped_release release;
+    margin_losses(rows, edge_rows, labels, order, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
+                  {zero_one, costs ? costs->data() : nullptr}, n_threads, out.data());
+  }
+  return to_numpy(std::move(out));
+}
+
+}  // namespace
+
+void bind_frank_wolfe(nb::module_& module) {
+  module.def("margin_losses", &losses, "corpus"_a, "rows"_a, "edge_rows"_a.none(), "edge"_a, "tri"_a.none(),
+             "end"_a.none(), "order"_a, "gold"_a, "zero_one"_a, "costs"_a.none(), "n_threads"_a,
+             "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");
+  nb::class_<FrankWolfe>(module, "FrankWolfe", "A chain's weights and dual variables by block-coordinate Frank-Wolfe.")
+      .def("__init__", [](FrankWolfe* self, std::size_t n_attributes, std::size_t n_edge_attributes,
+                          std::size_t n_labels, int order, std::size_t n_sentences, double c, bool zero_one) {
+        if (!(c > 0) || !std::isfinite(c)) throw nb::value_error("c must be positive");
+        if (n_labels == 0 || n_labels > 0xffff) throw nb::value_error("from 1 to 65535 labels");
+        new (self) FrankWolfe(n_attributes, n_edge_attributes, n_labels, order, n_sentences, c, zero_one);
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_a, "n_sentences"_a, "c"_a, "zero_one"_a)
+      .def("set_rows", [](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); },
+           "rows"_a, "Attributes get no other labels than these.")
+      .def("set_labels", [](FrankWolfe& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
+        copy_to(self.edge, edge);
+        const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
+        if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
+        self.end.assign(end.data(), end.data() + end.size());
+      }, "edge"_a, "end"_a, "What is forbidden: minus infinity among label pairs and last labels (or none), else 0.")
+      .def("epoch", &epoch, "corpus"_a, "gold"_a, "order"_a, "weights"_a.none(), "costs"_a.none(),
+           "One pass over the sentences in that order: (tokens mistaken, sentences that made a step, gaps as met).")
+      .def("renew", &renew, "corpus"_a, "gold"_a, "weights"_a.none(), "Weights and dual anew from all blocks.")
+      .def("weights", [](const FrankWolfe& self, bool average) {
+        return weights_of(self, {average, self.moments()});
+      }, "average"_a, "(rows, edge rows, edge, tri): the last weights, or their average with step k weighted by k.")
+      .def_prop_ro("dual", [](const FrankWolfe& self) { return self.dual; }, "The dual objective.")
+      .def("state", &state_of, "(clock, dual, rows, edge rows, edge, tri, blocks).")
+      .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_a, "edge_rows"_a, "edge"_a, "tri"_a, "blocks"_a,
+           "Go on from that state; self must be as it was made.");
+}

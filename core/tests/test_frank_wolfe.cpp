@@ -1,0 +1,170 @@
+// Block-coordinate Frank-Wolfe over random problems: hinge losses by enumeration, the laws of its steps, sparse sums.
+#include <map>
+#include <random>
+
+#include "check.hpp"
+#include "frank_wolfe.hpp"
+
+using namespace trellis;
+
+namespace {
+
+struct Toy {
+  static constexpr std::size_t kAttributes = 6, kEdges = 3;
+  std::size_t n_labels;
+  std::vector<std::int64_t> starts{0}, item_starts{0}, edge_starts{0};
+  std::vector<std::int32_t> gold, ids, edge_ids;
+  std::vector<float> values;
+  ChainData data;
+
+  Toy(unsigned seed, std::size_t L, bool edges) : n_labels(L) {
+    std::mt19937 random(seed);
+    auto below = [&](std::size_t n) { return static_cast<std::int32_t>(random() % n); };
+    for (int s = 0; s < 10; ++s) {
+      for (int t = below(5); t > 0; --t) {
+        for (int i = below(3) + 1; i > 0; --i) ids.push_back(below(kAttributes)), values.push_back(0.25f * below(9) - 1);
+        for (int i = below(3); i > 0; --i) edge_ids.push_back(below(kEdges));
+        item_starts.push_back(static_cast<std::int64_t>(ids.size()));
+        edge_starts.push_back(static_cast<std::int64_t>(edge_ids.size()));
+        gold.push_back((ids.back() + (below(4) == 0)) % static_cast<int>(L));
+      }
+      starts.push_back(static_cast<std::int64_t>(gold.size()));
+    }
+    data.attributes = {item_starts.data(), ids.data(), values.data()};
+    if (edges) data.edge_attributes = {edge_starts.data(), edge_ids.data(), nullptr};
+  }
+  std::size_t n_sentences() const { return starts.size() - 1; }
+};
+
+// max(0, max_y cost(y) + score(y)) - score(gold), all paths tried.
+double loss_by_enumeration(const ChainView<float>& chain, const Margin& margin, const std::int32_t* gold) {
+  const std::size_t n = chain.n_tokens;
+  std::vector<std::int32_t> path(n);
+  const double right = path_score(chain, gold);
+  double most = 0;
+  for (bool more = true; more;) {
+    most = std::max(most, margin.cost(gold, path.data(), n, chain.n_labels) + path_score(chain, path.data()) - right);
+    more = false;
+    for (std::size_t t = 0; t < n && !more; ++t) {
+      more = ++path[t] < static_cast<std::int32_t>(chain.n_labels);
+      if (!more) path[t] = 0;
+    }
+  }
+  return most;
+}
+
+// Rows as decoding reads them.
+struct FrozenRows {
+  std::vector<std::uint32_t> starts{0}, places;
+  std::vector<std::uint16_t> labels;
+  std::vector<float> weights;
+
+  explicit FrozenRows(const GrowingRows& rows) {
+    std::vector<std::uint32_t> order;
+    for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
+      rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t label, float weight, double, float) {
+        places.push_back(label), labels.push_back(static_cast<std::uint16_t>(label)), weights.push_back(weight);
+      });
+      starts.push_back(static_cast<std::uint32_t>(places.size()));
+    }
+  }
+};
+
+}  // namespace
+
+TEST(hinge_losses_by_enumeration) {
+  std::mt19937 random(3);
+  MarginScratch scratch;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t L = 1 + random() % 3, n = 1 + random() % 4, stride = padded(L);
+    const int order = static_cast<int>(random() % 3);
+    auto fill = [&](std::vector<float>& some, unsigned forbidden) {
+      for (float& x : some) x = forbidden && random() % forbidden == 0 ? kForbidden<float> : 0.5f * (random() % 9) - 2;
+    };
+    std::vector<float> emit(n * stride), edge((L + 1) * stride), tri((L + 1) * (L + 1) * stride), costs(L * L);
+    fill(emit, 0);
+    if (order > 0) fill(edge, 9);
+    fill(tri, 0);
+    for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = i % (L + 1) ? 0.5f * (1 + random() % 4) : 0;
+    ChainView<float> chain{n, L, stride, emit.data(), edge.data(), false, order == 2 ? tri.data() : nullptr};
+    std::vector<std::int32_t> gold(n);
+    for (auto& z : gold) z = static_cast<std::int32_t>(random() % L);
+    for (const Margin& margin : {Margin{true}, Margin{false}, Margin{false, costs.data()}}) {
+      const Violation worst = most_violated(chain, order, margin, gold.data(), scratch);
+      CHECK(worst.possible == (path_score(chain, gold.data()) != kForbidden<float>));
+      if (!worst.possible) continue;
+      CHECK_NEAR(worst.loss, loss_by_enumeration(chain, margin, gold.data()), 1e-5);
+      CHECK((worst.path == nullptr) == (worst.loss == 0));
+      if (worst.path) CHECK_NEAR(worst.cost, margin.cost(gold.data(), worst.path, n, L), 0);
+    }
+  }
+}
+
+TEST(frank_wolfe_keeps_its_laws) {
+  for (unsigned seed = 0; seed < 36; ++seed) {
+    const int order = static_cast<int>(seed % 3);
+    const bool edges = order > 0 && seed % 4 == 1, zero_one = seed % 5 < 2;
+    const std::size_t L = seed % 2 ? 3 : 9;
+    const Toy toy(seed, L, edges);
+    FrankWolfe run(Toy::kAttributes, edges ? Toy::kEdges : 0, L, order, toy.n_sentences(), seed % 7 ? 0.1 : 2, zero_one);
+    const Examples examples{toy.data, toy.starts.data(), toy.gold.data()};
+    std::vector<std::int64_t> everyone;
+    for (std::size_t s = 0; s < toy.n_sentences(); ++s) everyone.push_back(static_cast<std::int64_t>(s));
+    double before = 0;
+    for (int pass = 0; pass < 20; ++pass) {
+      const StepsResult steps = run.epoch(examples, everyone.data(), everyone.size());
+      CHECK(run.dual >= before);
+      CHECK(pass > 0 || steps.updates > 0);
+      before = run.dual;
+    }
+    run.renew(examples);
+    CHECK_NEAR(run.dual, before, 1e-5 * before);
+
+    // ½ |w|² + C sum_i H_i(w) is above the dual, whoever computes it.
+    const FrozenRows rows(run.rows), on_edges(run.edge_rows);
+    const LabelWeights labels{L, run.stride, run.edge.data(), order == 2 ? run.tri.data() : nullptr};
+    std::vector<double> losses(toy.n_sentences()), same(toy.n_sentences());
+    for (auto [out, n_threads] : {std::pair{&losses, 1}, std::pair{&same, 3}})
+      margin_losses({rows.starts.data(), rows.labels.data(), rows.weights.data()},
+                    {on_edges.starts.data(), on_edges.places.data(), on_edges.weights.data()}, labels, order, toy.data,
+                    toy.starts.data(), toy.n_sentences(), toy.gold.data(), {zero_one},
+                    static_cast<std::size_t>(n_threads), out->data());
+    CHECK(losses == same);
+    double primal = 0;
+    for (double loss : losses) primal += run.c * loss;
+    const std::vector<float>* all[] = {&rows.weights, &on_edges.weights, &run.edge, &run.tri};
+    for (const auto* some : all)
+      for (float w : *some) primal += 0.5 * w * w;
+    CHECK(primal >= run.dual - 1e-5);
+    CHECK(primal < run.dual * 3);
+    const StepsResult next = run.epoch(examples, everyone.data(), everyone.size());
+    CHECK(next.gap >= 0);
+  }
+}
+
+TEST(a_pass_can_be_stopped) {
+  const Toy toy(1, 3, false);
+  FrankWolfe run(Toy::kAttributes, 0, 3, 1, toy.n_sentences(), 1, true);
+  const Examples examples{toy.data, toy.starts.data(), toy.gold.data()};
+  std::vector<std::int64_t> often(2'000'000);
+  for (std::size_t i = 0; i < often.size(); ++i) often[i] = static_cast<std::int64_t>(i % toy.n_sentences());
+  run.epoch(examples, often.data(), often.size(), [] { return false; });
+  CHECK(run.clock < static_cast<std::int64_t>(often.size()));
+}
+
+TEST(sparse_sums) {
+  std::mt19937 random(5);
+  SparseSum sum;
+  for (int round = 0; round < 50; ++round) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> expected;
+    sum.clear();
+    for (int i = round * 20; i > 0; --i) {
+      const std::uint32_t row = random() % 40, place = random() % 30;
+      const double by = static_cast<int>(random() % 9) - 4;
+      sum.add(row, place, by);
+      expected[{row, place}] += by;
+    }
+    CHECK(sum.entries().size() == expected.size());
+    for (const Change& entry : sum.entries()) CHECK(expected.at({entry.row, entry.place}) == entry.by);
+  }
+}
