@@ -6,16 +6,17 @@ import argparse
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
 
-from benchmarks.common import MissingDataError, Setting
+from benchmarks.bars import bars_of
+from benchmarks.common import MissingDataError, Result, Setting
 
 # A benchmark is a module here with ``run(setting) -> Result``; it joins by its name.
-BENCHMARKS = (
+PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos")
+OWN = (
     "startup",
     "reading",
-    "chunking",
-    "pos",
     "papers_collins",
     "ud",
     "learners",
@@ -23,30 +24,41 @@ BENCHMARKS = (
     "noun_phrases",
     "typos",
     "frank_wolfe",
+    "growth",
 )
+GROUPS = {"peers": PEERS, "all": (*PEERS, *OWN)}
 
 
 def main() -> int:
-    """Run one benchmark, or all of them."""
+    """Run one benchmark, a group, or all of them; or write the report from what was kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=BENCHMARKS, help="which one; all if left out")
+    choices = (*GROUPS, "report", *PEERS, *OWN)
+    parser.add_argument("name", nargs="?", default="all", choices=choices, help="which; all if left out")
     parser.add_argument("--data", type=Path, default=os.environ.get("TRELLIS_DATA", "../shared/data"))
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many rounds counts")
-    parser.add_argument("--quick", action="store_true", help="one round, and the result is not kept")
+    parser.add_argument("--quick", action="store_true", help="one round, less data; the result is not kept")
     asked = parser.parse_args()
-    setting = Setting(asked.data, 1 if asked.quick else asked.rounds)
-    for name in [asked.name] if asked.name else BENCHMARKS:
+    if asked.name == "report":
+        importlib.import_module("benchmarks.report").write()
+        return 0
+    setting = Setting(Path(asked.data).resolve(), 1 if asked.quick else asked.rounds, asked.quick)
+    results: dict[str, Result] = {}
+    for name in GROUPS.get(asked.name, (asked.name,)):
+        begun = time.monotonic()
         try:
             result = importlib.import_module(f"benchmarks.{name}").run(setting)
         except MissingDataError as error:
             print(error, file=sys.stderr)
             return 2
         except ModuleNotFoundError as error:
-            print(f"{name}: {error}; install the extra 'bench'", file=sys.stderr)
+            print(f"{name}: {error}; run it with make bench", file=sys.stderr)
             return 2
-        print(f"{name}: {result}\n", flush=True)
+        print(f"{name}: {result}\n{time.monotonic() - begun:.0f} s in all\n", flush=True)
+        results[name] = result
         if not asked.quick:
             result.save(name, setting)
+    if bars := bars_of({name: result.rows for name, result in results.items()}):
+        print(bars)
     return 0
 
 

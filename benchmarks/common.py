@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,12 +15,6 @@ import trellis
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
-# Peak memory is read by a small process in between: a child's peak begins at its parent's size.
-_PEAK = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
 
 
 class MissingDataError(Exception):
@@ -35,6 +27,7 @@ class Setting:
 
     data: Path
     rounds: int  # each contender gets as many turns; its best counts
+    quick: bool = False  # less data, and the result is not kept
 
     def file(self, name: str) -> Path:
         """A file of the data folder."""
@@ -57,8 +50,9 @@ class Result:
         names = list(dict.fromkeys(name for row in self.rows for name in row))
         cells = [names, *([_cell(row.get(name)) for name in names] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        to_left = [all(isinstance(row.get(name), str | None) for row in self.rows) for name in names]
         against = [f"against {self.rival}"] if self.rival else []
-        return "\n".join([self.title, *against, *(_line(row, widths) for row in cells), *self.notes])
+        return "\n".join([self.title, *against, *(_line(row, widths, to_left) for row in cells), *self.notes])
 
     def save(self, name: str, setting: Setting) -> None:
         """Keep it as results/VERSION/NAME.json."""
@@ -69,10 +63,12 @@ class Result:
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def _line(cells: list[str], widths: list[int]) -> str:
+def _line(cells: list[str], widths: list[int], to_left: list[bool]) -> str:
     """Names to the left, figures to the right."""
-    figures = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
-    return "  ".join([cells[0].ljust(widths[0]), *figures]).rstrip()
+    places = zip(cells, widths, to_left, strict=True)
+    return "  ".join(
+        cell.ljust(width) if left else cell.rjust(width) for cell, width, left in places
+    ).rstrip()
 
 
 def _cell(value: Any) -> str:
@@ -122,15 +118,6 @@ def seconds(work: Callable[[], object]) -> Callable[[], float]:
     return lambda: timed(work)[0]
 
 
-def peak_mb(module: str, function: str, *arguments: str) -> float:
-    """Peak memory of a fresh process that calls one function of a module and nothing else."""
-    call = f"import sys, {module}; {module}.{function}(*sys.argv[1:])"
-    command = [sys.executable, "-c", _PEAK, sys.executable, "-c", call, *arguments]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10  # bytes there, kilobytes elsewhere
-    return int(out.split()[-1]) / unit
-
-
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     cpu = platform.processor()
@@ -140,24 +127,3 @@ def machine() -> dict[str, Any]:
         cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": cpu, "cores": cores, "system": platform.system(), "python": platform.python_version()}
-
-
-def read_rows(path: Path | str) -> list[list[tuple[str, ...]]]:
-    """A column file as sentences of tuples, the way most scripts read it: what rivals begin with."""
-    sentences: list[list[tuple[str, ...]]] = []
-    sentence: list[tuple[str, ...]] = []
-    with Path(path).open(encoding="utf-8") as file:
-        for line in file:
-            if fields := line.split():
-                sentence.append(tuple(fields))
-            elif sentence:
-                sentences.append(sentence)
-                sentence = []
-    return [*sentences, sentence] if sentence else sentences
-
-
-def take(sentences: Sequence[Sequence[tuple[str, ...]]], *columns: int) -> list[list[Any]]:
-    """Some columns of the sentences: strings where one is asked for, else tuples."""
-    if len(columns) == 1:
-        return [[token[columns[0]] for token in sentence] for sentence in sentences]
-    return [[tuple(token[c] for c in columns) for token in sentence] for sentence in sentences]

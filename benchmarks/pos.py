@@ -1,65 +1,78 @@
-"""Parts of speech of CoNLL-2000 from words alone: the default features against NLTK's PerceptronTagger."""
+"""Parts of speech from words: CoNLL-2000, UD English-EWT (UPOS and XPOS), Brown (174 labels)."""
 
 from __future__ import annotations
 
-import random
-from importlib.metadata import version
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-import trellis
-from benchmarks.common import Result, Setting, best_of, points, read_rows, seconds, take, timed, versus
+from benchmarks import works
+from benchmarks.arena import Entry, peers_with, train_all
+from benchmarks.common import Result, Setting
+from benchmarks.compare import OURS, qualities, rotate, rows
+from benchmarks.peers import absent, present
+from benchmarks.settings import LARGE_EPOCHS, POS_EPOCHS, SPACY_EPOCHS
+from benchmarks.works import Work
 
-EPOCHS = 5
+NAMES = ("NLTK", "python-crfsuite", "spaCy", "hunpos", "MarMoT")
+# (work, its name, epochs of all but spaCy, peers that take part, most rounds of the peers)
+WORKS: list[tuple[Callable[[Setting, Path], Work], str, int, tuple[str, ...], int]] = [
+    (works.conll_pos, "CoNLL-2000", POS_EPOCHS, NAMES, 3),
+    (works.upos, "EWT UPOS", POS_EPOCHS, NAMES[:2], 1),
+    (works.xpos, "EWT XPOS", POS_EPOCHS, NAMES[:2], 1),
+    (works.brown, "Brown", LARGE_EPOCHS, NAMES[:2], 1),
+]
 
 
 def run(setting: Setting) -> Result:
-    """Train both in turn, then tag with both in turn."""
-    from nltk.tag.perceptron import PerceptronTagger
-
-    train = take(read_rows(setting.file("conll2000/train.txt")), 0, 1)
-    test = read_rows(setting.file("conll2000/test.txt"))
-    sentences, gold = take(test, 0), take(test, 1)
-    n_tokens = sum(map(len, sentences))
-
-    def train_ours() -> trellis.Tagger:
-        corpus = trellis.read(train, columns="word,pos")
-        return trellis.train(corpus, target="pos", learner=trellis.Perceptron(epochs=EPOCHS))
-
-    def train_theirs() -> PerceptronTagger:
-        random.seed(1)  # it shuffles
-        tagger = PerceptronTagger(load=False)
-        tagger.train(train, nr_iter=EPOCHS)
-        return tagger
-
-    turns = [(timed(train_ours), timed(train_theirs)) for _ in range(setting.rounds)]
-    our_train, their_train = (min(turn[who][0] for turn in turns) for who in (0, 1))
-    tagger, rival = turns[-1][0][1], turns[-1][1][1]
-
-    def tag_theirs() -> list[list[str]]:
-        return [[tag for _, tag in rival.tag(sentence)] for sentence in sentences]
-
-    def tag_ours(n_threads: int | None) -> float:
-        fresh = trellis.Tagger(tagger.model)  # has met no word yet
-        return timed(lambda: fresh.tag_batch(sentences, n_threads=n_threads))[0]
-
-    accuracy = [
-        100 * trellis.evaluate(gold, found).token_accuracy
-        for found in (tagger.tag_batch(sentences), tag_theirs())
-    ]
-    ours, ours_1, theirs = best_of(
-        setting.rounds, lambda: tag_ours(None), lambda: tag_ours(1), seconds(tag_theirs)
-    )
-    return Result(
-        f"CoNLL-2000 parts of speech, {n_tokens:,} test tokens, {EPOCHS} epochs",
-        [
-            points("accuracy, % (gain in points)", *accuracy, bar=0.0),
-            versus("training, s", our_train, their_train, better="less", bar=10.0),
+    """Train all in turn, then tag with all in turn."""
+    out: list[dict[str, Any]] = []
+    for make, name, epochs, peers, rounds in WORKS:
+        entries = [
+            Entry("perceptron", training={"epochs": epochs}),
             *(
-                versus(what, n_tokens / elapsed, n_tokens / theirs, better="more", bar=10.0)
-                for what, elapsed in (
-                    ("tagging, tokens/s, all threads", ours),
-                    ("tagging, tokens/s, one thread", ours_1),
+                entry
+                for peer in peers
+                for entry in peers_with(
+                    "perceptron",
+                    peer,
+                    training={"epochs": SPACY_EPOCHS if peer == "spaCy" else epochs},
+                    rounds=1 if peer == "spaCy" else rounds,
                 )
             ),
+        ]
+        with tempfile.TemporaryDirectory() as place:
+            out += _work(setting, name, epochs, make(setting, Path(place)), Path(place), entries)
+    return Result(
+        "parts of speech from words, preset `default`",
+        out,
+        ", ".join(peer.title for peer in present(*NAMES)),
+        [
+            "Training is from file to model, features included. python-crfsuite: averaged perceptron with the same",
+            f"templates; NLTK: its own. All with as many epochs, spaCy {SPACY_EPOCHS}. Quality is accuracy in %.",
+            "Tagging: lists of strings to labels, with words trellis never met.",
+            *absent(*NAMES),
         ],
-        f"NLTK {version('nltk')}, PerceptronTagger(load=False).train(sentences, nr_iter={EPOCHS})",
     )
+
+
+def _work(
+    setting: Setting, name: str, epochs: int, work: Work, folder: Path, entries: list[Entry]
+) -> list[dict[str, Any]]:
+    training = train_all(entries, work, folder, min(2, setting.rounds))
+    contenders = [entry.does("label", work, folder) for entry in entries if entry.name in training]
+    tagging = rotate(contenders, setting.rounds)
+    quality = qualities(tagging, work.quality)
+    bars = {"NLTK": 30.0} if name == "CoNLL-2000" else {}
+    return [
+        *rows(f"parts of speech, {name}, training, {epochs} epochs", training, of="total", quality=quality),
+        *rows(
+            f"parts of speech, {name}, tagging",
+            tagging,
+            tokens=work.n_tokens(),
+            quality=quality,
+            bars=bars,
+            holds=lambda peer: quality[OURS] > quality[peer],
+        ),
+    ]

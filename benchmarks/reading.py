@@ -6,7 +6,8 @@ The reader also finds the distinct strings and where every token came from; the 
 from __future__ import annotations
 
 import trellis
-from benchmarks.common import Result, Setting, best_of, read_rows, seconds, versus
+from benchmarks.common import Result, Setting, best_of, seconds, versus
+from benchmarks.rows import read_rows
 
 
 def run(setting: Setting) -> Result:

@@ -1,0 +1,153 @@
+"""The results that were kept, as a table in README.md and as plots in docs/img/: ``python -m benchmarks report``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bars import barred
+from benchmarks.common import RESULTS
+from benchmarks.compare import OURS
+
+ROOT = Path(__file__).parent.parent
+README, IMAGES = ROOT / "README.md", ROOT / "docs" / "img"
+BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
+PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos")
+Kept = dict[str, Any]
+
+
+def kept(name: str) -> Kept:
+    """The result of the newest version that has it in today's form, or nothing."""
+    versions = sorted(
+        RESULTS.glob("*"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)]
+    )
+    for version in reversed(versions):
+        path = version / f"{name}.json"
+        if path.exists():
+            result: Kept = json.loads(path.read_text(encoding="utf-8"))
+            if name not in PEERS or "contender" in result["rows"][0]:
+                return result
+    return {}
+
+
+def table() -> str:
+    """All bars against peers, then the accuracies beside the published ones."""
+    lines = [*_against_peers(), *_against_papers()]
+    return (
+        "\n".join(["| work | trellis | peer | times | |", "| --- | --- | --- | --- | --- |", *lines]) + "\n"
+    )
+
+
+def _against_peers() -> list[str]:
+    lines = []
+    for name in PEERS:
+        rows = kept(name).get("rows", [])
+        for row in barred(rows):
+            ours = _ours(rows, row)
+            spread = (
+                ""
+                if row["most"] < 1.05 * row["least"]
+                else f" ({_times(row['least'])} to {_times(row['most'])})"
+            )
+            unmet = "" if row["met"] == "yes" else f"; wanted {_times(row['wanted'])}"
+            lines.append(
+                f"| {row['work']} | {_figure(ours)} | {row['contender']} {_figure(row)} "
+                f"| {_times(row['times'])}{spread}{unmet} | `{name}` |"
+            )
+    return lines
+
+
+def _ours(rows: list[Kept], row: Kept) -> Kept:
+    """The row of trellis that a peer's row was divided by."""
+    same = [one for one in rows if one["work"] == row["work"] and one["contender"].startswith(OURS)]
+    return min(same, key=lambda one: abs(row["best"] / one["best"] - row["times"]))
+
+
+def _figure(row: Kept) -> str:
+    quality = f", {row['quality']:.2f}%" if row.get("quality") is not None else ""
+    if row.get("tokens/s") is not None:
+        return f"{_rounded(row['tokens/s'])} tokens/s{quality}"
+    best = row["best"]
+    if row["unit"] == "MB":
+        return f"{best:,.0f} MB"
+    shown = (
+        f"{best:.2f} s"
+        if best >= 0.1
+        else f"{1000 * best:.1f} ms"
+        if best >= 1e-3
+        else f"{1e6 * best:.0f} µs"
+    )
+    return f"{shown}{quality}"
+
+
+def _rounded(figure: float) -> str:
+    """To three digits."""
+    return f"{float(f'{figure:.3g}'):,.0f}"
+
+
+def _times(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= 9.95 else f"{figure:.1f}"
+
+
+def _against_papers() -> list[str]:
+    lines = []
+    if rows := kept("reading").get("rows"):
+        row = rows[0]
+        ours, theirs = f"{row['trellis']:.0f} ms", f"a loop that splits lines, {row['rival']:.0f} ms"
+        lines.append(
+            f"| reading and encoding CoNLL-2000 | {ours} | {theirs} | {_times(row['gain'])} | `reading` |"
+        )
+    if rows := kept("ud").get("rows"):
+        ours = f"{rows[0]['accuracy, test']:.2f}%"
+        lines.append(f"| UD English-EWT, UPOS, test | {ours} | best published linear tagger 94.8% | | `ud` |")
+    if rows := kept("papers_collins").get("rows"):
+        ours = f"F1 {rows[0]['F1, test']:.2f}"
+        lines.append(
+            f"| noun phrases, perceptron of order 1 | {ours} | Collins 2002: 93.63 | | `papers_collins` |"
+        )
+    if rows := kept("noun_phrases").get("rows"):
+        plain, richer = rows[0]["F1, %"], rows[1]["F1, %"]
+        lines.append(
+            f"| noun phrases, CRF of order 2, ten templates more ({plain:.2f} without) | F1 {richer:.2f} "
+            "| Sha & Pereira 2003: 94.38 | | `noun_phrases` |"
+        )
+    if rows := kept("typos").get("rows"):
+        wrong = 100 * next(row["letters wrong"] for row in rows if row["learner"].startswith("HMM"))
+        lines.append(
+            f'| typos, HMM of order 2, `smoothing="added"`, letters wrong | {wrong:.1f}% '
+            "| Grover & Ngo Ho: 4% | | `typos` |"
+        )
+    return lines
+
+
+def section() -> str:
+    """What stands between the markers of README.md."""
+    pictures = [
+        f"\n![{title}](docs/img/{name}.svg)\n"
+        for name, title in (("peers", "how many times faster"), ("growth", "time by size"))
+        if (IMAGES / f"{name}.svg").exists()
+    ]
+    return table() + "".join(pictures)
+
+
+def with_section(text: str) -> str:
+    """README's text with the section made anew."""
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md has no markers {BEGIN.strip()} and {END.strip()}")
+    return f"{head}{BEGIN}{section()}{END}{tail}"
+
+
+def write() -> None:
+    """Draw the plots, then write the section."""
+    from benchmarks.plots import draw_growth, draw_peers
+
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    if bars := [row for name in PEERS for row in barred(kept(name).get("rows", []))]:
+        draw_peers(bars, IMAGES / "peers.svg")
+    if rows := kept("growth").get("rows"):
+        draw_growth(rows, IMAGES / "growth.svg")
+    README.write_text(with_section(README.read_text(encoding="utf-8")), encoding="utf-8")
