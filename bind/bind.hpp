@@ -33,3 +33,4 @@ void bind_features(nb::module_& module);
 void bind_learners(nb::module_& module);
 void bind_decoder(nb::module_& module);
 void bind_objective(nb::module_& module);
+void bind_kernels(nb::module_& module);

@@ -11,5 +11,6 @@ NB_MODULE(_core, module) {
   bind_features(module);    // codes to attribute lists
   bind_learners(module);    // training: encoded corpora, learners by epochs, votes
   bind_objective(module);   // training: losses and gradients
+  bind_kernels(module);     // training in the dual, kernel models
   bind_decoder(module);     // the tagger's runtime
 }

@@ -1,0 +1,327 @@
+#include "dual_chain.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace trellis {
+namespace {
+
+// Each place once, ascending; without those that cancel.
+void merge(std::vector<Sequence::Part>& parts) {
+  const auto before = [](const Sequence::Part& a, const Sequence::Part& b) { return a.place < b.place; };
+  std::stable_sort(parts.begin(), parts.end(), before);
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < parts.size();) {
+    Sequence::Part total = parts[i++];
+    for (; i < parts.size() && parts[i].place == total.place; ++i) total.by += parts[i].by;
+    if (total.by != 0) parts[n++] = total;
+  }
+  parts.resize(n);
+}
+
+// emit[t, ...] = sum over attributes a at t of value(a) · w[a, ...]
+TRELLIS_CLONES void add_rows(const DenseRows& rows, const TokenAttributes& at, std::size_t begin, std::size_t n,
+                             std::size_t stride, double* emit) {
+  for (std::size_t t = 0; t < n; ++t, emit += stride)
+    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
+      const double* row = rows.find(at.ids[i]);
+      if (!row) continue;
+      const double value = at.values ? at.values[i] : 1.0;
+      for (std::size_t z = 0; z < stride; ++z) emit[z] += value * row[z];
+    }
+}
+
+}  // namespace
+
+DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory)
+    : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
+      gram_(kernel, problem.data, problem.starts, problem.n_sentences, problem.n_attributes, given, memory),
+      now_(weights(false)) {
+  if (problem.end) {
+    const std::size_t rows = problem.order == 2 ? problem.n_labels + 1 : 1;
+    for (std::size_t r = 0; r < rows; ++r) end_.insert(end_.end(), problem.end, problem.end + stride_);
+  }
+}
+
+float DualChain::cost(std::int32_t gold, std::int32_t z) const {
+  if (z == gold) return 0;
+  return problem_.costs ? problem_.costs[static_cast<std::size_t>(gold) * problem_.n_labels + z] : 1;
+}
+
+// ------------------------------------------------------------ sequences and w
+
+Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const {
+  const std::size_t begin = problem_.starts[i], n = path.size(), null = problem_.n_labels;
+  const std::int32_t* gold = problem_.gold + begin;
+  Sequence out;
+  const auto put = [](std::vector<Sequence::Part>& parts, std::size_t place, double by) {
+    parts.push_back({static_cast<std::uint32_t>(place), by});
+  };
+  const auto at = [&](const std::int32_t* labels, std::ptrdiff_t t) {
+    return t < 0 ? null : static_cast<std::size_t>(labels[t]);
+  };
+  for (const auto& [labels, by] : {std::pair{gold, 1.0}, std::pair{static_cast<const std::int32_t*>(path.data()), -1.0}})
+    for (std::size_t s = 0; s < n; ++s) {
+      const auto t = static_cast<std::ptrdiff_t>(s);
+      const std::size_t x = at(labels, t - 2), y = at(labels, t - 1), z = at(labels, t);
+      put(out.labels, s * stride_ + z, by);
+      if (problem_.order >= 1) put(out.pairs, y * stride_ + z, by);
+      if (problem_.order == 2) put(out.pairs, ((null + 1) + x * (null + 1) + y) * stride_ + z, by);
+    }
+  merge(out.labels);
+  merge(out.pairs);
+  out.cost = hamming ? 0 : 1;
+  if (hamming)
+    for (std::size_t t = 0; t < n; ++t) out.cost += cost(gold[t], path[t]);
+  out.path = std::move(path);
+  return out;
+}
+
+double DualChain::mean(const Sequence& one, bool average) const {
+  return average && clock > 0 ? one.alpha - one.past / static_cast<double>(clock) : one.alpha;
+}
+
+// w += by · (Phi(gold) - Phi(y)), but for what expansions hold
+void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const {
+  const std::size_t n_pairs = (problem_.n_labels + 1) * stride_;
+  for (const auto& [place, part] : sequence.pairs)
+    (place < n_pairs ? weights.edge[place] : weights.tri[place - n_pairs]) += by * part;
+  if (!linear()) return;
+  const TokenAttributes& at = problem_.data.attributes;
+  for (const auto& [place, part] : sequence.labels) {
+    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + place / stride_;
+    for (std::int64_t item = at.starts[t]; item < at.starts[t + 1]; ++item)
+      weights.rows.make(at.ids[item])[place % stride_] += by * part * (at.values ? at.values[item] : 1.0);
+  }
+}
+
+// beta(t, z) of the tokens of sentence i: made anew from its alphas, so that no rounding piles up
+void DualChain::expand_sentence(std::size_t i, bool average, DualWeights& weights) const {
+  if (linear()) return;
+  std::vector<Sequence::Part> beta;
+  for (const Sequence& one : sets[i])
+    for (const auto& [place, part] : one.labels) beta.push_back({place, mean(one, average) * part});
+  merge(beta);
+  weights.expansions[i].clear();
+  for (const auto& [place, coef] : beta) {
+    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + place / stride_;
+    weights.expansions[i].push_back(
+        {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(place % stride_), coef});
+  }
+}
+
+DualWeights DualChain::weights(bool average) const {
+  const std::size_t L = problem_.n_labels, n_pairs = (L + 1) * stride_;
+  DualWeights out{std::vector<double>(n_pairs, 0.0),
+                  std::vector<double>(problem_.order == 2 ? (L + 1) * n_pairs : 0, 0.0),
+                  DenseRows(linear() ? problem_.n_attributes : 0, stride_),
+                  std::vector<std::vector<Coefficient>>(linear() ? 0 : problem_.n_sentences)};
+  if (problem_.edge) std::copy_n(problem_.edge, n_pairs, out.edge.data());
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (const Sequence& one : sets[i]) add(i, one, mean(one, average), out);
+    expand_sentence(i, average, out);
+  }
+  return out;
+}
+
+void DualChain::restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past) {
+  sets[i].push_back(sequence(i, std::move(path), false));
+  sets[i].back().alpha = alpha;
+  sets[i].back().past = past;
+}
+
+std::size_t DualChain::find(std::size_t i, const std::vector<std::int32_t>& path) const {
+  std::size_t at = 0;
+  while (at < sets[i].size() && sets[i][at].path != path) ++at;
+  return at;
+}
+
+// <Phi(gold) - Phi(a), Phi(gold) - Phi(b)> (equation 15)
+double DualChain::product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const {
+  const std::size_t n = problem_.starts[i + 1] - problem_.starts[i];
+  double total = 0;
+  for (std::size_t p = 0, q = 0; p < a.pairs.size() && q < b.pairs.size();) {
+    if (a.pairs[p].place < b.pairs[q].place) ++p;
+    else if (b.pairs[q].place < a.pairs[p].place) ++q;
+    else total += a.pairs[p++].by * b.pairs[q++].by;
+  }
+  for (const auto& [place, by] : a.labels)
+    for (const auto& [other, of] : b.labels)
+      if (place % stride_ == other % stride_) total += by * of * own[place / stride_ * n + other / stride_];
+  return total;
+}
+
+// ------------------------------------------------------------ potentials
+
+ChainView<double> DualChain::chain_of(std::size_t i) {
+  const std::size_t begin = problem_.starts[i], n = problem_.starts[i + 1] - begin;
+  emit_.assign(n * stride_, 0.0);
+  if (linear()) {
+    add_rows(now_.rows, problem_.data.attributes, begin, n, stride_, emit_.data());
+  } else {
+    const GramBlock block = gram_.block(i, block_);
+    sums_.assign(problem_.n_labels * n, 0.0);
+    for (const auto& expansion : now_.expansions) expand(expansion, block.data, block.stride, n, sums_.data());
+    for (std::size_t s = 0; s < n; ++s)
+      for (std::size_t z = 0; z < problem_.n_labels; ++z) emit_[s * stride_ + z] = sums_[z * n + s];
+  }
+  ChainView<double> chain{};
+  chain.n_tokens = n;
+  chain.n_labels = problem_.n_labels;
+  chain.stride = stride_;
+  chain.emit = emit_.data();
+  chain.edge = now_.edge.data();
+  chain.tri = now_.tri.empty() ? nullptr : now_.tri.data();
+  chain.end = end_.empty() ? nullptr : end_.data();
+  allowed_ = problem_.data.sets;
+  if (allowed_.starts) {
+    allowed_.set_of_token += begin;
+    chain.allowed = &allowed_;
+  }
+  return chain;
+}
+
+// ------------------------------------------------------------ passes
+
+template <class Visit>
+PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on,
+                           Visit visit) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{100};
+  auto asked = Clock::now();
+  gram_.fill(n_threads);
+  now_ = weights(false);  // from alpha alone: a pass begins with the same bits whether training was stopped before or not
+  PassResult result;
+  for (std::size_t k = 0; k < n; ++k, ++clock) {
+    const auto i = static_cast<std::size_t>(order[k]);
+    const double weight = problem_.weights ? problem_.weights[i] : 1;
+    if (go_on && Clock::now() - asked > kPatience) {
+      if (!go_on()) break;
+      asked = Clock::now();
+    }
+    if (problem_.starts[i] != problem_.starts[i + 1] && weight != 0) visit(i, weight, result);
+  }
+  return result;
+}
+
+PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, double c, double epsilon, bool hamming,
+                                  std::size_t n_threads, const GoOn& go_on) {
+  if (hamming)  // a state does not keep costs
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      for (Sequence& one : sets[i]) {
+        one.cost = 0;
+        for (std::size_t t = 0; t < one.path.size(); ++t)
+          one.cost += cost(problem_.gold[problem_.starts[i] + static_cast<std::int64_t>(t)], one.path[t]);
+      }
+  return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
+    visit_margin(i, c * weight, epsilon, hamming, result);
+  });
+}
+
+// With loss(y) = cost(y) - (score(gold) - score(y)), and the gold sequence as one of loss 0 that takes up what is left
+// of c, sentence i is at its optimum where no sequence has a greater loss than those with alpha > 0 have. `top` is the
+// greatest loss, which is xi_i; a sequence of the set that falls short of it by more than epsilon violates that.
+void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result) {
+  const ChainView<double> chain = chain_of(i);
+  const std::size_t n = chain.n_tokens;
+  const std::int32_t* gold = problem_.gold + problem_.starts[i];
+  const double right = path_score(chain, gold);
+  if (right == kForbidden<double>) return;  // nothing to be learnt from a gold path that cannot be
+
+  // The sequence that violates its constraint the most is the best that is not gold, by score + cost: two-best Viterbi.
+  ChainView<double> dearer = chain;
+  if (hamming) {
+    augmented_ = emit_;
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t z = 0; z < problem_.n_labels; ++z)
+        augmented_[t * stride_ + z] += cost(gold[t], static_cast<std::int32_t>(z));
+    dearer.emit = augmented_.data();
+  }
+  paths_.resize(2 * n);
+  double scores[2];
+  const std::size_t n_paths = k_best(dearer, 2, kbest_, paths_.data(), scores);
+  for (std::size_t t = 0; t < n; ++t) result.mistakes += paths_[t] != gold[t];
+  std::vector<Sequence>& set = sets[i];
+  const std::size_t first = std::equal(gold, gold + n, paths_.data()) ? 1 : 0;
+  if (first < n_paths) {
+    std::vector<std::int32_t> rival(paths_.data() + first * n, paths_.data() + (first + 1) * n);
+    if (find(i, rival) == set.size()) set.push_back(sequence(i, std::move(rival), hamming));
+  }
+
+  double rest = c, top = 0, held = 0;
+  losses_.clear();
+  for (const Sequence& one : set) {
+    losses_.push_back(one.cost - (right - path_score(chain, one.path.data())));
+    top = std::max(top, losses_.back());
+    held += one.alpha * losses_.back();
+    rest -= one.alpha;
+  }
+  constexpr double kNothing = 1e-12;  // of c: rounding
+  double low = rest > kNothing * c ? 0 : top;
+  for (std::size_t y = 0; y < set.size(); ++y)
+    if (set[y].alpha > 0) low = std::min(low, losses_[y]);
+  result.violation = std::max(result.violation, top - low);
+  result.gap += c * top - held;
+
+  if (top - low > epsilon) {
+    const double* own = gram_.own(i, own_);
+    const std::size_t m = set.size();
+    gram_matrix_.resize(m * m);
+    for (std::size_t a = 0; a < m; ++a)
+      for (std::size_t b = 0; b <= a; ++b)
+        gram_matrix_[a * m + b] = gram_matrix_[b * m + a] = product(i, set[a], set[b], own);
+    // The losses were this sentence not part of w.
+    alphas_.clear();
+    for (const Sequence& one : set) alphas_.push_back(one.alpha);
+    for (std::size_t a = 0; a < m; ++a)
+      for (std::size_t b = 0; b < m; ++b) losses_[a] += gram_matrix_[a * m + b] * alphas_[b];
+    const std::vector<double>& solved = qp_.solve(losses_, gram_matrix_, c, alphas_);
+    const auto value = [&](const std::vector<double>& alpha) {  // of the dual, as far as this sentence matters
+      double total = 0;
+      for (std::size_t a = 0; a < m; ++a) {
+        double slope = losses_[a];
+        for (std::size_t b = 0; b < m; ++b) slope -= 0.5 * gram_matrix_[a * m + b] * alpha[b];
+        total += alpha[a] * slope;
+      }
+      return total;
+    };
+    std::vector<double> chosen = solved;
+    for (double& alpha : chosen)
+      if (alpha <= kNothing * c) alpha = 0;
+    dual += value(chosen) - value(alphas_);
+    for (std::size_t y = 0; y < m; ++y) {
+      if (chosen[y] != alphas_[y]) add(i, set[y], chosen[y] - alphas_[y], now_);
+      set[y].alpha = chosen[y];
+    }
+    ++result.updates;
+  }
+  std::erase_if(set, [](const Sequence& one) { return one.alpha == 0; });
+  expand_sentence(i, false, now_);
+}
+
+PassResult DualChain::perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads,
+                                      const GoOn& go_on) {
+  return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
+    visit_perceptron(i, weight, result);
+  });
+}
+
+void DualChain::visit_perceptron(std::size_t i, double weight, PassResult& result) {
+  const ChainView<double> chain = chain_of(i);
+  const std::size_t n = chain.n_tokens;
+  const std::int32_t* gold = problem_.gold + problem_.starts[i];
+  std::vector<std::int32_t> path(n);
+  best_path(chain, viterbi_, path.data());
+  for (std::size_t t = 0; t < n; ++t) result.mistakes += path[t] != gold[t];
+  if (std::equal(path.begin(), path.end(), gold) || path_score(chain, gold) == kForbidden<double>) return;
+  const std::size_t at = find(i, path);
+  if (at == sets[i].size()) sets[i].push_back(sequence(i, std::move(path), false));
+  Sequence& one = sets[i][at];
+  one.alpha += weight;
+  one.past += weight * static_cast<double>(clock);
+  add(i, one, weight, now_);
+  expand_sentence(i, false, now_);
+  ++result.updates;
+}
+
+}  // namespace trellis
