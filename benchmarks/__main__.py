@@ -21,6 +21,7 @@ BENCHMARKS = (
     "learners",
     "noun_phrases",
     "typos",
+    "figure2",
 )
 
 

@@ -6,6 +6,8 @@
 namespace trellis {
 namespace {
 
+constexpr double kNothing = 1e-12;  // of C: an alpha so small is rounding
+
 // Each place once, ascending; without those that cancel.
 void merge(std::vector<Sequence::Part>& parts) {
   const auto before = [](const Sequence::Part& a, const Sequence::Part& b) { return a.place < b.place; };
@@ -218,17 +220,23 @@ PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, doub
   });
 }
 
-// With loss(y) = cost(y) - (score(gold) - score(y)), and the gold sequence as one of loss 0 that takes up what is left
-// of c, sentence i is at its optimum where no sequence has a greater loss than those with alpha > 0 have. `top` is the
-// greatest loss, which is xi_i; a sequence of the set that falls short of it by more than epsilon violates that.
+// Algorithm 3, lines 4 to 9.
 void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result) {
   const ChainView<double> chain = chain_of(i);
+  if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // it teaches nothing
+  add_rival(i, chain, hamming, result);
+  const bool changes = violates(i, chain, c, epsilon, result);
+  if (changes) optimize(i, c);
+  std::erase_if(sets[i], [](const Sequence& one) { return one.alpha == 0; });
+  if (changes) expand_sentence(i, false, now_);
+  result.updates += changes;
+}
+
+// The sequence that violates its constraint the most joins the working set: the best that is not gold by score + cost,
+// found by two-best Viterbi.
+void DualChain::add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result) {
   const std::size_t n = chain.n_tokens;
   const std::int32_t* gold = problem_.gold + problem_.starts[i];
-  const double right = path_score(chain, gold);
-  if (right == kForbidden<double>) return;  // nothing to be learnt from a gold path that cannot be
-
-  // The sequence that violates its constraint the most is the best that is not gold, by score + cost: two-best Viterbi.
   ChainView<double> dearer = chain;
   if (hamming) {
     augmented_ = emit_;
@@ -241,62 +249,65 @@ void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hammi
   double scores[2];
   const std::size_t n_paths = k_best(dearer, 2, kbest_, paths_.data(), scores);
   for (std::size_t t = 0; t < n; ++t) result.mistakes += paths_[t] != gold[t];
-  std::vector<Sequence>& set = sets[i];
   const std::size_t first = std::equal(gold, gold + n, paths_.data()) ? 1 : 0;
-  if (first < n_paths) {
-    std::vector<std::int32_t> rival(paths_.data() + first * n, paths_.data() + (first + 1) * n);
-    if (find(i, rival) == set.size()) set.push_back(sequence(i, std::move(rival), hamming));
-  }
+  if (first >= n_paths) return;
+  std::vector<std::int32_t> rival(paths_.data() + first * n, paths_.data() + (first + 1) * n);
+  if (find(i, rival) == sets[i].size()) sets[i].push_back(sequence(i, std::move(rival), hamming));
+}
 
+// With loss(y) = cost(y) - (score(gold) - score(y)), and the gold sequence as one of loss 0 that takes up what is left
+// of c, sentence i is at its optimum where no sequence has a greater loss than those with alpha > 0 have. The greatest
+// loss is xi_i; what has alpha > 0 and falls short of it by more than epsilon violates that. Losses go into losses_.
+bool DualChain::violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result) {
+  const double right = path_score(chain, problem_.gold + problem_.starts[i]);
   double rest = c, top = 0, held = 0;
   losses_.clear();
-  for (const Sequence& one : set) {
+  for (const Sequence& one : sets[i]) {
     losses_.push_back(one.cost - (right - path_score(chain, one.path.data())));
     top = std::max(top, losses_.back());
     held += one.alpha * losses_.back();
     rest -= one.alpha;
   }
-  constexpr double kNothing = 1e-12;  // of c: rounding
   double low = rest > kNothing * c ? 0 : top;
-  for (std::size_t y = 0; y < set.size(); ++y)
-    if (set[y].alpha > 0) low = std::min(low, losses_[y]);
+  for (std::size_t y = 0; y < losses_.size(); ++y)
+    if (sets[i][y].alpha > 0) low = std::min(low, losses_[y]);
   result.violation = std::max(result.violation, top - low);
   result.gap += c * top - held;
+  return top - low > epsilon;
+}
 
-  if (top - low > epsilon) {
-    const double* own = gram_.own(i, own_);
-    const std::size_t m = set.size();
-    gram_matrix_.resize(m * m);
-    for (std::size_t a = 0; a < m; ++a)
-      for (std::size_t b = 0; b <= a; ++b)
-        gram_matrix_[a * m + b] = gram_matrix_[b * m + a] = product(i, set[a], set[b], own);
-    // The losses were this sentence not part of w.
-    alphas_.clear();
-    for (const Sequence& one : set) alphas_.push_back(one.alpha);
-    for (std::size_t a = 0; a < m; ++a)
-      for (std::size_t b = 0; b < m; ++b) losses_[a] += gram_matrix_[a * m + b] * alphas_[b];
-    const std::vector<double>& solved = qp_.solve(losses_, gram_matrix_, c, alphas_);
-    const auto value = [&](const std::vector<double>& alpha) {  // of the dual, as far as this sentence matters
-      double total = 0;
-      for (std::size_t a = 0; a < m; ++a) {
-        double slope = losses_[a];
-        for (std::size_t b = 0; b < m; ++b) slope -= 0.5 * gram_matrix_[a * m + b] * alpha[b];
-        total += alpha[a] * slope;
-      }
-      return total;
-    };
-    std::vector<double> chosen = solved;
-    for (double& alpha : chosen)
-      if (alpha <= kNothing * c) alpha = 0;
-    dual += value(chosen) - value(alphas_);
-    for (std::size_t y = 0; y < m; ++y) {
-      if (chosen[y] != alphas_[y]) add(i, set[y], chosen[y] - alphas_[y], now_);
-      set[y].alpha = chosen[y];
+// Solve the dual over the alphas of sentence i, those of all others fixed, and bring w up to date.
+void DualChain::optimize(std::size_t i, double c) {
+  std::vector<Sequence>& set = sets[i];
+  const double* own = gram_.own(i, own_);
+  const std::size_t m = set.size();
+  gram_matrix_.resize(m * m);
+  for (std::size_t a = 0; a < m; ++a)
+    for (std::size_t b = 0; b <= a; ++b)
+      gram_matrix_[a * m + b] = gram_matrix_[b * m + a] = product(i, set[a], set[b], own);
+  alphas_.clear();
+  for (const Sequence& one : set) alphas_.push_back(one.alpha);
+  // The losses if this sentence were no part of w.
+  for (std::size_t a = 0; a < m; ++a)
+    for (std::size_t b = 0; b < m; ++b) losses_[a] += gram_matrix_[a * m + b] * alphas_[b];
+  chosen_ = qp_.solve(losses_, gram_matrix_, c, alphas_);
+  for (double& alpha : chosen_)
+    if (alpha <= kNothing * c) alpha = 0;
+  // The dual as far as this sentence matters: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
+  const auto value = [&](const std::vector<double>& alpha) {
+    double total = 0;
+    for (std::size_t a = 0; a < m; ++a) {
+      double slope = losses_[a];
+      for (std::size_t b = 0; b < m; ++b) slope -= 0.5 * gram_matrix_[a * m + b] * alpha[b];
+      total += alpha[a] * slope;
     }
-    ++result.updates;
+    return total;
+  };
+  dual += value(chosen_) - value(alphas_);
+  for (std::size_t y = 0; y < m; ++y) {
+    if (chosen_[y] != alphas_[y]) add(i, set[y], chosen_[y] - alphas_[y], now_);
+    set[y].alpha = chosen_[y];
   }
-  std::erase_if(set, [](const Sequence& one) { return one.alpha == 0; });
-  expand_sentence(i, false, now_);
 }
 
 PassResult DualChain::perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads,

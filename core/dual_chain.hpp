@@ -121,6 +121,9 @@ class DualChain {
   float cost(std::int32_t gold, std::int32_t z) const;
   std::size_t find(std::size_t i, const std::vector<std::int32_t>& path) const;
   void visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result);
+  void add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result);
+  bool violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result);
+  void optimize(std::size_t i, double c);
   void visit_perceptron(std::size_t i, double weight, PassResult& result);
   template <class Visit>
   PassResult pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on, Visit visit);
@@ -133,7 +136,7 @@ class DualChain {
   DualWeights now_;
 
   // Scratch.
-  std::vector<double> emit_, augmented_, sums_, block_, own_, losses_, gram_matrix_, alphas_;
+  std::vector<double> emit_, augmented_, sums_, block_, own_, losses_, gram_matrix_, alphas_, chosen_;
   std::vector<std::int32_t> paths_;
   LabelSets allowed_{};
   Workspace<double> viterbi_;

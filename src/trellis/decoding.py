@@ -286,7 +286,9 @@ def explain_sentence(tagger: Tagger, sentence: Any, allowed: AllowedLabels | Non
     from trellis.engine.explanation import explain
 
     if tagger._expansion is not None:
-        raise ModelError("a kernel model has no weights of features to explain; support() tells what it is made of")
+        raise ModelError(
+            "a kernel model has no weights of features to explain; support() tells what it is made of"
+        )
     rows = rows_of(tagger, sentence)
     batch = encode(tagger, [sentence])
     has_edges = tagger.model.weights.edge_rows is not None

@@ -369,7 +369,9 @@ def _with_kernel(model: Model, kernel: KernelFunction | None) -> Model:
     expansion, dual = model.weights.expansion, model.weights.dual
     wanted = expansion is not None and expansion.kernel.name == "callable"
     if wanted and kernel is None:
-        raise ModelError("its kernel is a function, which no file can hold: trellis.load(path, kernel=function)")
+        raise ModelError(
+            "its kernel is a function, which no file can hold: trellis.load(path, kernel=function)"
+        )
     if kernel is not None and not wanted:
         raise ModelError("it has no kernel that is a function; leave kernel out")
     if dual is None or not wanted:

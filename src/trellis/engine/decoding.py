@@ -36,9 +36,7 @@ def vote(
     return votes.decode(corpus, forbidden, weights.end_rows, n_threads)
 
 
-def decode_expanded(
-    corpus: _core.Encoded, weights: ChainWeights, n_threads: int
-) -> npt.NDArray[np.int32]:
+def decode_expanded(corpus: _core.Encoded, weights: ChainWeights, n_threads: int) -> npt.NDArray[np.int32]:
     """The best paths of a kernel model."""
     from trellis.engine.chain import LabelSets, Potentials, best_path_batch
 

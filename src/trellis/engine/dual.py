@@ -78,7 +78,9 @@ class Dual:
     """Beside the weights of a chain: the support, and of a kernel model the expansion that scores labels."""
 
     support: Support
-    expansion: Expansion | None = None  # None with the linear kernel, whose weights are in rows like any other's
+    expansion: Expansion | None = (
+        None  # None with the linear kernel, whose weights are in rows like any other's
+    )
 
     def tensors(self) -> Arrays:
         """As named arrays, for files; a kernel that is a function is left out."""
@@ -86,7 +88,9 @@ class Dual:
         if self.expansion is not None:
             out["kernel"] = self.expansion.kernel.parameters
             out |= {f"expansion.{part}": getattr(self.expansion, part) for part in _EXPANSION}
-            out |= {f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS}
+            out |= {
+                f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS
+            }
         return {f"dual.{name}": array for name, array in out.items()}
 
     @classmethod
@@ -97,7 +101,9 @@ class Dual:
         support = Support(*(tensors[f"dual.support.{part}"] for part in _SUPPORT))
         if "dual.kernel" not in tensors:
             return cls(support)
-        observed = Observations(*(tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS), n_attributes)
+        observed = Observations(
+            *(tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS), n_attributes
+        )
         parts = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
         return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))
 

@@ -17,7 +17,9 @@ from trellis import _core
 from trellis.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
-Lists = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]  # as _core.Encoded has them
+Lists = tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]
+]  # as _core.Encoded has them
 
 KERNELS = ("linear", "poly", "rbf", "callable")
 # A function's kernel values are asked for in pieces of so many bytes.

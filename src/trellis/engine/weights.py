@@ -63,7 +63,9 @@ class ChainWeights:
     votes: Votes | None = (
         None  # where given, tagging is by these; all else (scores, k best) by the weights above
     )
-    dual: Dual | None = None  # of a model learnt in the dual; with a kernel, labels are scored by its expansion
+    dual: Dual | None = (
+        None  # of a model learnt in the dual; with a kernel, labels are scored by its expansion
+    )
 
     @property
     def expansion(self) -> Expansion | None:

@@ -123,5 +123,7 @@ def _weights(tensors: dict[str, npt.NDArray[Any]], n_labels: int) -> ChainWeight
         array("tri"),
         array("end"),
         votes,
-        Dual.of_tensors({name: np.array(part) for name, part in tensors.items()}, len(tensors["rows.starts"]) - 1),
+        Dual.of_tensors(
+            {name: np.array(part) for name, part in tensors.items()}, len(tensors["rows.starts"]) - 1
+        ),
     )

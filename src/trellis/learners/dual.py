@@ -41,7 +41,9 @@ def told(learner: Any) -> str:
     for name in type(learner).__dataclass_fields__:
         value = getattr(learner, name)
         if callable(value):
-            value = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
+            value = (
+                f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
+            )
         parts.append(f"{name}={value!r}")
     return f"{type(learner).__name__}({', '.join(parts)})"
 
@@ -59,9 +61,7 @@ class DualRun:
             raise LearnerError(f"{name} has no place for templates of label pairs (label[-1], B lines)")
         self.problem, self.average = problem, average
         self.observations = Observations(*problem.corpus.lists, problem.corpus.n_attributes)
-        self.kernel = _kernel(
-            learner.kernel, learner.degree, learner.gamma, learner.coef0, self.observations
-        )
+        self.kernel = _kernel(learner.kernel, learner.degree, learner.gamma, learner.coef0, self.observations)
         self.memory = int(learner.memory * (1 << 20))
         self.native = self._begin()
 

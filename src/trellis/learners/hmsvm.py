@@ -47,7 +47,7 @@ class HMSVM:
     cost: Literal["zero-one", "hamming"] = "zero-one"
     solver: Literal["dual", "frank-wolfe"] = "dual"
     epsilon: float = 0.01
-    epochs: int = 500
+    epochs: int = 1000
     gap: float = 0.01
     memory: float = 1024.0
     seed: int = 0
@@ -123,7 +123,7 @@ class HMSVM:
                     progress,
                     event,
                     run.result,
-                    lambda: run.state() | {"solved": np.array([solved])},  # noqa: B023
+                    lambda: run.state() | {"solved": np.array([solved], np.int64)},  # noqa: B023
                     observer,
                 ):
                     break
