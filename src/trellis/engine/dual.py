@@ -101,10 +101,9 @@ class Dual:
         support = Support(*(tensors[f"dual.support.{part}"] for part in _SUPPORT))
         if "dual.kernel" not in tensors:
             return cls(support)
-        observed = Observations(
-            *(tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS), n_attributes
-        )
-        parts = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
+        lists: list[Any] = [tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS]
+        observed = Observations(lists[0], lists[1], lists[2], n_attributes)
+        parts: list[Any] = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
         return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))
 
     def renumbered(self, attributes: npt.NDArray[np.int32]) -> Dual:

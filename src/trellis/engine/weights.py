@@ -82,7 +82,11 @@ class ChainWeights:
     @property
     def n_nonzero(self) -> int:
         """How many weights are not zero; what is forbidden has none."""
-        parts = [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri])]
+        parts: list[npt.NDArray[Any]] = [
+            self.rows.weights,
+            self.edge,
+            *([] if self.tri is None else [self.tri]),
+        ]
         parts += [] if self.edge_rows is None else [self.edge_rows.weights]
         parts += [] if self.expansion is None else [self.expansion.coefs]
         return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)

@@ -93,10 +93,10 @@ class DualRun:
     def result(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
         p = self.problem
-        edge, tri, rows, (tokens, *coefs) = self.native.result(self.average)
+        edge, tri, rows, (tokens, starts_of, labels, coefs) = self.native.result(self.average)
         expansion, own = None, Rows(*rows)
         if self.kernel.name != "linear":
-            expansion = Expansion(self.kernel, self.observations.take(tokens), *coefs)
+            expansion = Expansion(self.kernel, self.observations.take(tokens), starts_of, labels, coefs)
             # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
             n = p.corpus.n_attributes
             starts = np.arange(n + 1, dtype=np.uint32)
@@ -140,8 +140,9 @@ class DualRun:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from that state; LearnerError if it is not one of such a run."""
         try:
-            parts: list[Any] = [state[name] for name in _SEQUENCES]
-            self.native.restore(*parts, int(state["clock"][0]), float(state["dual"][0]))
+            sentence, alpha, past, paths = (state[name] for name in _SEQUENCES)
+            clock, dual = int(state["clock"][0]), float(state["dual"][0])
+            self.native.restore(sentence, alpha, past, paths, clock, dual)
         except (LookupError, ValueError, TypeError) as error:
             raise LearnerError(
                 f"the state is not one of this training, with these settings on this corpus ({error})"

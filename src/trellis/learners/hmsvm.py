@@ -74,11 +74,11 @@ class HMSVM:
         if problem.label_costs is not None and self.cost != "hamming":
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "frank-wolfe":
-            from trellis.learners.frank_wolfe import (  # type: ignore[import-not-found,unused-ignore]
+            from trellis.learners.frank_wolfe import (  # type: ignore[import-untyped,import-not-found,unused-ignore]
                 fit_frank_wolfe,
             )
 
-            return fit_frank_wolfe(
+            found: tuple[ChainWeights, list[Event]] = fit_frank_wolfe(
                 problem,
                 C=self.C,
                 cost=self.cost,
@@ -87,6 +87,7 @@ class HMSVM:
                 seed=self.seed,
                 observer=observer,
             )
+            return found
         return self._fit_dual(problem, observer)
 
     def _fit_dual(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
