@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ def run(setting: Setting) -> Result:
     rows: list[dict[str, Any]] = []
     for name, how, learner in MODELS:
         errors, seconds, passes, support = [], 0.0, [], []
+        begun = time.process_time()
         for k in range(FOLDS):
             train, test = (corpus.take(np.flatnonzero(chosen)) for chosen in (fold != k, fold == k))
             elapsed, tagger = timed(
@@ -52,6 +54,7 @@ def run(setting: Setting) -> Result:
                 "test error, %": statistics.mean(errors),
                 "deviation": statistics.stdev(errors),
                 "training, s": seconds,
+                "CPU, s": time.process_time() - begun,
                 "passes": max(passes) or None,
                 "support sequences a sentence": statistics.mean(support) if support else None,
                 "how": how,

@@ -214,7 +214,7 @@ struct PyDual {
     for (std::size_t i = 0; i < paths.size(); ++i)
       if (paths(i) < 0 || static_cast<std::size_t>(paths(i)) >= corpus.n_labels) throw nb::index_error("no such label");
     std::size_t at = 0;
-    for (auto& set : core->sets) set.clear();
+    core->clear();
     for (std::size_t k = 0; k < sentence.size(); ++k) {
       if (sentence(k) < 0 || static_cast<std::size_t>(sentence(k)) >= corpus.n_sentences())
         throw nb::index_error("no such sentence");

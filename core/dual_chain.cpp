@@ -8,17 +8,23 @@ namespace {
 
 constexpr double kNothing = 1e-12;  // of C: an alpha so small is rounding
 
-// Each place once, ascending; without those that cancel.
-void merge(std::vector<Sequence::Part>& parts) {
-  const auto before = [](const Sequence::Part& a, const Sequence::Part& b) { return a.place < b.place; };
-  std::stable_sort(parts.begin(), parts.end(), before);
+// Each feature once, ascending; without those that cancel.
+template <class Part, class Key>
+void merge(std::vector<Part>& parts, Key key) {
+  std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) { return key(a) < key(b); });
   std::size_t n = 0;
   for (std::size_t i = 0; i < parts.size();) {
-    Sequence::Part total = parts[i++];
-    for (; i < parts.size() && parts[i].place == total.place; ++i) total.by += parts[i].by;
+    Part total = parts[i++];
+    for (; i < parts.size() && key(parts[i]) == key(total); ++i) total.by += parts[i].by;
     if (total.by != 0) parts[n++] = total;
   }
   parts.resize(n);
+}
+void merge(std::vector<Sequence::Label>& labels) {
+  merge(labels, [](const Sequence::Label& one) { return std::pair{one.token, one.label}; });
+}
+void merge(std::vector<Sequence::Pair>& pairs) {
+  merge(pairs, [](const Sequence::Pair& one) { return one.place; });
 }
 
 // emit[t, ...] = sum over attributes a at t of value(a) · w[a, ...]
@@ -38,7 +44,7 @@ TRELLIS_CLONES void add_rows(const DenseRows& rows, const TokenAttributes& at, s
 DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory)
     : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
       gram_(kernel, problem.data, problem.starts, problem.n_sentences, problem.n_attributes, given, memory),
-      now_(weights(false)) {
+      now_(weights(false)), products_(problem.n_sentences) {
   if (problem.end) {
     const std::size_t rows = problem.order == 2 ? problem.n_labels + 1 : 1;
     for (std::size_t r = 0; r < rows; ++r) end_.insert(end_.end(), problem.end, problem.end + stride_);
@@ -56,9 +62,7 @@ Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool
   const std::size_t begin = problem_.starts[i], n = path.size(), null = problem_.n_labels;
   const std::int32_t* gold = problem_.gold + begin;
   Sequence out;
-  const auto put = [](std::vector<Sequence::Part>& parts, std::size_t place, double by) {
-    parts.push_back({static_cast<std::uint32_t>(place), by});
-  };
+  const auto put = [&](std::size_t place, double by) { out.pairs.push_back({static_cast<std::uint32_t>(place), by}); };
   const auto at = [&](const std::int32_t* labels, std::ptrdiff_t t) {
     return t < 0 ? null : static_cast<std::size_t>(labels[t]);
   };
@@ -66,9 +70,9 @@ Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool
     for (std::size_t s = 0; s < n; ++s) {
       const auto t = static_cast<std::ptrdiff_t>(s);
       const std::size_t x = at(labels, t - 2), y = at(labels, t - 1), z = at(labels, t);
-      put(out.labels, s * stride_ + z, by);
-      if (problem_.order >= 1) put(out.pairs, y * stride_ + z, by);
-      if (problem_.order == 2) put(out.pairs, ((null + 1) + x * (null + 1) + y) * stride_ + z, by);
+      out.labels.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(z), by});
+      if (problem_.order >= 1) put(y * stride_ + z, by);
+      if (problem_.order == 2) put(((null + 1) + x * (null + 1) + y) * stride_ + z, by);
     }
   merge(out.labels);
   merge(out.pairs);
@@ -90,26 +94,23 @@ void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeig
     (place < n_pairs ? weights.edge[place] : weights.tri[place - n_pairs]) += by * part;
   if (!linear()) return;
   const TokenAttributes& at = problem_.data.attributes;
-  for (const auto& [place, part] : sequence.labels) {
-    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + place / stride_;
+  for (const auto& [token, label, part] : sequence.labels) {
+    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + token;
     for (std::int64_t item = at.starts[t]; item < at.starts[t + 1]; ++item)
-      weights.rows.make(at.ids[item])[place % stride_] += by * part * (at.values ? at.values[item] : 1.0);
+      weights.rows.make(at.ids[item])[label] += by * part * (at.values ? at.values[item] : 1.0);
   }
 }
 
 // beta(t, z) of the tokens of sentence i: made anew from its alphas, so that no rounding piles up
 void DualChain::expand_sentence(std::size_t i, bool average, DualWeights& weights) const {
   if (linear()) return;
-  std::vector<Sequence::Part> beta;
+  std::vector<Sequence::Label> beta;
   for (const Sequence& one : sets[i])
-    for (const auto& [place, part] : one.labels) beta.push_back({place, mean(one, average) * part});
+    for (const auto& [token, label, part] : one.labels) beta.push_back({token, label, mean(one, average) * part});
   merge(beta);
   weights.expansions[i].clear();
-  for (const auto& [place, coef] : beta) {
-    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + place / stride_;
-    weights.expansions[i].push_back(
-        {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(place % stride_), coef});
-  }
+  const auto begin = static_cast<std::uint32_t>(problem_.starts[i]);
+  for (const auto& [token, label, coef] : beta) weights.expansions[i].push_back({begin + token, label, coef});
 }
 
 DualWeights DualChain::weights(bool average) const {
@@ -124,6 +125,10 @@ DualWeights DualChain::weights(bool average) const {
     expand_sentence(i, average, out);
   }
   return out;
+}
+
+void DualChain::clear() {
+  for (std::size_t i = 0; i < sets.size(); ++i) sets[i].clear(), products_[i].clear();
 }
 
 void DualChain::restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past) {
@@ -147,10 +152,39 @@ double DualChain::product(std::size_t i, const Sequence& a, const Sequence& b, c
     else if (b.pairs[q].place < a.pairs[p].place) ++q;
     else total += a.pairs[p++].by * b.pairs[q++].by;
   }
-  for (const auto& [place, by] : a.labels)
-    for (const auto& [other, of] : b.labels)
-      if (place % stride_ == other % stride_) total += by * of * own[place / stride_ * n + other / stride_];
+  for (const Sequence::Label& one : a.labels)
+    for (const Sequence::Label& other : b.labels)
+      if (one.label == other.label) total += one.by * other.by * own[one.token * n + other.token];
   return total;
+}
+
+// Inner products of the whole working set, [m, m]; those that are known already are not computed again.
+const std::vector<double>& DualChain::products_of(std::size_t i) {
+  const std::vector<Sequence>& set = sets[i];
+  std::vector<double>& known = products_[i];
+  const std::size_t m = set.size();
+  std::size_t k = 0;
+  while (k * k < known.size()) ++k;
+  if (k == m) return known;
+  const double* own = gram_.own(i, own_);
+  std::vector<double> all(m * m);
+  for (std::size_t a = 0; a < m; ++a)
+    for (std::size_t b = 0; b <= a; ++b)
+      all[a * m + b] = all[b * m + a] = a < k ? known[a * k + b] : product(i, set[a], set[b], own);
+  known = std::move(all);
+  return known;
+}
+
+// Sequences without alpha leave the working set.
+void DualChain::remove_idle(std::size_t i) {
+  std::vector<double>& known = products_[i];
+  std::size_t k = 0, n = 0;
+  while (k * k < known.size()) ++k;
+  for (std::size_t a = 0; a < k; ++a)
+    for (std::size_t b = 0; b < k; ++b)
+      if (sets[i][a].alpha != 0 && sets[i][b].alpha != 0) known[n++] = known[a * k + b];
+  known.resize(n);
+  std::erase_if(sets[i], [](const Sequence& one) { return one.alpha == 0; });
 }
 
 // ------------------------------------------------------------ potentials
@@ -226,8 +260,8 @@ void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hammi
   if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // it teaches nothing
   add_rival(i, chain, hamming, result);
   const bool changes = violates(i, chain, c, epsilon, result);
-  if (changes) optimize(i, c);
-  std::erase_if(sets[i], [](const Sequence& one) { return one.alpha == 0; });
+  if (changes) optimize(i, c, epsilon / 10);
+  remove_idle(i);
   if (changes) expand_sentence(i, false, now_);
   result.updates += changes;
 }
@@ -276,21 +310,17 @@ bool DualChain::violates(std::size_t i, const ChainView<double>& chain, double c
   return top - low > epsilon;
 }
 
-// Solve the dual over the alphas of sentence i, those of all others fixed, and bring w up to date.
-void DualChain::optimize(std::size_t i, double c) {
+// Solve the dual over the alphas of sentence i, those of all others fixed, until no two slopes differ by more than `tolerance`, and bring w up to date.
+void DualChain::optimize(std::size_t i, double c, double tolerance) {
   std::vector<Sequence>& set = sets[i];
-  const double* own = gram_.own(i, own_);
+  const std::vector<double>& gram = products_of(i);
   const std::size_t m = set.size();
-  gram_matrix_.resize(m * m);
-  for (std::size_t a = 0; a < m; ++a)
-    for (std::size_t b = 0; b <= a; ++b)
-      gram_matrix_[a * m + b] = gram_matrix_[b * m + a] = product(i, set[a], set[b], own);
   alphas_.clear();
   for (const Sequence& one : set) alphas_.push_back(one.alpha);
   // The losses if this sentence were no part of w.
   for (std::size_t a = 0; a < m; ++a)
-    for (std::size_t b = 0; b < m; ++b) losses_[a] += gram_matrix_[a * m + b] * alphas_[b];
-  chosen_ = qp_.solve(losses_, gram_matrix_, c, alphas_);
+    for (std::size_t b = 0; b < m; ++b) losses_[a] += gram[a * m + b] * alphas_[b];
+  chosen_ = qp_.solve(losses_, gram, c, alphas_, tolerance);
   for (double& alpha : chosen_)
     if (alpha <= kNothing * c) alpha = 0;
   // The dual as far as this sentence matters: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
@@ -298,7 +328,7 @@ void DualChain::optimize(std::size_t i, double c) {
     double total = 0;
     for (std::size_t a = 0; a < m; ++a) {
       double slope = losses_[a];
-      for (std::size_t b = 0; b < m; ++b) slope -= 0.5 * gram_matrix_[a * m + b] * alpha[b];
+      for (std::size_t b = 0; b < m; ++b) slope -= 0.5 * gram[a * m + b] * alpha[b];
       total += alpha[a] * slope;
     }
     return total;

@@ -53,12 +53,17 @@ struct DualWeights {
 
 // A label sequence that is not the gold one, and Phi(gold) - Phi(y) in two parts.
 struct Sequence {
-  struct Part {
-    std::uint32_t place;  // labels: t * stride + z. pairs: y * stride + z, and after all pairs the triples
+  struct Label {
+    std::uint32_t token, label;  // the token counted from the first of its sentence
     double by;
   };
-  std::vector<std::int32_t> path;   // [n]
-  std::vector<Part> labels, pairs;  // ascending places, none twice, none of 0
+  struct Pair {
+    std::uint32_t place;  // y * stride + z, and after all pairs the triples
+    double by;
+  };
+  std::vector<std::int32_t> path;  // [n]
+  std::vector<Label> labels;       // ascending, none twice, none of 0
+  std::vector<Pair> pairs;         // the same
   double alpha = 0;
   double past = 0;  // sum of (moment of change · change of alpha), for averaging
   double cost = 0;
@@ -100,7 +105,8 @@ class DualChain {
 
   // w, from alpha or from its average over all moments of training.
   DualWeights weights(bool average) const;
-  // Take up a sequence of sentence i, as when going on from a state.
+  // Forget all sequences; then take up those of a state.
+  void clear();
   void restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past);
   // Phi(gold_i) - Phi(path), with its cost.
   Sequence sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const;
@@ -123,7 +129,9 @@ class DualChain {
   void visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result);
   void add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result);
   bool violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result);
-  void optimize(std::size_t i, double c);
+  void optimize(std::size_t i, double c, double tolerance);
+  const std::vector<double>& products_of(std::size_t i);
+  void remove_idle(std::size_t i);
   void visit_perceptron(std::size_t i, double weight, PassResult& result);
   template <class Visit>
   PassResult pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on, Visit visit);
@@ -134,9 +142,10 @@ class DualChain {
   std::vector<double> end_;  // [rows, stride] or empty
   Gram gram_;
   DualWeights now_;
+  std::vector<std::vector<double>> products_;  // of each working set's first sequences, as many as were asked for
 
   // Scratch.
-  std::vector<double> emit_, augmented_, sums_, block_, own_, losses_, gram_matrix_, alphas_, chosen_;
+  std::vector<double> emit_, augmented_, sums_, block_, own_, losses_, alphas_, chosen_;
   std::vector<std::int32_t> paths_;
   LabelSets allowed_{};
   Workspace<double> viterbi_;

@@ -20,9 +20,10 @@ class MarginQp {
   static constexpr double kTolerance = 1e-9;
   static constexpr std::size_t kMoves = 100'000;
 
-  // losses [n], gram [n, n]; gives a [n]. The ascent begins at `start` [n], or at nothing where that is empty.
+  // losses [n], gram [n, n]; gives a [n]. The ascent begins at `start` [n], or at nothing where that is empty, and
+  // goes on to the tolerance or, if that is more, until slopes differ by no more than `within`.
   const std::vector<double>& solve(const std::vector<double>& losses, const std::vector<double>& gram, double c,
-                                   const std::vector<double>& start = {}) {
+                                   const std::vector<double>& start = {}, double within = 0) {
     const std::size_t n = losses.size();
     size_ = start;
     size_.resize(n, 0);
@@ -42,7 +43,7 @@ class MarginQp {
       for (std::size_t i = 0; i < n; ++i)
         if (size_[i] > 0 && (slope_[i] < slope(down))) down = i;
       const double rise = slope(up) - slope(down);
-      if (rise <= kTolerance * scale) break;
+      if (rise <= std::max(within, kTolerance * scale)) break;
       const auto g = [&](std::size_t i, std::size_t j) { return i < n && j < n ? gram[i * n + j] : 0.0; };
       const double curve = g(up, up) + g(down, down) - 2 * g(up, down);
       double& from = down < n ? size_[down] : rest;

@@ -145,16 +145,15 @@ TEST(margins_are_inner_products_of_sequences) {
         }
         CHECK(used <= 0.5 + 1e-9);
       }
-      const std::size_t stride = padded(3);
       for (const auto& [i, a] : support)
         for (const auto& [j, b] : support) {
           double product = 0;
           for (const auto& [place, by] : a->pairs)
             for (const auto& [other, of] : b->pairs) product += place == other ? by * of : 0;
-          for (const auto& [place, by] : a->labels)
-            for (const auto& [other, of] : b->labels)
-              if (place % stride == other % stride)
-                product += by * of * toy.k(kernel, toy.starts[i] + place / stride, toy.starts[j] + other / stride);
+          for (const Sequence::Label& one : a->labels)
+            for (const Sequence::Label& other : b->labels)
+              if (one.label == other.label)
+                product += one.by * other.by * toy.k(kernel, toy.starts[i] + one.token, toy.starts[j] + other.token);
           norm += a->alpha * b->alpha * product;
         }
       CHECK_NEAR(chain.dual, costs - norm / 2, 1e-6);
