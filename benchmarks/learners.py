@@ -25,6 +25,7 @@ CONTENDERS: list[tuple[str, Any, dict[str, Any]]] = [
     ("CRF, L1", trellis.CRF(c1=1.0, c2=0.0), {}),
     ("CRF, AdaGrad", trellis.CRF(optimizer="adagrad"), {}),
     ("exponential loss", trellis.ExponentialLoss(), {}),
+    ("HM-SVM, dual, 20 passes", trellis.HMSVM(C=0.1, cost="hamming", epochs=20), {}),
 ]
 
 
