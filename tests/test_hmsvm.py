@@ -481,6 +481,12 @@ def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
             trellis.load(tmp_path / "hostile")
 
 
+def test_a_learner_tells_the_same_in_every_process() -> None:
+    """Checkpoints are known by it: no address of a function."""
+    assert repr(trellis.HMSVM(kernel=cubic)).startswith("HMSVM(C=1.0, kernel='test_hmsvm.cubic', degree=2")
+    assert "reads_costs" not in repr(trellis.HMSVM())
+
+
 # ------------------------------------------------------------ stopping and going on
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def check_kernel(learner: Any) -> None:
 def told(learner: Any) -> str:
     """The learner as text that is the same in every process: of a kernel that is a function, its name."""
     parts = []
-    for name in type(learner).__dataclass_fields__:
+    for name in (field.name for field in fields(learner)):
         value = getattr(learner, name)
         if callable(value):
             value = (
