@@ -25,6 +25,7 @@ OWN = (
     "typos",
     "frank_wolfe",
     "growth",
+    "figure2",
 )
 GROUPS = {"peers": PEERS, "all": (*PEERS, *OWN)}
 

@@ -26,6 +26,7 @@ CONTENDERS: list[tuple[str, Any, dict[str, Any]]] = [
     ("CRF, AdaGrad", trellis.CRF(optimizer="adagrad"), {}),
     ("exponential loss", trellis.ExponentialLoss(), {}),
     ("boosting, 3000 rounds", trellis.SequenceBoost(rounds=3000), {}),
+    ("HM-SVM, dual, 20 passes", trellis.HMSVM(C=0.1, cost="hamming", epochs=20), {}),
 ]
 
 

@@ -35,3 +35,4 @@ void bind_decoder(nb::module_& module);
 void bind_objective(nb::module_& module);
 void bind_frank_wolfe(nb::module_& module);
 void bind_boost(nb::module_& module);
+void bind_kernels(nb::module_& module);

@@ -260,6 +260,7 @@ void bind_learners(nb::module_& module) {
                     std::size_t, std::size_t>(),
            "starts"_a, "lists"_a, "edge_lists"_a.none(), "sets"_a.none(), "n_attributes"_a, "n_edge_attributes"_a,
            "n_labels"_a)
+      .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")

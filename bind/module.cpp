@@ -13,5 +13,6 @@ NB_MODULE(_core, module) {
   bind_objective(module);   // training: losses and gradients
   bind_frank_wolfe(module);  // training: the margin of whole paths in the dual
   bind_boost(module);       // training: Sequence AdaBoost
+  bind_kernels(module);     // training in the dual, kernel models
   bind_decoder(module);     // the tagger's runtime
 }

@@ -1,4 +1,4 @@
-// The small quadratic programme of k-best MIRA.
+// The small quadratic programme of k-best MIRA, and of one sentence of the HM-SVM.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,13 +20,21 @@ class MarginQp {
   static constexpr double kTolerance = 1e-9;
   static constexpr std::size_t kMoves = 100'000;
 
-  // losses [n], gram [n, n]; gives a [n].
-  const std::vector<double>& solve(const std::vector<double>& losses, const std::vector<double>& gram, double c) {
+  // losses [n], gram [n, n]; gives a [n]. The ascent begins at `start` [n], or at nothing where that is empty, and
+  // goes on to the tolerance or, if that is more, until slopes differ by no more than `within`.
+  const std::vector<double>& solve(const std::vector<double>& losses, const std::vector<double>& gram, double c,
+                                   const std::vector<double>& start = {}, double within = 0) {
     const std::size_t n = losses.size();
-    size_.assign(n, 0);
+    size_ = start;
+    size_.resize(n, 0);
     slope_ = losses;
     double rest = c, scale = 1;
     for (double loss : losses) scale = std::max(scale, loss);
+    for (std::size_t j = 0; j < n; ++j) {
+      rest -= size_[j];
+      if (size_[j] != 0)
+        for (std::size_t i = 0; i < n; ++i) slope_[i] -= size_[j] * gram[i * n + j];
+    }
     for (std::size_t move = 0; move < kMoves; ++move) {
       std::size_t up = n, down = n;  // n is the gold path
       for (std::size_t i = 0; i < n; ++i)
@@ -35,7 +43,7 @@ class MarginQp {
       for (std::size_t i = 0; i < n; ++i)
         if (size_[i] > 0 && (slope_[i] < slope(down))) down = i;
       const double rise = slope(up) - slope(down);
-      if (rise <= kTolerance * scale) break;
+      if (rise <= std::max(within, kTolerance * scale)) break;
       const auto g = [&](std::size_t i, std::size_t j) { return i < n && j < n ? gram[i * n + j] : 0.0; };
       const double curve = g(up, up) + g(down, down) - 2 * g(up, down);
       double& from = down < n ? size_[down] : rest;

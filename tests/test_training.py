@@ -8,8 +8,15 @@ import pytest
 from samples import random_corpus
 
 import trellis
+from trellis.engine.kernels import Observations
 from trellis.errors import LearnerError, ModelError
 from trellis.learners.events import Event, StopTrainingError
+
+
+def products(a: Observations, b: Observations) -> Any:
+    """A kernel that is a function."""
+    return a.dot(b)
+
 
 LEARNERS = {
     "perceptron": trellis.Perceptron(epochs=6, shuffle=True),
@@ -24,6 +31,10 @@ LEARNERS = {
     "maxent gis": trellis.MaxEnt(method="gis", iterations=6),
     "exponential": trellis.ExponentialLoss(iterations=6),
     "boost": trellis.SequenceBoost(rounds=6),
+    "hmsvm": trellis.HMSVM(epochs=6),
+    "hmsvm poly": trellis.HMSVM(epochs=6, kernel="poly", cost="hamming"),
+    "hmsvm function": trellis.HMSVM(epochs=6, kernel=products),
+    "kernel perceptron": trellis.KernelPerceptron(epochs=6, shuffle=True),
 }
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 
@@ -67,6 +78,7 @@ def test_killed_and_resumed_gives_the_same_bits(name: str, order: int, tmp_path:
     resumed = train(corpus, **options, checkpoint=checkpoint, observer=seen.append)
     assert [event.epoch for event in seen] == list(range(5, len(whole.info["history"]) + 1))
     assert saved(resumed, tmp_path / "resumed") == saved(whole, tmp_path / "whole")
+    assert resumed.tag_batch(dev) == whole.tag_batch(dev)
 
 
 def test_a_checkpoint_is_of_one_training(tmp_path: Path) -> None:

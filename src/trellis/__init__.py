@@ -45,6 +45,8 @@ _HOMES = {
     "CorpusError": "trellis.errors",
     "ExponentialLoss": "trellis.learners.exponential",
     "HMM": "trellis.learners.hmm",
+    "HMSVM": "trellis.learners.hmsvm",
+    "KernelPerceptron": "trellis.learners.kernel_perceptron",
     "LearnerError": "trellis.errors",
     "MaxEnt": "trellis.learners.maxent",
     "MIRA": "trellis.learners.mira",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.errors import CorpusError
+from trellis.errors import CorpusError, ModelError
 
 if TYPE_CHECKING:
     from trellis import _core
@@ -113,7 +113,12 @@ def chains_of(
     from trellis.engine.chain import Chains, LabelSets, Potentials, best_path_batch
     from trellis.engine.constraints import label_sets, replace_sets
 
+    emit: Any
     emit, edges = tagger._decoder.potentials(batch, n_threads)
+    expansion = tagger.model.weights.expansion
+    if expansion is not None and tagger._expansion is not None:
+        lists = tagger._decoder.attribute_lists(batch, False)
+        emit = expansion.emit(tagger._expansion, lists, n_threads)
     weights, n, tags = tagger.model.weights, len(tagger.labels), tagger.model.dictionary
     kind: Any = np.float32 if single else np.float64
     end = None if weights.end_rows is None else weights.end_rows[:, :n]
@@ -180,7 +185,7 @@ def best_codes(
             lengths.append(np.diff(chains.starts))
         return np.concatenate(found), np.cumsum(np.concatenate(lengths))
     batch = encode(tagger, sentences, n_threads)
-    if allowed is not None:
+    if allowed is not None or tagger._expansion is not None:
         from trellis.engine.chain import best_path_batch
         from trellis.engine.constraints import require_possible
 
@@ -285,6 +290,10 @@ def explain_sentence(tagger: Tagger, sentence: Any, allowed: AllowedLabels | Non
     """Why a sentence gets its labels."""
     from trellis.engine.explanation import explain
 
+    if tagger._expansion is not None:
+        raise ModelError(
+            "a kernel model has no weights of features to explain; support() tells what it is made of"
+        )
     rows = rows_of(tagger, sentence)
     batch = encode(tagger, [sentence])
     has_edges = tagger.model.weights.edge_rows is not None

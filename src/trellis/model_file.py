@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.corpus.strings import Strings
+from trellis.engine.dual import Dual
 from trellis.engine.model import Model
 from trellis.engine.tag_dictionary import TagDictionary
 from trellis.engine.tensor_file import (
@@ -83,6 +84,8 @@ def _tensors(model: Model) -> dict[str, npt.NDArray[Any]]:
         out |= _nonzero("end", weights.end[: weights.n_labels])
     if weights.votes is not None:
         out |= {f"votes.{part.name}": getattr(weights.votes, part.name) for part in fields(Votes)}
+    if weights.dual is not None:
+        out |= weights.dual.tensors()
     if model.dictionary is not None:
         tags = model.dictionary
         out |= {"tags.set_of": tags.set_of, "tags.starts": tags.starts, "tags.labels": tags.labels}
@@ -150,7 +153,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     votes = None
     if "votes.counts" in tensors:
         votes = Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes)))
-    weights = ChainWeights(n_labels, _rows("rows", tensors), edge_rows, edge, tri, end, votes)
+    rows = _rows("rows", tensors)
+    dual = Dual.of_tensors(tensors, rows.n_attributes)
+    weights = ChainWeights(n_labels, rows, edge_rows, edge, tri, end, votes, dual)
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = TagDictionary(

@@ -34,8 +34,10 @@ from trellis.features.plan import function_of, native_calls
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
     from trellis.engine.constraints import AllowedLabels
+    from trellis.engine.dual import SupportSequence
     from trellis.engine.explanation import Explanation
     from trellis.engine.heaviest import NamedWeight
+    from trellis.engine.kernels import KernelFunction
     from trellis.engine.posterior import Measure, Posterior
     from trellis.engine.temperature import Criterion
     from trellis.evaluation.calibration import Calibration
@@ -59,7 +61,7 @@ class Tagger:
     columns, they are the last of the tuple).
     """
 
-    __slots__ = ("_decoder", "_forbids", "_functions", "_model", "_votes", "columns", "labels")
+    __slots__ = ("_decoder", "_expansion", "_forbids", "_functions", "_model", "_votes", "columns", "labels")
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -112,8 +114,18 @@ class Tagger:
                 self._votes = weights.votes.native(
                     weights.rows.n_attributes, n_edges, len(self.labels), 2 if model.order == 2 else 1
                 )
+            self._expansion: _core.Expansion | None = None
+            if weights.dual is not None:
+                weights.dual.support.check(len(self.labels))
+            if weights.expansion is not None:
+                self._expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
         except (ValueError, TypeError, LookupError, MemoryError) as error:
             raise ModelError(f"the parts of the model do not fit together: {error}") from error
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the native decoder alone knows the best path."""
+        return not self._forbids and self._votes is None and self._expansion is None
 
     def _wanted(self) -> str:
         """What a token must be, for messages."""
@@ -157,7 +169,7 @@ class Tagger:
         ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
         overrules the tag dictionary. ConstraintError if no label sequence is left.
         """
-        if by != "path" or allowed is not None or self._forbids or self._votes is not None:
+        if by != "path" or allowed is not None or not self._plain:
             return self.tag_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
         labels = self._decoder.tag_one(rows_of(self, sentence))
         # None if a word was met for the first time.
@@ -173,7 +185,7 @@ class Tagger:
     ) -> list[list[str]]:
         """The best labels of many sentences, by all cores unless ``n_threads`` says otherwise."""
         n_threads = n_threads or default_threads()
-        if by == "path" and allowed is None and not self._forbids and self._votes is None:
+        if by == "path" and allowed is None and self._plain:
             return self._decoder.labels(encode(self, sentences, n_threads), n_threads)
         codes, starts = best_codes(self, sentences, by, allowed, n_threads)
         labels = [self.labels[z] for z in codes.tolist()]
@@ -308,20 +320,32 @@ class Tagger:
 
         return heaviest(self._model, n)
 
+    def support(self) -> list[SupportSequence]:
+        """The label sequences that a model learnt in the dual (HMSVM, KernelPerceptron) is made of.
+
+        Each has the number of its training sentence, how much it counts, and where it differs from the gold labels.
+        """
+        dual = self._model.weights.dual
+        if dual is None:
+            raise ModelError("this model was not learnt in the dual: it has no support sequences")
+        return dual.support.named(self.labels)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
-        return _from_bytes, (model_file.to_bytes(self._model),)
+        expansion = self._model.weights.expansion
+        kernel = None if expansion is None else expansion.kernel.function
+        return _from_bytes, (model_file.to_bytes(self._model), kernel)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file."""
         model_file.save(self._model, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tagger:
-        """Read a model that ``save`` wrote."""
+    def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) -> Tagger:
+        """Read a model that ``save`` wrote; ``kernel`` is the function of a model whose kernel is one."""
         model = model_file.load(path)
         try:
-            return cls(model)
+            return cls(_with_kernel(model, kernel))
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from error
 
@@ -332,10 +356,25 @@ class Tagger:
         )
 
 
-def load(path: str | os.PathLike[str]) -> Tagger:
-    """Read a model that ``Tagger.save`` wrote."""
-    return Tagger.load(path)
+def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) -> Tagger:
+    """Read a model that ``Tagger.save`` wrote; ``kernel`` is the function of a model whose kernel is one."""
+    return Tagger.load(path, kernel=kernel)
 
 
-def _from_bytes(data: bytes) -> Tagger:
-    return Tagger(model_file.from_bytes(data))
+def _from_bytes(data: bytes, kernel: KernelFunction | None = None) -> Tagger:
+    return Tagger(_with_kernel(model_file.from_bytes(data), kernel))
+
+
+def _with_kernel(model: Model, kernel: KernelFunction | None) -> Model:
+    """The model with the function that its file could not hold; ModelError if it wants one or has no place for one."""
+    expansion, dual = model.weights.expansion, model.weights.dual
+    wanted = expansion is not None and expansion.kernel.name == "callable"
+    if wanted and kernel is None:
+        raise ModelError(
+            "its kernel is a function, which no file can hold: trellis.load(path, kernel=function)"
+        )
+    if kernel is not None and not wanted:
+        raise ModelError("it has no kernel that is a function; leave kernel out")
+    if dual is None or not wanted:
+        return model
+    return replace(model, weights=replace(model.weights, dual=dual.with_function(kernel)))

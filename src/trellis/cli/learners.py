@@ -12,6 +12,8 @@ from trellis.learners.boost import SequenceBoost
 from trellis.learners.crf import CRF
 from trellis.learners.exponential import ExponentialLoss
 from trellis.learners.hmm import HMM
+from trellis.learners.hmsvm import HMSVM
+from trellis.learners.kernel_perceptron import KernelPerceptron
 from trellis.learners.maxent import MaxEnt
 from trellis.learners.mira import MIRA
 from trellis.learners.passive_aggressive import PassiveAggressive
@@ -28,6 +30,8 @@ LEARNERS: dict[str, Any] = {
     "mira": MIRA,
     "pa": PassiveAggressive,
     "arow": AROW,
+    "hmsvm": HMSVM,
+    "kernel-perceptron": KernelPerceptron,
 }
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -28,7 +28,8 @@ def command(
     learner: Annotated[
         str,
         typer.Option(
-            help="perceptron, mira, pa, arow, crf, maxent, exponential, boost or hmm; see docs/learners.md."
+            help="perceptron, mira, pa, arow, crf, maxent, exponential, boost, hmm, hmsvm or kernel-perceptron; "
+            "see docs/learners.md."
         ),
     ] = "perceptron",
     order: Annotated[int | None, typer.Option(help="How many labels back a label looks: 0, 1 or 2.")] = None,

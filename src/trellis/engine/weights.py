@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trellis.engine.dual import Dual
+from trellis.engine.kernels import Expansion
 from trellis.engine.votes import Votes
 
 FloatArray = npt.NDArray[np.float32]
@@ -61,6 +63,14 @@ class ChainWeights:
     votes: Votes | None = (
         None  # where given, tagging is by these; all else (scores, k best) by the weights above
     )
+    dual: Dual | None = (
+        None  # of a model learnt in the dual; with a kernel, labels are scored by its expansion
+    )
+
+    @property
+    def expansion(self) -> Expansion | None:
+        """What scores labels in place of rows, of a kernel model."""
+        return None if self.dual is None else self.dual.expansion
 
     @property
     def end_rows(self) -> FloatArray | None:
@@ -72,6 +82,11 @@ class ChainWeights:
     @property
     def n_nonzero(self) -> int:
         """How many weights are not zero; what is forbidden has none."""
-        parts = [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri])]
+        parts: list[npt.NDArray[Any]] = [
+            self.rows.weights,
+            self.edge,
+            *([] if self.tri is None else [self.tri]),
+        ]
         parts += [] if self.edge_rows is None else [self.edge_rows.weights]
+        parts += [] if self.expansion is None else [self.expansion.coefs]
         return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trellis.engine.dual import Dual
 from trellis.engine.tensor_file import Tensors, map_tensors, write_tensors
 from trellis.engine.votes import Votes
 from trellis.engine.weights import ChainWeights, Rows
@@ -101,7 +102,7 @@ def _tensors(weights: ChainWeights) -> dict[str, npt.NDArray[Any]]:
             out[name] = array
     if weights.votes is not None:
         out |= {f"votes.{part.name}": getattr(weights.votes, part.name) for part in fields(Votes)}
-    return out
+    return out if weights.dual is None else out | weights.dual.tensors()
 
 
 def _weights(tensors: dict[str, npt.NDArray[Any]], n_labels: int) -> ChainWeights:
@@ -116,5 +117,14 @@ def _weights(tensors: dict[str, npt.NDArray[Any]], n_labels: int) -> ChainWeight
     if "votes.counts" in tensors:
         votes = Votes(*(np.array(tensors[f"votes.{part.name}"]) for part in fields(Votes)))
     return ChainWeights(
-        n_labels, rows("rows"), edge_rows, np.array(tensors["edge"]), array("tri"), array("end"), votes
+        n_labels,
+        rows("rows"),
+        edge_rows,
+        np.array(tensors["edge"]),
+        array("tri"),
+        array("end"),
+        votes,
+        Dual.of_tensors(
+            {name: np.array(part) for name, part in tensors.items()}, len(tensors["rows.starts"]) - 1
+        ),
     )

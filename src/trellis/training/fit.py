@@ -96,9 +96,13 @@ def train(
         raise LearnerError(f"learner must be a learner such as trellis.CRF(c2=1.0), not {learner!r}")
     name = type(learner).__name__
     if label_costs is not None and not getattr(learner, "reads_costs", False):
-        raise LearnerError(f"{name} has no place for label_costs; MIRA, PassiveAggressive and AROW have")
+        raise LearnerError(
+            f"{name} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have"
+        )
     if init is not None and getattr(learner, "begins_anew", False):
         raise LearnerError(f"{name} cannot go on from another model; leave init out")
+    if init is not None and init.model.weights.expansion is not None:
+        raise LearnerError("a kernel model cannot be gone on from; leave init out")
     if init is not None and init.model.dictionary is not None:
         raise LearnerError("a model with a tag dictionary cannot be gone on from; train it without one")
     pairs = pairs or getattr(learner, "default_pairs", "all")
@@ -207,10 +211,13 @@ def train(
         kept_edges, edges_kept = weights.edge_rows.without_empty()
         edge_rank = chained(edge_rank, edges_kept)
     votes = None if weights.votes is None else weights.votes.renumbered(kept, edges_kept)
-    final = ChainWeights(len(labels), kept_rows, kept_edges, weights.edge, weights.tri, weights.end, votes)
+    dual = None if weights.dual is None else weights.dual.renumbered(kept)
+    final = ChainWeights(
+        len(labels), kept_rows, kept_edges, weights.edge, weights.tri, weights.end, votes, dual
+    )
     kept_info = {
         "version": trellis.__version__,
-        "learner": {"name": type(learner).__name__, **asdict(learner)},  # type: ignore[call-overload]
+        "learner": {"name": type(learner).__name__, **_parameters(learner)},
         "sentences": len(corpus),
         "tokens": corpus.n_tokens,
         "cutoff": cutoff,
@@ -230,6 +237,12 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
     Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
     """
     return train(corpus, learner=learner or Perceptron(epochs=1), init=tagger, **more)
+
+
+def _parameters(learner: Learner) -> dict[str, Any]:
+    """The learner's parameters as JSON can hold them: of a function its name."""
+    given: dict[str, Any] = asdict(learner)  # type: ignore[call-overload]
+    return {k: getattr(v, "__name__", repr(v)) if callable(v) else v for k, v in given.items()}
 
 
 def _target(target: str | None, init: Tagger | None, columns: list[str]) -> str:
