@@ -18,7 +18,7 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis.errors import LearnerError
 from trellis.learners.events import Event, StopTrainingError
-from trellis.learners.frank_wolfe import FrankWolfe, FrankWolfeRun, fit_frank_wolfe
+from trellis.learners.frank_wolfe import FrankWolfeRun, fit_frank_wolfe
 
 KINDS_OF_PROBLEM = ["plain", "edges", "dictionary", "values", "weights", "costs", "constraints", "seen"]
 grid = pytest.mark.parametrize(
@@ -30,6 +30,11 @@ grid = pytest.mark.parametrize(
     ],
     ids=str,
 )
+
+
+def large(**options: Any) -> trellis.HMSVM:
+    """The learner as large data wants it."""
+    return trellis.HMSVM(**{"C": 0.3, "cost": "hamming", "epochs": 50, **options, "solver": "frank-wolfe"})
 
 
 def pair(
@@ -217,7 +222,7 @@ def ends_of(words: list[str], labels: list[str], weights: Any = None, **options:
         corpus,
         target="label",
         features=["word[0]", "word[-1]"],
-        learner=FrankWolfe(epochs=3000, gap=2e-3, **options),
+        learner=large(epochs=3000, gap=2e-3, **options),
         sample_weight=weights,
         observer=events.append,
     )
@@ -296,7 +301,7 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
     for n_threads in (1, 2, 5):
         events: list[Event] = []
         tagger = KINDS["edges 2"].train(
-            corpus, learner=FrankWolfe(epochs=3), n_threads=n_threads, observer=events.append
+            corpus, learner=large(epochs=3), n_threads=n_threads, observer=events.append
         )
         last = events[-1]
         ends.append((tagger.model.weights.rows.weights.tobytes(), last.objective, last.dual))
@@ -307,10 +312,10 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 def test_all_kinds_of_models(name: str) -> None:
     chosen = KINDS[name]
     corpus = chosen.corpus(7, 60)
-    tagger = chosen.train(corpus, learner=FrankWolfe(C=1.0, epochs=20))
+    tagger = chosen.train(corpus, learner=large(C=1.0, epochs=20))
     guess = max(corpus.column("label").tolist().count(z) for z in tagger.labels) / corpus.n_tokens
     assert tagger.evaluate(corpus).token_accuracy > guess + 0.05
-    assert tagger.info["learner"]["name"] == "FrankWolfe"
+    assert tagger.info["learner"]["name"] == "HMSVM"
     assert tagger.info["history"][-1]["gap"] > 0
 
 
@@ -318,7 +323,7 @@ def test_dev_and_patience() -> None:
     corpus, dev = random_corpus(1, 30), random_corpus(2, 30)
     events: list[Event] = []
     tagger = KINDS["plain"].train(
-        corpus, learner=FrankWolfe(epochs=40, gap=1e-6), dev=dev, patience=3, observer=events.append
+        corpus, learner=large(epochs=40, gap=1e-6), dev=dev, patience=3, observer=events.append
     )
     assert len(events) < 40
     assert tagger.evaluate(dev).headline == max(e.dev_score for e in events)  # type: ignore[type-var]
@@ -384,7 +389,7 @@ def test_a_killed_training_goes_on(killed_at: int, tmp_path: Path) -> None:
     corpus = random_corpus(4, 40)
 
     def train(observer: Any = None, checkpoint: Path | None = None) -> trellis.Tagger:
-        learner = FrankWolfe(C=0.3, gap=0.1, epochs=60)
+        learner = large(C=0.3, gap=0.1, epochs=60)
         return KINDS["plain"].train(corpus, learner=learner, observer=observer, checkpoint=checkpoint)
 
     def kill(event: Event) -> None:
@@ -450,4 +455,24 @@ def test_what_has_no_place_in_it() -> None:
         fit_frank_wolfe(case("costs", 1).problem, C=1.0, cost="zero-one")
     tagger = KINDS["plain"].train()
     with pytest.raises(LearnerError, match="leave init out"):
-        trellis.train(random_corpus(1), learner=FrankWolfe(), init=tagger)
+        trellis.train(random_corpus(1), learner=large(), init=tagger)
+
+
+@pytest.mark.parametrize("cost", ["zero-one", "hamming"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_both_solvers_solve_the_same_problem(cost: Any, order: int) -> None:
+    """No dual is above the other's primal, and both gaps are small: so the objectives agree to those gaps."""
+    corpus = random_corpus(3, 8)
+    ends = []
+    for solver in ("dual", "frank-wolfe"):
+        learner = trellis.HMSVM(
+            C=0.1, cost=cost, solver=solver, epsilon=1e-4, gap=0.01, epochs=3000, average=False
+        )
+        events: list[Event] = []
+        KINDS["plain"].train(corpus, learner=learner, order=order, pairs="all", observer=events.append)
+        ends.append(events[-1])
+    exact, close = ends
+    assert close.dual <= exact.objective * (1 + 1e-4)
+    assert exact.objective <= close.objective * (1 + 1e-4)
+    assert close.objective - close.dual <= 0.0101 * close.objective
+    assert close.objective == pytest.approx(exact.objective, rel=0.011)

@@ -469,7 +469,8 @@ def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
 
     path = tmp_path / "model"
     train(corpus_of(0, 12), trellis.HMSVM(kernel="poly", epochs=3)).save(path)
-    tensors, text = map_tensors(path, model_file.FORMAT, "a trellis model")
+    opened = map_tensors(path, model_file.FORMAT, "a trellis model")
+    tensors, text = opened.tensors, opened.text
     for change in HOSTILE[name]:
         changed = {key: np.array(array) for key, array in tensors.items()}
         if isinstance(change, np.ndarray):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,26 +26,6 @@ _ROWS = ("starts", "labels", "weights", "sums", "variances")
 _TABLE = ("weights", "sums", "variances")
 _BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
 _PARTS = (("rows", _ROWS), ("edge_rows", _ROWS), ("edge", _TABLE), ("tri", _TABLE), ("blocks", _BLOCKS))
-
-
-@dataclass(frozen=True, slots=True)
-class FrankWolfe:
-    """The objective above by ``fit_frank_wolfe``; ``cost`` is 1 for any wrong path, or 1 for every wrong label."""
-
-    C: float = 0.3
-    cost: Cost = "hamming"
-    epochs: int = 50
-    gap: float = 0.01
-    average: bool = True
-    shuffle: bool = True
-    seed: int = 0
-
-    reads_costs: ClassVar[bool] = True
-    begins_anew: ClassVar[bool] = True
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
-        return fit_frank_wolfe(problem, **asdict(self), observer=observer)
 
 
 def fit_frank_wolfe(

@@ -19,6 +19,7 @@ from trellis.errors import LearnerError
 from trellis.learners.checks import check_choice
 from trellis.learners.dual import DualRun, check_kernel, told
 from trellis.learners.events import Event, Observer
+from trellis.learners.frank_wolfe import fit_frank_wolfe
 from trellis.learners.online import check, check_epochs
 from trellis.learners.problem import Problem
 from trellis.learners.progress import State, begin, go_on, stopping
@@ -35,7 +36,8 @@ class HMSVM:
     ``solver`` "dual" is algorithm 3 of Altun: a working set of sequences for each sentence, one quadratic programme a
     visit, passes until no sentence is away from its optimum by more than ``epsilon``, or ``epochs`` passes; then the
     primal is at most C · n · epsilon above its least value. ``memory`` (MB) bounds what kernel values are kept.
-    "frank-wolfe" solves the same problem with the linear kernel until the duality gap is ``gap`` of the primal.
+    "frank-wolfe" solves the same problem with the linear kernel until the duality gap is ``gap`` of the primal; with
+    ``average`` its weights are the mean over all steps, better where passes are few. docs/frank-wolfe.md.
     ``seed`` shuffles: sentences are taken in another order each pass.
     """
 
@@ -49,6 +51,7 @@ class HMSVM:
     epsilon: float = 0.01
     epochs: int = 1000
     gap: float = 0.01
+    average: bool = True
     memory: float = 1024.0
     seed: int = 0
 
@@ -74,20 +77,16 @@ class HMSVM:
         if problem.label_costs is not None and self.cost != "hamming":
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "frank-wolfe":
-            from trellis.learners.frank_wolfe import (  # type: ignore[import-untyped,import-not-found,unused-ignore]
-                fit_frank_wolfe,
-            )
-
-            found: tuple[ChainWeights, list[Event]] = fit_frank_wolfe(
+            return fit_frank_wolfe(
                 problem,
                 C=self.C,
                 cost=self.cost,
                 epochs=self.epochs,
                 gap=self.gap,
+                average=self.average,
                 seed=self.seed,
                 observer=observer,
             )
-            return found
         return self._fit_dual(problem, observer)
 
     def _fit_dual(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
