@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "accumulators.hpp"
+#include "chain_expectations.hpp"
 #include "exponential_sum.hpp"
 #include "occurrences.hpp"
-#include "chain_expectations.hpp"
 
 namespace trellis {
 

@@ -19,6 +19,7 @@ from trellis.tagger import Tagger
 QUICK: dict[str, dict[str, Any]] = {
     "crf": {"iterations": 20},
     "exponential": {"iterations": 20},
+    "boost": {"rounds": 20},
     "maxent": {"iterations": 20},
     "hmm": {},
     "boost": {"rounds": 20},
