@@ -1,8 +1,10 @@
 // Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <future>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -145,23 +147,34 @@ Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t,
   return to_numpy(std::move(ids));
 }
 
-// Digests of arrays, computed on a thread of their own while the caller goes on.
+// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them.
 struct PyDigests {
   std::vector<Array<std::uint8_t, 1>> arrays;
-  std::future<std::vector<std::uint64_t>> work;
+  std::vector<std::uint64_t> digests;  // [n_arrays]
+  std::future<void> halves[2];
 
-  explicit PyDigests(std::vector<Array<std::uint8_t, 1>> given) : arrays(std::move(given)) {
-    std::vector<std::span<const std::uint8_t>> spans;
-    for (const auto& array : arrays) spans.push_back(span(array));
-    work = std::async(std::launch::async, [spans = std::move(spans)] {
-      std::vector<std::uint64_t> digests;
-      for (const auto& bytes : spans) digests.push_back(digest_bytes(bytes));
-      return digests;
-    });
+  explicit PyDigests(std::vector<Array<std::uint8_t, 1>> given) : arrays(std::move(given)), digests(arrays.size()) {
+    // The largest first, each to the thread that has less to do.
+    std::vector<std::size_t> order(arrays.size()), work[2];
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return arrays[a].size() > arrays[b].size(); });
+    std::size_t bytes[2] = {};
+    for (std::size_t i : order) {
+      const std::size_t half = bytes[1] < bytes[0];
+      work[half].push_back(i);
+      bytes[half] += arrays[i].size() + 1;
+    }
+    for (std::size_t half = 0; half < 2; ++half)
+      if (!work[half].empty())
+        halves[half] = std::async(std::launch::async, [this, mine = std::move(work[half])] {
+          for (std::size_t i : mine) digests[i] = digest_bytes(span(arrays[i]));
+        });
   }
   std::vector<std::uint64_t> result() {
     nb::gil_scoped_release release;
-    return work.get();
+    for (auto& half : halves)
+      if (half.valid()) half.get();
+    return digests;
   }
 };
 
@@ -178,7 +191,7 @@ void bind_strings(nb::module_& module) {
   }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
       .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_a)
-      .def("result", &PyDigests::result, "Waits for them; to be asked for once.");
+      .def("result", &PyDigests::result, "Waits for them.");
   module.def("build_slots", &slots_of, "data"_a, "starts"_a, "The hash table of packed strings.");
   module.def("valid_strings", &valid_strings, "data"_a, "starts"_a, "slots"_a,
              "Whether packed strings and their hash table fit together.");

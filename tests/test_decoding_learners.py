@@ -22,7 +22,6 @@ QUICK: dict[str, dict[str, Any]] = {
     "boost": {"rounds": 20},
     "maxent": {"iterations": 20},
     "hmm": {},
-    "boost": {"rounds": 20},
 }
 CASES = {name: kind(**QUICK.get(name, {"epochs": 2})) for name, kind in LEARNERS.items()}
 CASES["voted"] = trellis.Perceptron(epochs=2, vote=True)

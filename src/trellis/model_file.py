@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ from trellis.features.templates import Call, Look, Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Vocabulary
 
 FORMAT = "trellis-model-1"
+T = TypeVar("T")
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
@@ -51,7 +53,14 @@ def from_bytes(data: bytes) -> Model:
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Map a model into memory; ModelError if the file is not one, or is damaged."""
-    return map_tensors(path, FORMAT, "a trellis model").made(_model)
+    return load_as(path, lambda model: model)
+
+
+def load_as(path: str | os.PathLike[str], make: Callable[[Model], T]) -> T:
+    """What ``make`` makes of the model, while the file's digest is still computed beside it."""
+    return map_tensors(path, FORMAT, "a trellis model").made(
+        lambda tensors, text: make(_model(tensors, text))
+    )
 
 
 def _tensors(model: Model) -> dict[str, npt.NDArray[Any]]:

@@ -343,11 +343,14 @@ class Tagger:
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) -> Tagger:
         """Read a model that ``save`` wrote; ``kernel`` is the function of a model whose kernel is one."""
-        model = model_file.load(path)
-        try:
-            return cls(_with_kernel(model, kernel))
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error
+
+        def made(model: Model) -> Tagger:
+            try:
+                return cls(_with_kernel(model, kernel))
+            except ModelError as error:
+                raise ModelError(f"{path}: {error}") from error
+
+        return model_file.load_as(path, made)
 
     def __repr__(self) -> str:
         return (

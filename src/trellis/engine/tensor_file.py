@@ -203,14 +203,15 @@ class Digest:
     """A hash of all content, the header's too, to tell a damaged file. It is computed beside other work."""
 
     def __init__(self, text: str, tensors: Tensors) -> None:
-        names = sorted(tensors)
-        self.work = _core.Digests([_bytes_of(tensors[name]) for name in names])
-        kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names]
-        self.heads = [_hash_text(text), _hash_text("\n".join(kinds))]
+        self.text, self.tensors, self.names = text, tensors, sorted(tensors)
+        self.work = _core.Digests([_bytes_of(tensors[name]) for name in self.names])
 
     def result(self) -> str:
         """The hash as text."""
-        parts = np.array([*self.heads, *self.work.result()], np.uint64)
+        tensors = self.tensors
+        kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in self.names]
+        heads = [_hash_text(self.text), _hash_text("\n".join(kinds))]
+        parts = np.array([*heads, *self.work.result()], np.uint64)
         return f"{_DIGEST}{_core.hash_array(_bytes_of(parts)):016x}"
 
 
