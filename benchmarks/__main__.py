@@ -26,6 +26,8 @@ OWN = (
     "frank_wolfe",
     "growth",
     "figure2",
+    "roofline",
+    "where",
 )
 GROUPS = {"peers": PEERS, "all": (*PEERS, *OWN)}
 

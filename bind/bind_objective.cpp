@@ -151,7 +151,7 @@ void add_scaled(const MutableArray<double, 1>& x, double factor, const Array<dou
   for (std::size_t i = 0; i < x.size(); ++i) to[i] += factor * from[i];
 }
 
-History history_of(const Array<float, 2>& steps, const Array<float, 2>& changes, std::size_t n_pairs,
+History history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes, std::size_t n_pairs,
                    const Array<double, 1>& g) {
   if (steps.shape(0) != changes.shape(0) || steps.shape(1) != g.size() || changes.shape(1) != g.size())
     throw nb::value_error("steps and changes are [pairs, size of g]");
@@ -159,8 +159,19 @@ History history_of(const Array<float, 2>& steps, const Array<float, 2>& changes,
   return {steps.data(), changes.data(), n_pairs, g.size()};
 }
 
-Numpy<double> dots_with_history(const Array<float, 2>& steps, const Array<float, 2>& changes, std::size_t n_pairs,
-                                std::size_t newest, const Array<double, 1>& g, std::size_t n_threads) {
+std::pair<double, double> remember_pair(const Array<double, 1>& x, const Array<double, 1>& old_x,
+                                        const Array<double, 1>& g, const Array<double, 1>& old_g,
+                                        const MutableArray<std::uint16_t, 1>& step,
+                                        const MutableArray<std::uint16_t, 1>& change) {
+  for (std::size_t size : {old_x.size(), g.size(), old_g.size(), step.size(), change.size()})
+    if (size != x.size()) throw nb::value_error("vectors of different lengths");
+  nb::gil_scoped_release release;
+  const Curvature seen = remember(x.data(), old_x.data(), g.data(), old_g.data(), x.size(), step.data(), change.data());
+  return {seen.product, seen.square};
+}
+
+Numpy<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
+                                std::size_t n_pairs, std::size_t newest, const Array<double, 1>& g, std::size_t n_threads) {
   const History history = history_of(steps, changes, n_pairs, g);
   if (newest >= n_pairs) throw nb::index_error("no such pair");
   std::vector<double> dots(n_pairs * kHistoryDots);
@@ -171,8 +182,8 @@ Numpy<double> dots_with_history(const Array<float, 2>& steps, const Array<float,
   return to_numpy(std::move(dots));
 }
 
-Numpy<double> sum_of_history(const Array<float, 2>& steps, const Array<float, 2>& changes, double factor,
-                             const Array<double, 1>& g, const Array<double, 1>& step_factors,
+Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
+                             double factor, const Array<double, 1>& g, const Array<double, 1>& step_factors,
                              const Array<double, 1>& change_factors, std::size_t n_threads) {
   const History history = history_of(steps, changes, step_factors.size(), g);
   if (change_factors.size() != step_factors.size()) throw nb::value_error("one factor a pair");
@@ -189,6 +200,8 @@ Numpy<double> sum_of_history(const Array<float, 2>& steps, const Array<float, 2>
 void bind_objective(nb::module_& module) {
   module.def("dot", &dot, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
   module.def("add_scaled", &add_scaled, "x"_a, "factor"_a, "v"_a, "x += factor * v, in place.");
+  module.def("remember", &remember_pair, "x"_a, "old_x"_a, "g"_a, "old_g"_a, "step"_a, "change"_a,
+             "Writes x - old_x and g - old_g; gives their product and the square of the second.");
   module.def("history_dots", &dots_with_history, "steps"_a, "changes"_a, "n_pairs"_a, "newest"_a, "g"_a, "n_threads"_a,
              "For each pair j five inner products, one after the other: s·g, y·g, s·y_r, y·y_r, s_r·y.");
   module.def("history_sum", &sum_of_history, "steps"_a, "changes"_a, "factor"_a, "g"_a, "step_factors"_a,

@@ -3,8 +3,8 @@
 //   g = gradient + 2 c2 share w;  squares += g²;  w -= rate / sqrt(squares) · g, then c1 · share of that rate nearer to 0
 //
 // for every sentence and every parameter it touches. `share` is one over the number of times the parameter is touched in
-// a pass, so that a pass has the penalty once. Heavy rows are stepped as vectors over all labels: their parameters and
-// squares are copied in before the pass and out after it.
+// a pass, so that a pass has the penalty once. Heavy rows are stepped as vectors over all labels: their squares are copied
+// in before the pass, and both out after it.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -44,17 +44,16 @@ class AdaGradPass {
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
         squares_(squares), stride_(padded(layout.n_labels)), sentence_share_(n_sentences ? 1.0 / n_sentences : 0),
         shares_(shares.attributes), edge_shares_(shares.edge_attributes),
-        heavy_w_(sums.rows.n_heavy() * stride_), heavy_squares_(heavy_w_.size(), 1.0), has_(heavy_w_.size(), 0.0) {
+        heavy_squares_(sums.rows.n_heavy() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
-      heavy_w_[cell] = parameters_[slot];
-      heavy_squares_[cell] = squares_[slot];
+      heavy_squares_[cell] = static_cast<Real>(squares_[slot]);
       has_[cell] = 1;
     });
   }
   // What was stepped as vectors goes back to where it belongs.
   void finish() {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
-      parameters_[slot] = heavy_w_[cell];
+      parameters_[slot] = sums_.rows.vector(0)[cell];
       squares_[slot] = heavy_squares_[cell];
     });
   }
@@ -65,6 +64,7 @@ class AdaGradPass {
     for (std::size_t t = starts_[s]; t < static_cast<std::size_t>(starts_[s + 1]); ++t, residual += stride_)
       for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
         const std::int32_t a = at.ids[i];
+        if (i + kAhead < at.starts[starts_[s + 1]]) ask_for(at.ids[i + kAhead]);
         const double value = at.values ? at.values[i] : 1;
         if (sums_.rows.heavy(a) >= 0) {
           step_vector(sums_.rows.heavy(a), value, shares_[a], residual);
@@ -85,6 +85,13 @@ class AdaGradPass {
           visit(sums_.rows.heavy(a) * stride_ + layout_.row_labels[k], k);
   }
 
+  static constexpr std::int64_t kAhead = 6;  // items whose parameters are asked for before they are needed
+  TRELLIS_INLINE void ask_for(std::int32_t a) const {
+    const std::uint32_t slot = layout_.row_starts[a];
+    __builtin_prefetch(parameters_ + slot);
+    __builtin_prefetch(squares_ + slot);
+  }
+
   TRELLIS_INLINE double step_one(std::size_t k, double g, double share) {
     double& w = parameters_[k];
     g += 2 * rule_.c2 * share * w;
@@ -96,23 +103,22 @@ class AdaGradPass {
   }
 
   TRELLIS_INLINE void step_vector(std::size_t number, double value, double share, const Real* residual) {
-    const double penalty = 2 * rule_.c2 * share;
+    const auto penalty = static_cast<Real>(2 * rule_.c2 * share), times = static_cast<Real>(value);
+    const auto rate_of_all = static_cast<Real>(rule_.rate);
     for (std::size_t z = 0; z < stride_; z += kLanes) {
       const std::size_t cell = number * stride_ + z;
-      Vector<double>& w = lanes(heavy_w_.data() + cell);
-      const Vector<double> slope = __builtin_convertvector(lanes(residual + z), Vector<double>);
-      const Vector<double> g = lanes(has_.data() + cell) * (value * slope) + penalty * w;
-      Vector<double>& squares = lanes(heavy_squares_.data() + cell);
+      Vector<Real>& w = lanes(sums_.rows.vector(number) + z);
+      const Vector<Real> g = lanes(has_.data() + cell) * (times * lanes(residual + z)) + penalty * w;
+      Vector<Real>& squares = lanes(heavy_squares_.data() + cell);
       squares += g * g;
-      Vector<double> root = squares;
+      Vector<Real> root = squares;
       for (std::size_t lane = 0; lane < kLanes; ++lane) root[lane] = std::sqrt(root[lane]);
-      const Vector<double> rate = squares > 0.0 ? rule_.rate / root : Vector<double>{};
+      const Vector<Real> rate = squares > Real(0) ? rate_of_all / root : Vector<Real>{};
       w -= rate * g;
       if (rule_.c1 > 0) {
-        const Vector<double> nearer = rate * (rule_.c1 * share);
-        w = w > nearer ? w - nearer : w < -nearer ? w + nearer : Vector<double>{};
+        const Vector<Real> nearer = rate * static_cast<Real>(rule_.c1 * share);
+        w = w > nearer ? w - nearer : w < -nearer ? w + nearer : Vector<Real>{};
       }
-      lanes(sums_.rows.vector(number) + z) = __builtin_convertvector(w, Vector<Real>);
     }
   }
 
@@ -143,7 +149,7 @@ class AdaGradPass {
   const std::size_t stride_;
   const double sentence_share_;
   const std::vector<double>&shares_, &edge_shares_;    // [n_attributes], [n_edge_attributes]
-  std::vector<double> heavy_w_, heavy_squares_, has_;  // [n_heavy, stride]; has: 1 where there is a parameter
+  std::vector<Real> heavy_squares_, has_;              // [n_heavy, stride]; has: 1 where there is a parameter
 };
 
 }  // namespace trellis

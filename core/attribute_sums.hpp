@@ -82,14 +82,19 @@ class AttributeSums {
     }
   };
 
-  // sums[z] = sum_i value_i · residual[token_i, z]
+  // sums[z] = sum_i value_i · residual[token_i, z]; some tokens at a time in Real, those sums in double
   TRELLIS_INLINE void sum_rows(const Block& b, std::uint32_t first, std::uint32_t last, const Real* residual,
                                double* sums) const {
+    constexpr std::uint32_t kSome = 32;
     for (std::size_t z = 0; z < stride_; z += kLanes) {
       Vector<double> sum = {};
-      for (std::uint32_t i = first; i < last; ++i) {
-        const auto row = __builtin_convertvector(lanes(residual + b.tokens[i] * stride_ + z), Vector<double>);
-        sum += b.values.empty() ? row : static_cast<double>(b.values[i]) * row;
+      for (std::uint32_t i = first; i < last;) {
+        Vector<Real> some = {};
+        for (const std::uint32_t end = std::min(last, i + kSome); i < end; ++i) {
+          const Vector<Real>& row = lanes(residual + b.tokens[i] * stride_ + z);
+          some += b.values.empty() ? row : static_cast<Real>(b.values[i]) * row;
+        }
+        sum += __builtin_convertvector(some, Vector<double>);
       }
       lanes(sums + z) = sum;
     }

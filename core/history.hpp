@@ -1,16 +1,25 @@
 // The two walks over what L-BFGS remembers: all inner products at once, then the direction as one sum of vectors.
 //
-// Steps s_j and changes of the gradient y_j are kept in float, which halves what must be read; sums are in double, by
+// Steps s_j and changes of the gradient y_j only shape a direction, and reading them is what takes time: they are kept in
+// 16 bits, the upper half of a float (8 bits of exponent, 8 of significand). On CoNLL-2000 that costs no iteration. Sums go by
 // fixed blocks that are added in order, so that the bits do not depend on the number of threads.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace trellis {
 
 struct History {
-  const float *steps = nullptr, *changes = nullptr;  // [n_pairs, size]
+  const std::uint16_t *steps = nullptr, *changes = nullptr;  // [n_pairs, size]
   std::size_t n_pairs = 0, size = 0;
 };
+
+// The step s = x - old_x and the change y = g - old_g, rounded; gives s·y and y·y, of the numbers before rounding.
+struct Curvature {
+  double product, square;
+};
+Curvature remember(const double* x, const double* old_x, const double* g, const double* old_g, std::size_t size,
+                   std::uint16_t* step, std::uint16_t* change);
 
 inline constexpr std::size_t kHistoryDots = 5;
 

@@ -81,16 +81,16 @@ class ChainObjective final : public Objective {
     Piece piece;
   };
 
-  // Blocks whose residuals take a megabyte; as many pieces in each as memory allows. Neither depends on threads.
+  // Blocks whose residuals take four megabytes; as many pieces in each as memory allows. Neither depends on threads.
   void index() {
-    constexpr std::size_t kBlockBytes = 1 << 20, kLeastTokens = 1024, kRoom = 256 << 20;
+    constexpr std::size_t kBlockBytes = 4 << 20, kLeastTokens = 1024, kRoom = 256 << 20;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_,
                                                   std::max(kLeastTokens, kBlockBytes / (stride_ * sizeof(Real))));
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_sentence(b + 1)] - starts_[sums_->first_sentence(b)]);
     residual_.resize(std::max(residual_.size(), tokens * stride_));
-    pieces_.resize(std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 16));
+    pieces_.resize(std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64));
   }
 
   // The sentences of piece k of a block.

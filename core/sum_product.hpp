@@ -50,6 +50,12 @@ TRELLIS_INLINE Real sum_of(const Vector<Real>& v) {
 }
 
 template <class Real>
+TRELLIS_INLINE Real largest_of(const Vector<Real>& v) {
+  return std::max(std::max(std::max(v[0], v[4]), std::max(v[2], v[6])),
+                  std::max(std::max(v[1], v[5]), std::max(v[3], v[7])));
+}
+
+template <class Real>
 TRELLIS_INLINE Real sum_lanes(const Real* values, std::size_t stride) {
   Vector<Real> total = {};
   for (std::size_t z = 0; z < stride; z += kLanes) total += lanes(values + z);
@@ -62,8 +68,7 @@ TRELLIS_INLINE Real exp_in_place(Real* row, std::size_t L, std::size_t stride) {
   for (std::size_t z = L; z < stride; ++z) row[z] = kForbidden<Real>;
   Vector<Real> largest = lanes(row);
   for (std::size_t z = kLanes; z < stride; z += kLanes) largest = lanes(row + z) > largest ? lanes(row + z) : largest;
-  Real top = largest[0];
-  for (std::size_t lane = 1; lane < kLanes; ++lane) top = largest[lane] > top ? largest[lane] : top;
+  Real top = largest_of<Real>(largest);
   if (top == kForbidden<Real>) top = 0;
   for (std::size_t z = 0; z < stride; z += kLanes) lanes(row + z) = exp_lanes(lanes(row + z) - top);
   return top;
@@ -176,22 +181,20 @@ TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t n, st
 template <class Real>
 class Losses {
  public:
+  TRELLIS_INLINE explicit Losses(std::size_t L) : least_(Vector<Real>{} + Real(1)) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) padding_[lane] = L % kLanes && lane >= L % kLanes ? 1 : 0;
+  }
+
   // After alpha_t [n_rows, stride] was scaled by 1 / c_t; whether sums may be wrong by now. log Z gets log c_t.
-  TRELLIS_INLINE bool matter(const Real* alpha, std::size_t n_rows, std::size_t L, std::size_t stride, double c) {
+  TRELLIS_INLINE bool matter(const Real* alpha, std::size_t n_rows, std::size_t stride, double c) {
     fallen_ = std::min(fallen_, 1.0) * c;
-    Real least = 1;
-    for (std::size_t row = 0; row < n_rows; ++row) {
-      Vector<Real> low = Vector<Real>{} + Real(1);
-      std::size_t z = 0;
-      for (; z + kLanes <= L; z += kLanes) {
-        const Vector<Real>& values = lanes(alpha + row * stride + z);
-        low = values < low ? values : low;
-      }
-      for (; z < L; ++z) least = std::min(least, alpha[row * stride + z]);
-      for (std::size_t lane = 0; lane < kLanes; ++lane) least = std::min(least, Real(low[lane]));
+    for (std::size_t row = 0; row < n_rows; ++row, alpha += stride) {
+      for (std::size_t z = 0; z + kLanes < stride; z += kLanes)
+        least_ = lanes(alpha + z) < least_ ? lanes(alpha + z) : least_;
+      const Vector<Real> last = lanes(alpha + stride - kLanes) + padding_;
+      least_ = last < least_ ? last : least_;
     }
-    lost_ |= least < kTiny;
-    if ((lost_ ? fallen_ : c) < kDeep) return true;
+    if (fallen_ < kDeep && (c < kDeep || -largest_of<Real>(-least_) < kTiny)) return true;
     if (product_ < kLow || product_ > 1 / kLow) take_log();
     product_ *= c;
     return false;
@@ -210,7 +213,7 @@ class Losses {
   static constexpr Real kTiny = sizeof(Real) == 4 ? Real(1e-24) : Real(1e-150);
   static constexpr double kDeep = sizeof(Real) == 4 ? 1e-13 : 1e-150;
   static constexpr double kLow = 1e-150;
-  bool lost_ = false;
+  Vector<Real> least_, padding_;  // the least alpha so far, by lanes; 1 where the last lanes are no labels
   double fallen_ = 1, product_ = 1, logs_ = 0;
 };
 
@@ -254,7 +257,7 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
   }
   if (w.beta.size() < 2 * stride) w.beta.resize(2 * stride);
   double log_z = 0;
-  Losses<Real> losses;
+  Losses<Real> losses(L);
   if (token_edge) token_factors(token_edge, n, L, stride, w);
   auto edge_at = [&](std::size_t t) { return token_edge ? w.edge.data() + t * size : f.edge.data(); };
   auto edge_t_at = [&](std::size_t t) { return token_edge ? w.edge_t.data() + t * size : f.edge_t.data(); };
@@ -271,7 +274,7 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     w.scale[t] = 1 / c;
     for (std::size_t z = 0; z < stride; z += kLanes) lanes(alpha + z) *= w.scale[t];
-    if (losses.matter(alpha, 1, L, stride, c)) return kForbidden<double>;
+    if (losses.matter(alpha, 1, stride, c)) return kForbidden<double>;
   }
   log_z += losses.log_of_all();
 
@@ -326,7 +329,7 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
   if (w.beta.size() < 2 * token) w.beta.resize(2 * token), w.out.resize(token);
   auto tri = [&](std::size_t x_, std::size_t y) { return f.tri.data() + (x_ * (L + 1) + y) * stride; };
   double log_z = 0;
-  Losses<Real> losses;
+  Losses<Real> losses(L);
 
   for (std::size_t t = 0; t < n; ++t) {
     Real* e = w.e.data() + t * stride;
@@ -354,7 +357,7 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     w.scale[t] = 1 / c;
     for (std::size_t z = 0; z < (t ? token : stride); z += kLanes) lanes(alpha + z) *= w.scale[t];
-    if (losses.matter(alpha, t ? L : 1, L, stride, c)) return kForbidden<double>;
+    if (losses.matter(alpha, t ? L : 1, stride, c)) return kForbidden<double>;
   }
   log_z += losses.log_of_all();
 

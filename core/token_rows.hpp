@@ -52,6 +52,7 @@ class TokenRows {
   }
 
  private:
+  static constexpr std::size_t kAhead = 64;  // slots whose weights are asked for before they are needed
   struct Run {
     std::uint16_t label, length;
   };
@@ -71,12 +72,11 @@ class TokenRows {
   }
 
   TRELLIS_INLINE void add_light(std::size_t t, Real* emit) const {
-    constexpr std::size_t kAhead = 64;
     std::size_t i = slot_starts_[t];
     for (std::size_t r = run_starts_[t]; r < run_starts_[t + 1]; ++r) {
       Real sum = 0;
       for (std::size_t last = i + runs_[r].length; i < last; ++i) {
-        __builtin_prefetch(weights_.data() + slots_[std::min(i + kAhead, slots_.size() - 1)]);
+        __builtin_prefetch(weights_.data() + slots_[i + kAhead]);
         sum += light_values_.empty() ? weights_[slots_[i]] : light_values_[i] * weights_[slots_[i]];
       }
       emit[runs_[r].label] += sum;
@@ -94,10 +94,11 @@ class TokenRows {
     for (std::int64_t i = 0; n_tokens && i < at.starts[n_tokens]; ++i)
       number_[at.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at.ids[i]);
     heavy_.reserve(n_heavy);
-    slots_.reserve(n_light);
+    slots_.reserve(n_light + kAhead);
     if (at.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
     std::vector<std::uint32_t> place(layout_.n_labels + 1);
     for (std::size_t t = 0; t < n_tokens; ++t) list_token(at, t, place);
+    slots_.resize(slots_.size() + kAhead);  // looked at, never used
   }
 
   // The slots of a token's light rows, ordered by label by counting.

@@ -94,7 +94,7 @@ def test_stopped_and_resumed_gives_the_same_bits(stop: int, c1: float) -> None:
     first = run(function, np.zeros(8), c1, stop)
     kept = {name: array.copy() for name, array in first.state().items()}
     second = Minimizer.restore(kept)
-    while second.iteration < 25 and second.step(function):
+    while first.iteration == stop and second.iteration < 25 and second.step(function):  # unless it had ended
         pass
     assert second.iteration == whole.iteration
     assert second.evaluations == whole.evaluations
@@ -114,6 +114,12 @@ def two_loops(steps: list[Floats], changes: list[Floats], slope: Floats) -> Floa
     return r
 
 
+def halved(x: Floats) -> Floats:
+    """To the nearest number of 16 bits, the upper half of a float."""
+    bits = (x.astype(np.float32).view(np.uint32) + np.uint32(0x8000)) & np.uint32(0xFFFF0000)
+    return bits.view(np.float32).astype(np.float64)
+
+
 @pytest.mark.parametrize("n_pairs", [1, 2, 5, MEMORY, MEMORY + 7])
 @pytest.mark.parametrize("size", [3, 5000])
 def test_the_direction_is_that_of_the_two_loops(n_pairs: int, size: int) -> None:
@@ -121,15 +127,15 @@ def test_the_direction_is_that_of_the_two_loops(n_pairs: int, size: int) -> None
     scales = rng.uniform(0.5, 2.0, size)
     history, steps, changes = History(size), list[Floats](), list[Floats]()
     for _ in range(n_pairs):
-        step = rng.normal(size=size).astype(np.float32).astype(np.float64)
-        change = (step * scales).astype(np.float32).astype(np.float64)
-        history.add(step, change)
+        step = halved(rng.normal(size=size))
+        change = halved(step * scales)
+        history.add(step, np.zeros(size), change, np.zeros(size))
         steps.append(step)
         changes.append(change)
         slope = rng.normal(size=size)
         expected = two_loops(steps[-MEMORY:], changes[-MEMORY:], slope)
         found = [history.direction(slope, n_threads) for n_threads in (1, 2, 3)]
-        np.testing.assert_allclose(found[0], expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
         assert all(np.array_equal(one, found[0]) for one in found)
     assert len(history) == min(n_pairs, MEMORY)
 

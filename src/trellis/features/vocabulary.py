@@ -30,6 +30,11 @@ class AttributeLists:
         """The lists as native code takes them."""
         return self.starts, self.ids, self.values
 
+    @classmethod
+    def none(cls) -> AttributeLists:
+        """Of no token."""
+        return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
     def take(self, tokens: LongArray) -> AttributeLists:
         """The lists of the given tokens in the given order."""
         sizes = np.diff(self.starts)[tokens]

@@ -23,7 +23,7 @@ class CRF:
     """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS (OWL-QN where c1 > 0).
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
-    the label a sentence begins with. The first ``warm_up`` iterations are passes of stochastic steps of size ``rate``
+    the label a sentence begins with. The first ``warm_up`` iterations are passes of stochastic steps by ``rate``
     (AdaGrad), over sentences shuffled by ``seed``; ``optimizer="adagrad"`` takes ``epochs`` of them and no others: near
     the optimum in a tenth of the time. ``precision="auto"`` computes potentials in single precision, sums in double,
     where a penalty keeps weights small and ``tolerance`` is not below what that resolves (1e-6).
@@ -37,7 +37,7 @@ class CRF:
     start: bool = True
     precision: Literal["auto", "single", "double"] = "auto"
     optimizer: Literal["lbfgs", "adagrad"] = "lbfgs"
-    warm_up: int = 4
+    warm_up: int = 3
     epochs: int = 10
     rate: float = 0.2
     seed: int = 0

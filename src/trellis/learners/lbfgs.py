@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ Function = Callable[[Floats], tuple[float, Floats]]  # the smooth part: value an
 MEMORY = 20  # pairs of steps and gradient changes kept
 WINDOW = 10  # iterations over which the objective must still fall
 SUFFICIENT, CURVATURE = 1e-4, 0.9  # Wolfe's conditions on a step
+NOISE = 1e-7  # of the objective: below it values tell nothing of a step, but slopes still do
 MAX_TRIALS = 20  # of one line search
 
 
@@ -28,12 +30,12 @@ class History:
 
     Vectors are long and memory is what takes time, so a direction reads them twice only: once for all inner products,
     once to add them up. In between, the two loops of L-BFGS run over the vectors' factors (Chen, Wang and Zhou 2014).
-    Steps and changes are kept in single precision; they only shape the direction.
+    Steps and changes only shape the direction, and are kept in 16 bits (core/history.hpp).
     """
 
     def __init__(self, size: int) -> None:
-        self.steps = np.empty((0, size), np.float32)
-        self.changes = np.empty((0, size), np.float32)
+        self.steps = np.empty((MEMORY, size), np.uint16)  # memory that is not yet written to is not yet taken
+        self.changes = np.empty((MEMORY, size), np.uint16)
         self.order: list[int] = []  # rows of the pairs, the oldest first
         self.mixed = np.zeros((MEMORY, MEMORY))  # s_i · y_j
         self.curved = np.zeros((MEMORY, MEMORY))  # y_i · y_j
@@ -42,18 +44,16 @@ class History:
     def __len__(self) -> int:
         return len(self.order)
 
-    def add(self, step: Floats, change: Floats) -> None:
-        """Remember a pair; the oldest goes when there are too many."""
-        if len(self.order) == MEMORY:
-            row = self.order.pop(0)
-        else:
-            row = len(self.order)
-            if row == len(self.steps):  # by doubling, so that short runs stay small
-                rows = min(MEMORY, max(4, 2 * row))
-                self.steps, self.changes = (_grown(a, rows) for a in (self.steps, self.changes))
-        self.steps[row], self.changes[row] = step, change
-        self.order.append(row)
-        self.fresh = True
+    def add(self, x: Floats, old_x: Floats, gradient: Floats, old_gradient: Floats) -> None:
+        """Remember the step to x and how the gradient changed by it; the oldest goes when there are too many."""
+        full = len(self.order) == MEMORY
+        row = self.order.pop(0) if full else len(self.order)
+        product, square = _core.remember(x, old_x, gradient, old_gradient, self.steps[row], self.changes[row])
+        if product > 1e-10 * square:
+            self.order.append(row)
+            self.fresh = True
+        elif full:  # it tells nothing of the curvature, and its row was that of the oldest
+            self.clear()
 
     def clear(self) -> None:
         """Forget all pairs."""
@@ -70,6 +70,9 @@ class History:
             self.curved[:n, newest] = self.curved[newest, :n] = dots[:, 3]
             self.fresh = False
         mixed, curved = self.mixed[:n, :n], self.curved[:n, :n]
+        if not (mixed[newest, newest] > 0 and curved[newest, newest] > 0):  # lost by rounding
+            self.clear()
+            return -slope
         # q = -slope - sum_j a_j y_j, from the newest pair to the oldest: a_i = s_i · q / s_i · y_i
         a = np.zeros(n)
         for i in reversed(order):
@@ -81,31 +84,26 @@ class History:
             b[i] = a[i] - (scale * (-dots[i, 1] - curved[i] @ a) + mixed[:, i] @ b) / mixed[i, i]
         return _core.history_sum(self.steps, self.changes, -scale, slope, b, -scale * a, n_threads)
 
-    def state(self) -> dict[str, npt.NDArray[np.float64]]:
+    def state(self) -> dict[str, npt.NDArray[Any]]:
         """All there is to know, as arrays: ``restore`` goes on with the same bits."""
         n = len(self.order)
         return {
-            "steps": self.steps[:n].astype(np.float64),
-            "changes": self.changes[:n].astype(np.float64),
+            "steps": self.steps[:n],
+            "changes": self.changes[:n],
             "order": np.array([*self.order, self.fresh], np.float64),
             "products": np.stack([self.mixed, self.curved]),
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, npt.NDArray[np.float64]]) -> History:
+    def restore(cls, state: Mapping[str, npt.NDArray[Any]]) -> History:
         """The history whose ``state`` this is."""
         history = cls(state["steps"].shape[1])
-        history.steps, history.changes = (state[name].astype(np.float32) for name in ("steps", "changes"))
+        n = len(state["steps"])
+        history.steps[:n], history.changes[:n] = state["steps"], state["changes"]
         *order, fresh = state["order"].astype(int).tolist()
         history.order, history.fresh = order, bool(fresh)
         history.mixed, history.curved = state["products"].copy()
         return history
-
-
-def _grown(rows: npt.NDArray[np.float32], n_rows: int) -> npt.NDArray[np.float32]:
-    grown = np.empty((n_rows, rows.shape[1]), np.float32)
-    grown[: len(rows)] = rows
-    return grown
 
 
 @dataclass(slots=True)
@@ -134,7 +132,7 @@ class Minimizer:
         """Whether the objective fell by less than ``tolerance`` of itself over the last ten iterations."""
         return len(self.values) > WINDOW and self.values[0] - self.value < tolerance * abs(self.value)
 
-    def state(self) -> dict[str, npt.NDArray[np.float64]]:
+    def state(self) -> dict[str, npt.NDArray[Any]]:
         """All there is to know, as arrays: ``restore`` goes on with the same bits."""
         return {
             "x": self.x,
@@ -145,7 +143,7 @@ class Minimizer:
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, npt.NDArray[np.float64]], n_threads: int = 1) -> Minimizer:
+    def restore(cls, state: Mapping[str, npt.NDArray[Any]], n_threads: int = 1) -> Minimizer:
         """The minimisation whose ``state`` this is; ``start`` is not to be called again."""
         c1, value, iteration, evaluations = state["numbers"].tolist()
         minimizer = cls(state["x"], c1, n_threads, value, state["gradient"])
@@ -182,9 +180,7 @@ class Minimizer:
             return self.step(function)
         if length == 0:
             return 0.0
-        taken, change = x - self.x, gradient - self.gradient
-        if _core.dot(taken, change) > 1e-10 * _core.dot(change, change):
-            self.history.add(taken, change)
+        self.history.add(x, self.x, gradient, self.gradient)
         self.x, self.value, self.gradient = x, value, gradient
         self.values = [*self.values[-WINDOW:], value]
         self.iteration += 1
@@ -204,11 +200,15 @@ class Minimizer:
         for _ in range(MAX_TRIALS):
             x = self.x + length * direction
             value, gradient = self._evaluate(function, x)
-            if not np.isfinite(value) or value > self.value + SUFFICIENT * length * descent:
+            end = _core.dot(gradient, direction) if np.isfinite(value) else np.inf
+            falls = value <= self.value + SUFFICIENT * length * descent
+            # Near the bottom, where values are all noise: the slope says the same (Hager and Zhang 2005).
+            level = value <= self.value + NOISE * abs(self.value) and end <= (2 * SUFFICIENT - 1) * descent
+            if not np.isfinite(value) or not (falls or level):
                 high = length
             else:
                 best = (length, x, value, gradient)
-                if _core.dot(gradient, direction) >= CURVATURE * descent:
+                if end >= CURVATURE * descent:
                     return best
                 low = length
             length = 2 * low if high == float("inf") else (low + high) / 2

@@ -32,14 +32,14 @@ class Passes:
     rate: float
     seed: int
 
-    def take(self, number: int, x: Floats, squares: Floats) -> float:
-        """Pass ``number``, changing x and squares; gives the objective.
+    def take(self, number: int, x: Floats, squares: Floats, times: float = 1.0) -> float:
+        """Pass ``number``, changing x and squares; steps are ``times`` as long. Gives the objective.
 
         It is the sum of each sentence's loss as it was met, so more than that of the weights after the pass.
         """
         order = _core.shuffled(self.problem.n_sentences, (self.seed * 1_000_003 + number) % 2**64)
         losses = self.objective.one_pass(
-            x, squares, order, self.problem.sentence_weights, self.rate, self.c1, self.c2
+            x, squares, order, self.problem.sentence_weights, times * self.rate, self.c1, self.c2
         )
         penalty = self.c2 * _core.dot(x, x) + self.c1 * float(np.abs(x).sum())
         return float(self.problem.weigh(losses).sum()) + penalty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -129,6 +129,8 @@ def train(
         extraction.lists, seen_pairs, extraction.n_attributes, cutoff, pairs, extraction.known
     )
     lists = extraction.lists.renumber(rank)
+    # The lists under their first numbers are as long as the corpus, and not wanted any more.
+    extraction = replace(extraction, lists=AttributeLists.none())
     edge_rank, edge_lists, seen_edges = np.empty(0, np.int32), None, None
     if extraction.edge_lists is not None:
         before = previous_labels(labelling.gold, corpus.starts, len(labels))
