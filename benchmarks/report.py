@@ -88,7 +88,7 @@ def _rounded(figure: float) -> str:
 
 
 def _times(figure: float) -> str:
-    return f"{figure:.0f}" if figure >= 9.95 else f"{figure:.1f}"
+    return f"{figure:.0f}" if figure >= 19.95 else f"{figure:.1f}"
 
 
 def _against_papers() -> list[str]:
