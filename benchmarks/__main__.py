@@ -13,7 +13,7 @@ from benchmarks.bars import bars_of
 from benchmarks.common import MissingDataError, Result, Setting
 
 # A benchmark is a module here with ``run(setting) -> Result``; it joins by its name.
-PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos")
+PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 OWN = (
     "startup",
     "reading",

@@ -14,7 +14,7 @@ from benchmarks.compare import OURS
 ROOT = Path(__file__).parent.parent
 README, IMAGES = ROOT / "README.md", ROOT / "docs" / "img"
 BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
-PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos")
+PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 Kept = dict[str, Any]
 
 
