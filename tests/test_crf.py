@@ -237,3 +237,16 @@ def test_parameters_out_of_range(parameters: dict[str, object], message: str) ->
 )
 def test_learners_by_their_names(name: str, settings: list[str], learner: object) -> None:
     assert build_learner(name, {}, settings) == learner
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "message"),
+    [
+        ("crf", "precision=half", "precision must be 'auto' or 'single' or 'double', not 'half'"),
+        ("hmsvm", "gamma=x", "gamma must be a number or none, not 'x'"),
+        ("boost", "rounds=x", "rounds must be a whole number, not 'x'"),
+    ],
+)
+def test_settings_that_do_not_fit(name: str, setting: str, message: str) -> None:
+    with pytest.raises(LearnerError, match=message):
+        build_learner(name, {}, [setting])

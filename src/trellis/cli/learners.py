@@ -72,5 +72,6 @@ def _value(key: str, text: str, kind: Any) -> Any:
                 return one(text)
         except (ValueError, KeyError):
             continue
-    wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, str(kind))
+    words = {bool: "true or false", int: "a whole number", float: "a number", type(None): "none"}
+    wanted = " or ".join(words.get(one, repr(one)) for one in choices or (kind,))
     raise LearnerError(f"{key} must be {wanted}, not {text!r}")
