@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard core/*.cpp core/*.hpp bind/*.cpp bind/*.hpp) CMakeLists.txt pyproject.toml src/trellis/__init__.py
+NATIVE := $(wildcard core/*.hpp core/*/*.cpp core/*/*.hpp bind/*.cpp bind/*.hpp) CMakeLists.txt pyproject.toml src/trellis/__init__.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: demo test lint bench bench-quick docs sanitize build clean

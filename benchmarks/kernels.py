@@ -17,7 +17,7 @@ import trellis
 from trellis.engine.chain import Potentials, best_path_batch, k_best_batch, node_marginals_batch
 from trellis.features.extraction import extract
 from trellis.features.feature_set import feature_set
-from trellis.learners.parameters import Parameters
+from trellis.learning.parameters import Parameters
 
 SENTENCES, LENGTH, WORDS, LABELS = 150, 20, 1500, 24
 Kernel = Callable[[], object]

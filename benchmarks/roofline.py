@@ -16,9 +16,9 @@ import numpy as np
 
 import trellis
 from benchmarks.common import Result, Setting
-from trellis.engine.weights import padded
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.model.weights import padded
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "roofline"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "boost.hpp"
+#include "learn/boost.hpp"
 #include "data.hpp"
 
 using namespace nb::literals;

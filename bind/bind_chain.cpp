@@ -11,11 +11,11 @@
 #include <tuple>
 
 #include "bind.hpp"
-#include "forward_backward.hpp"
-#include "kbest.hpp"
+#include "engine/forward_backward.hpp"
+#include "engine/kbest.hpp"
 #include "parallel.hpp"
-#include "span_sums.hpp"
-#include "viterbi.hpp"
+#include "engine/span_sums.hpp"
+#include "engine/viterbi.hpp"
 
 namespace {
 using namespace trellis;

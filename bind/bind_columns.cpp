@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "coded.hpp"
-#include "columns.hpp"
+#include "text/columns.hpp"
 
 using namespace nb::literals;
 using namespace trellis;

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "decoder.hpp"
+#include "tag/decoder.hpp"
 #include "features.hpp"
 #include "model.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "checks.hpp"
+#include "tag/checks.hpp"
 #include "coded.hpp"
 #include "features.hpp"
 

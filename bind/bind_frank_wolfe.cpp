@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "data.hpp"
-#include "frank_wolfe.hpp"
+#include "learn/frank_wolfe.hpp"
 #include "growing.hpp"
 #include "model.hpp"
 

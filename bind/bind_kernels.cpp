@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "data.hpp"
-#include "dual_chain.hpp"
+#include "learn/dual_chain.hpp"
 #include "parallel.hpp"
 
 using namespace nb::literals;

@@ -9,9 +9,9 @@
 #include "data.hpp"
 #include "growing.hpp"
 #include "model.hpp"
-#include "online.hpp"
-#include "table.hpp"
-#include "voting.hpp"
+#include "learn/online.hpp"
+#include "text/table.hpp"
+#include "tag/voting.hpp"
 
 using namespace nb::literals;
 using namespace trellis;

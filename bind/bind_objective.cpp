@@ -4,8 +4,8 @@
 #include <nanobind/stl/tuple.h>
 
 #include "data.hpp"
-#include "history.hpp"
-#include "objective.hpp"
+#include "learn/history.hpp"
+#include "learn/objective.hpp"
 
 using namespace nb::literals;
 using namespace trellis;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "checks.hpp"
+#include "tag/checks.hpp"
 #include "coded.hpp"
 
 using namespace nb::literals;

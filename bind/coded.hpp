@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "bind.hpp"
-#include "strings.hpp"
+#include "text/strings.hpp"
 
 using Codes = Numpy<std::int32_t>;
 using Starts = Numpy<std::int64_t>;

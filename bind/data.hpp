@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "bind.hpp"
-#include "linear_chain.hpp"
+#include "weights/linear_chain.hpp"
 
 // starts, ids, values (empty: all one)
 using ListArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bind.hpp"
-#include "extract.hpp"
-#include "views.hpp"
+#include "text/extract.hpp"
+#include "text/views.hpp"
 
 // atoms [n, 5], templates [n, 3], n_tables, n_folds, reach
 using PlanArrays = std::tuple<Array<std::int32_t, 2>, Array<std::int32_t, 2>, std::int32_t, std::int32_t, std::int32_t>;

@@ -2,7 +2,7 @@
 #pragma once
 #include <nanobind/stl/tuple.h>
 
-#include "growing_chain.hpp"
+#include "weights/growing_chain.hpp"
 #include "model.hpp"
 
 // Rows, and beside each weight its sum for averaging and its variance.

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "bind.hpp"
-#include "checks.hpp"
-#include "linear_chain.hpp"
+#include "tag/checks.hpp"
+#include "weights/linear_chain.hpp"
 
 // starts [n_attributes + 1], labels [n_slots], weights [n_slots]
 template <class Label>

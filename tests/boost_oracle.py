@@ -8,9 +8,9 @@ import numpy as np
 from gradient_oracle import allowed_of, potentials_of
 from oracle import paths_of, score_of
 
-from trellis.engine.weights import padded
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.model.weights import padded
 from trellis.reference import Floats
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from oracle import paths_of, score_of
 
 from trellis import _core
-from trellis.engine.weights import Rows, padded
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.model.weights import Rows, padded
 from trellis.reference import Floats, Potentials, log_sum_exp, restrict
 
 LENGTHS = (3, 1, 0, 4, 2)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from trellis import _core, reference
-from trellis.engine.weights import ChainWeights, Rows, padded
-from trellis.learners.problem import Problem
+from trellis.learning.problem import Problem
+from trellis.model.weights import ChainWeights, Rows, padded
 
 Float = np.float32
 

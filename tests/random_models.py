@@ -12,9 +12,9 @@ from oracle import score_of
 
 import trellis
 from trellis.corpus.corpus import Corpus
-from trellis.decoding import chains_of, encode
-from trellis.engine.weights import Rows
+from trellis.model.weights import Rows
 from trellis.tagger import Tagger
+from trellis.tagger.decoding import chains_of, encode
 
 WORDS = ("a", "b", "c")
 TEMPLATES = ("word[0]", "word[-1] & word[0]", "bias")

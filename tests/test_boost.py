@@ -16,9 +16,9 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import SequenceBoost, _core
 from trellis.errors import LearnerError
-from trellis.learners.events import Event
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.events import Event
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
 from trellis.reference import Floats
 
 BOUNDS = ("loose", "tight", "exact")
@@ -286,7 +286,7 @@ def test_the_history_is_the_model() -> None:
     for event in tagger.info["history"]:
         name = (event["feature"], event["label"])
         sums[name] = sums.get(name, 0.0) + event["step"]
-    from trellis.engine.heaviest import heaviest
+    from trellis.tagger.heaviest import heaviest
 
     weights = {(w.feature, w.label): w.weight for w in heaviest(tagger.model, 1000)}
     assert weights == pytest.approx(sums, rel=1e-5)

@@ -16,7 +16,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import spans
 from trellis.engine.temperature import LEAST, MOST, search
 from trellis.errors import CorpusError
-from trellis.evaluation.calibration import reliability
+from trellis.evaluation.reliability import reliability
 from trellis.tagger import Tagger
 
 

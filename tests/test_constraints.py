@@ -15,10 +15,10 @@ from random_models import LABELS, MODELS, all_paths, corpus_of, possible, random
 
 import trellis
 from trellis.corpus import schemes
-from trellis.engine.heaviest import heaviest
 from trellis.errors import ConstraintError, CorpusError
-from trellis.learners.problem import Problem
+from trellis.learning.problem import Problem
 from trellis.tagger import Tagger
+from trellis.tagger.heaviest import heaviest
 
 few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

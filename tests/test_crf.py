@@ -14,8 +14,8 @@ import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
 from trellis.cli.learners import build_learner
 from trellis.errors import LearnerError
-from trellis.learners.events import Event
-from trellis.learners.parameters import Parameters
+from trellis.learning.events import Event
+from trellis.learning.parameters import Parameters
 from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-12, "iterations": 2000}

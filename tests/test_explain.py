@@ -13,8 +13,8 @@ from samples import KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
-from trellis.engine.explanation import Explanation
 from trellis.tagger import Tagger
+from trellis.tagger.explanation import Explanation
 
 
 def check_sums(tagger: Tagger, sentence: object, found: Explanation) -> None:
@@ -55,7 +55,7 @@ def test_trained_models(name: str) -> None:
     for sentence in rows_of(tagger, kind.corpus(3, 10)):
         found = tagger.explain(sentence)
         check_sums(tagger, sentence, found)
-        emit, _ = tagger._decoder.potentials(trellis.decoding.encode(tagger, [sentence]), 1)
+        emit, _ = tagger._decoder.potentials(trellis.tagger.decoding.encode(tagger, [sentence]), 1)
         for t, token in enumerate(found.tokens):
             assert token.label == found.best.labels[t]
             assert list(token.scores.values()) == sorted(token.scores.values(), reverse=True)

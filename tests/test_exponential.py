@@ -12,8 +12,8 @@ from scipy.optimize import minimize as scipy_minimize
 
 from trellis import CRF, ExponentialLoss
 from trellis.errors import LearnerError
-from trellis.learners.events import Event
-from trellis.learners.parameters import Parameters
+from trellis.learning.events import Event
+from trellis.learning.parameters import Parameters
 from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-13, "iterations": 2000}

@@ -17,8 +17,8 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis.errors import LearnerError
-from trellis.learners.events import Event, StopTrainingError
-from trellis.learners.frank_wolfe import FrankWolfeRun, fit_frank_wolfe
+from trellis.learning.events import Event, StopTrainingError
+from trellis.learning.frank_wolfe import FrankWolfeRun, fit_frank_wolfe
 
 KINDS_OF_PROBLEM = ["plain", "edges", "dictionary", "values", "weights", "costs", "constraints", "seen"]
 grid = pytest.mark.parametrize(

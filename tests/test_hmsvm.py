@@ -13,8 +13,8 @@ from dual_oracle import enumerate_all, observed, solve
 from samples import random_corpus
 
 import trellis
-from trellis.engine.kernels import Observations
 from trellis.errors import LearnerError, ModelError
+from trellis.model.kernels import Observations
 
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 Floats = npt.NDArray[np.float64]
@@ -464,8 +464,8 @@ HOSTILE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
-    from trellis import model_file
-    from trellis.engine.tensor_file import map_tensors, write_tensors
+    from trellis.model import model_file
+    from trellis.model.tensor_file import map_tensors, write_tensors
 
     path = tmp_path / "model"
     train(corpus_of(0, 12), trellis.HMSVM(kernel="poly", epochs=3)).save(path)
@@ -505,7 +505,7 @@ def test_a_solved_problem_stays_solved(tmp_path: Path) -> None:
 
 def test_the_dual_rises(tmp_path: Path) -> None:
     """Each pass solves one quadratic programme after another: the dual never falls, and ends below the primal."""
-    from trellis.learners.dual import DualRun
+    from trellis.learning.dual_run import DualRun
 
     corpus = random_corpus(0, 15)
     learner = trellis.HMSVM(kernel="poly")

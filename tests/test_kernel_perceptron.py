@@ -90,7 +90,7 @@ def test_it_is_algorithm_1_in_the_dual(order: int) -> None:
     assert found == alpha != {}
     expansion = tagger.model.weights.expansion
     assert expansion is not None
-    lists: Any = tagger._decoder.attribute_lists(trellis.decoding.encode(tagger, corpus), False)
+    lists: Any = tagger._decoder.attribute_lists(trellis.tagger.decoding.encode(tagger, corpus), False)
     assert tagger._expansion is not None
     np.testing.assert_array_equal(expansion.emit(tagger._expansion, lists, 2), emit)
 

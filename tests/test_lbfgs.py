@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
 
-from trellis.learners.lbfgs import MEMORY, History, Minimizer
+from trellis.learning.lbfgs import MEMORY, History, Minimizer
 from trellis.reference import Floats
 
 Function = Callable[[Floats], tuple[float, Floats]]

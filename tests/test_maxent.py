@@ -14,13 +14,13 @@ from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis import MaxEnt, _core
-from trellis.decoding import chains_of, encode
 from trellis.errors import LearnerError
-from trellis.learners.events import Event
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.events import Event
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
 from trellis.reference import Floats, Potentials, log_sum_exp
 from trellis.tagger import Tagger
+from trellis.tagger.decoding import chains_of, encode
 
 SLOW = {"tolerance": 1e-13, "iterations": 2000}
 

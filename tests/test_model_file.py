@@ -20,9 +20,9 @@ from samples import KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
-from trellis import Perceptron, _core, model_file
-from trellis.engine import tensor_file
+from trellis import Perceptron, _core
 from trellis.errors import ConstraintError, ModelError
+from trellis.model import model_file, tensor_file
 from trellis.tagger import Tagger
 
 Change = Callable[[dict[str, np.ndarray], dict[str, Any]], None]

@@ -20,8 +20,8 @@ from oracle import paths_of, score_of
 
 from trellis import _core
 from trellis.learners.exponential import log_exponential_loss
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
 from trellis.reference import Floats
 
 ALL = SPECS | PARTIAL

@@ -15,9 +15,9 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import AROW, MIRA, PassiveAggressive, Perceptron
 from trellis.cli.learners import build_learner
-from trellis.engine.decoding import decode
 from trellis.errors import LearnerError, ModelError
-from trellis.learners.online import OnlineRun
+from trellis.learning.online import OnlineRun
+from trellis.model.predict import decode
 
 EPOCHS = 3
 LEARNERS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {  # how to make it, of what rule its twin is

@@ -15,7 +15,7 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import Perceptron, _core, reference
 from trellis.errors import CorpusError, LearnerError
-from trellis.learners.events import Event
+from trellis.learning.events import Event
 
 EPOCHS = 3
 

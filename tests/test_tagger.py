@@ -14,12 +14,12 @@ from opened import weights_of
 from samples import KINDS, Kind, random_corpus
 
 import trellis
-import trellis.tagger
+import trellis.tagger.tagger
 from trellis import Perceptron, reference
 from trellis.corpus.corpus import Corpus
-from trellis.decoding import encode
 from trellis.errors import CorpusError
 from trellis.tagger import Tagger
+from trellis.tagger.decoding import encode
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -132,7 +132,7 @@ def test_empty(tagger: Tagger, corpora: list[Corpus]) -> None:
 def test_a_bounded_memory_gives_the_same_answers(
     kind: Kind, tagger: Tagger, corpora: list[Corpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trellis.tagger, "CACHE_BYTES", 1)
+    monkeypatch.setattr(trellis.tagger.tagger, "CACHE_BYTES", 1)
     forgetful = Tagger(tagger.model)
     for corpus in corpora:
         rows = rows_of(tagger, corpus)
@@ -151,7 +151,7 @@ def test_many_python_threads(
     corpus = kind.corpus(8, 120)
     rows = rows_of(tagger, corpus)
     expected = tagger.tag_batch(rows)
-    monkeypatch.setattr(trellis.tagger, "CACHE_BYTES", cache_bytes)
+    monkeypatch.setattr(trellis.tagger.tagger, "CACHE_BYTES", cache_bytes)
     fresh = Tagger(tagger.model)
     wrong: list[object] = []
 
@@ -225,7 +225,7 @@ def test_new_words_are_the_same_by_native_code_and_by_python(
 
     native = attributes()
     with monkeypatch.context() as patch:
-        patch.setattr(trellis.tagger, "native_calls", lambda view: None)
+        patch.setattr(trellis.tagger.tagger, "native_calls", lambda view: None)
         assert attributes() == native
     assert len(native[1]) > 4 * len(words)
 

@@ -8,9 +8,9 @@ import pytest
 from samples import random_corpus
 
 import trellis
-from trellis.engine.kernels import Observations
 from trellis.errors import LearnerError, ModelError
-from trellis.learners.events import Event, StopTrainingError
+from trellis.learning.events import Event, StopTrainingError
+from trellis.model.kernels import Observations
 
 
 def products(a: Observations, b: Observations) -> Any:

@@ -11,8 +11,8 @@ import trellis
 from benchmarks.clock import Clock, best, median_wait
 from benchmarks.rows import read_rows, take
 from benchmarks.settings import TRELLIS
-from trellis.learners.gradients import log_loss
-from trellis.learners.parameters import Parameters
+from trellis.learning.gradients import log_loss
+from trellis.learning.parameters import Parameters
 
 Work = dict[str, Any]
 

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <string>
 
-#include "attribute_sums.hpp"
-#include "sum_product.hpp"
-#include "token_rows.hpp"
-#include "viterbi.hpp"
+#include "weights/attribute_sums.hpp"
+#include "engine/sum_product.hpp"
+#include "weights/token_rows.hpp"
+#include "engine/viterbi.hpp"
 
 namespace {
 using namespace trellis;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "check.hpp"
-#include "exponential.hpp"
-#include "forward_backward.hpp"
-#include "kbest.hpp"
-#include "span_sums.hpp"
-#include "viterbi.hpp"
+#include "engine/exponential.hpp"
+#include "engine/forward_backward.hpp"
+#include "engine/kbest.hpp"
+#include "engine/span_sums.hpp"
+#include "engine/viterbi.hpp"
 
 namespace {
 using namespace trellis;

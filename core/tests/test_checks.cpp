@@ -1,5 +1,5 @@
 // Checks of whole arrays: every place of a bad number must be noticed, whatever the vectors' length.
-#include "checks.hpp"
+#include "tag/checks.hpp"
 
 #include <vector>
 

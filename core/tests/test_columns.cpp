@@ -2,7 +2,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "columns.hpp"
+#include "text/columns.hpp"
 
 using namespace trellis;
 

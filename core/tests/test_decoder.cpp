@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "check.hpp"
-#include "decoder.hpp"
+#include "tag/decoder.hpp"
 
 namespace {
 using namespace trellis;

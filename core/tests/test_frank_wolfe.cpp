@@ -3,7 +3,7 @@
 #include <random>
 
 #include "check.hpp"
-#include "frank_wolfe.hpp"
+#include "learn/frank_wolfe.hpp"
 
 using namespace trellis;
 

@@ -2,7 +2,7 @@
 #include <random>
 
 #include "check.hpp"
-#include "dual_chain.hpp"
+#include "learn/dual_chain.hpp"
 
 using namespace trellis;
 

@@ -1,11 +1,11 @@
 // Locally normalised potentials: the probabilities of all paths sum to one, and each is the product of its decisions.
-#include "local_chain.hpp"
+#include "weights/local_chain.hpp"
 
 #include <random>
 
 #include "check.hpp"
-#include "forward_backward.hpp"
-#include "linear_chain.hpp"
+#include "engine/forward_backward.hpp"
+#include "weights/linear_chain.hpp"
 
 using namespace trellis;
 

@@ -1,5 +1,5 @@
 // Losses and gradients of small random problems: finite differences, and the same bits from any number of threads.
-#include "objective.hpp"
+#include "learn/objective.hpp"
 
 #include <random>
 

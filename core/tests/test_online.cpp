@@ -3,8 +3,8 @@
 #include <random>
 
 #include "check.hpp"
-#include "online.hpp"
-#include "voting.hpp"
+#include "learn/online.hpp"
+#include "tag/voting.hpp"
 
 using namespace trellis;
 

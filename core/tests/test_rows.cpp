@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "check.hpp"
-#include "growing_rows.hpp"
+#include "weights/growing_rows.hpp"
 
 namespace {
 using namespace trellis;

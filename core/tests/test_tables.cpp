@@ -4,7 +4,7 @@
 #include <random>
 
 #include "check.hpp"
-#include "extract.hpp"
+#include "text/extract.hpp"
 
 namespace {
 using namespace trellis;

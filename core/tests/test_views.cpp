@@ -1,5 +1,5 @@
 // Views of ASCII words; Python's own functions are the oracle of tests/test_features.py.
-#include "views.hpp"
+#include "text/views.hpp"
 
 #include "check.hpp"
 

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from trellis.learners.arow import AROW as AROW
     from trellis.learners.boost import SequenceBoost as SequenceBoost
     from trellis.learners.crf import CRF as CRF
-    from trellis.learners.events import StopTrainingError as StopTrainingError
     from trellis.learners.exponential import ExponentialLoss as ExponentialLoss
     from trellis.learners.hmm import HMM as HMM
     from trellis.learners.maxent import MaxEnt as MaxEnt
     from trellis.learners.mira import MIRA as MIRA
     from trellis.learners.passive_aggressive import PassiveAggressive as PassiveAggressive
     from trellis.learners.perceptron import Perceptron as Perceptron
-    from trellis.tagger import Tagger as Tagger
-    from trellis.tagger import load as load
+    from trellis.learning.events import StopTrainingError as StopTrainingError
+    from trellis.tagger.tagger import Tagger as Tagger
+    from trellis.tagger.tagger import load as load
     from trellis.training import partial_fit as partial_fit
     from trellis.training import train as train
 
@@ -55,12 +55,12 @@ _HOMES = {
     "Perceptron": "trellis.learners.perceptron",
     "SequenceBoost": "trellis.learners.boost",
     "Span": "trellis.corpus.schemes",
-    "StopTrainingError": "trellis.learners.events",
-    "Tagger": "trellis.tagger",
+    "StopTrainingError": "trellis.learning.events",
+    "Tagger": "trellis.tagger.tagger",
     "TemplateError": "trellis.errors",
     "TrellisError": "trellis.errors",
     "evaluate": "trellis.evaluation.report",
-    "load": "trellis.tagger",
+    "load": "trellis.tagger.tagger",
     "partial_fit": "trellis.training",
     "read": "trellis.corpus.read",
     "train": "trellis.training",

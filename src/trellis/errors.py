@@ -33,3 +33,7 @@ class LearnerError(TrellisError):
 
 class ConstraintError(TrellisError):
     """Labels or transitions asked for that cannot be."""
+
+
+class ArgumentError(TrellisError, ValueError):
+    """An argument of a call that makes no sense: which, what it was, and what it may be."""

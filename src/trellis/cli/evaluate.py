@@ -9,7 +9,7 @@ import typer
 from trellis.cli.options import By, Columns, Comments, Format, Json, Scheme, Tabs, Threads
 
 if TYPE_CHECKING:
-    from trellis.evaluation.calibration import Calibration
+    from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
 
 

@@ -35,7 +35,7 @@ def describe(tagger: Tagger, top: int) -> dict[str, Any]:
     """The model as plain data."""
     from dataclasses import asdict
 
-    from trellis.engine.heaviest import heaviest
+    from trellis.tagger.heaviest import heaviest
 
     model = tagger.model
     rest = {key: value for key, value in tagger.info.items() if key not in ("history", "sentences", "tokens")}
@@ -65,7 +65,7 @@ def _show(facts: dict[str, Any]) -> None:
     from rich.text import Text
 
     from trellis.cli.progress import describe as describe_epoch
-    from trellis.learners.events import Event
+    from trellis.learning.events import Event
 
     console = Console(highlight=False)
     sizes, training = facts["sizes"], facts["training"]

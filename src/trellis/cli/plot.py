@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trellis.cli.outputs import check_writable
 from trellis.errors import LearnerError
-from trellis.learners.events import Event
+from trellis.learning.events import Event
 
 
 def check_plot(path: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from trellis.learners.events import Event, Observer
+from trellis.learning.events import Event, Observer
 
 if TYPE_CHECKING:
     from rich.progress import Progress

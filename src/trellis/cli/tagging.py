@@ -42,7 +42,8 @@ def tag_file(
     from trellis.cli.outputs import writing
     from trellis.cli.progress import count_tokens
     from trellis.corpus.stream import pieces_of_path
-    from trellis.tagger import default_threads, load
+    from trellis.tagger import load
+    from trellis.threads import thread_count
 
     tagger = load(model)
     if scheme is not None:
@@ -65,7 +66,7 @@ def tag_file(
             layout = shape.layout(source, tagger, columns)
             _check_fillable(source, tagger, layout, kbest)
             with writing(output) as out:
-                n_threads = threads or default_threads()
+                n_threads = thread_count(threads)
                 write_columns(label, tagger.target, source, layout, n_threads, out, count, PIECE_BYTES)
         else:
             _write_named(tagger, shape.read(source, columns), shape.format, kbest, by, threads, output)

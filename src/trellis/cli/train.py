@@ -10,7 +10,7 @@ import typer
 from trellis.cli.options import Columns, Comments, Format, Json, ModelFile, Quiet, Tabs, Threads
 
 if TYPE_CHECKING:
-    from trellis.learners.events import Event, Observer
+    from trellis.learning.events import Event, Observer
 
 MANY_LABELS = 60  # from here on the cube of their number hurts
 

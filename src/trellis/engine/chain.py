@@ -269,3 +269,16 @@ def _label_sets(allowed: Allowed | None) -> tuple[Any, Any, Any]:
     starts = np.cumsum([0, *(len(labels) for labels in numbers)], dtype=np.int64)
     flat = [label for labels in numbers for label in labels]
     return np.array(of_token, dtype=np.int32), starts, np.array(flat, dtype=np.int32)
+
+
+def scaled(potentials: Potentials, temperature: float) -> Potentials:
+    """All scores divided by the temperature, in double precision."""
+    if temperature == 1.0 and potentials.emit.dtype == np.float64:
+        return potentials
+    p = potentials
+    return Potentials(
+        *(
+            None if table is None else table.astype(np.float64) / temperature
+            for table in (p.emit, p.edge, p.tri, p.end)
+        )  # type: ignore[arg-type]
+    )

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.engine import chain
-from trellis.engine.chain import Chains
-from trellis.engine.posterior import scaled
+from trellis.engine.chain import Chains, scaled
 
 IntArray = npt.NDArray[np.int32]
 Criterion = Literal["labels", "paths"]

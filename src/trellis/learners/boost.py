@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
-from trellis.learners.checks import check_above_zero, check_at_least, check_choice
-from trellis.learners.events import Event, Observer
-from trellis.learners.feature_names import named
-from trellis.learners.folds import Fold, folds_of
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
-from trellis.learners.progress import State, begin, go_on, stopping
+from trellis.learning.checks import check_above_zero, check_at_least, check_choice
+from trellis.learning.events import Event, Observer
+from trellis.learning.feature_names import named
+from trellis.learning.folds import Fold, folds_of
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.learning.progress import State, begin, go_on, stopping
+from trellis.model.weights import ChainWeights
 
 Floats = npt.NDArray[np.float64]
 NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.engine.weights import ChainWeights
-from trellis.learners.checks import check_at_least, check_choice
-from trellis.learners.events import Event, Observer
-from trellis.learners.gradients import log_loss, minimize
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
-from trellis.learners.stochastic import Passes, run_passes
+from trellis.learning.checks import check_at_least, check_choice
+from trellis.learning.events import Event, Observer
+from trellis.learning.gradients import log_loss, minimize
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.learning.stochastic import Passes, run_passes
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.engine.weights import ChainWeights
-from trellis.learners.checks import check_at_least, check_choice
-from trellis.learners.events import Event, Observer
-from trellis.learners.gradients import minimize
-from trellis.learners.lbfgs import Floats
-from trellis.learners.parameters import Parameters
-from trellis.learners.problem import Problem
+from trellis.learning.checks import check_at_least, check_choice
+from trellis.learning.events import Event, Observer
+from trellis.learning.gradients import minimize
+from trellis.learning.lbfgs import Floats
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

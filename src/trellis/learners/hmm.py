@@ -13,13 +13,13 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.errors import LearnerError
 from trellis.features.plan import is_counted
 from trellis.features.templates import Template
-from trellis.learners.checks import check_above_zero, check_choice
-from trellis.learners.events import Event, Observer
-from trellis.learners.problem import Problem
+from trellis.learning.checks import check_above_zero, check_choice
+from trellis.learning.events import Event, Observer
+from trellis.learning.problem import Problem
+from trellis.model.weights import ChainWeights, Rows, padded
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,16 +13,16 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.engine.kernels import KernelFunction
-from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
-from trellis.learners.checks import check_choice
-from trellis.learners.dual import DualRun, check_kernel, told
-from trellis.learners.events import Event, Observer
-from trellis.learners.frank_wolfe import fit_frank_wolfe
-from trellis.learners.online import check, check_epochs
-from trellis.learners.problem import Problem
-from trellis.learners.progress import State, begin, go_on, stopping
+from trellis.learning.checks import check_choice
+from trellis.learning.dual_run import DualRun, check_kernel, told
+from trellis.learning.events import Event, Observer
+from trellis.learning.frank_wolfe import fit_frank_wolfe
+from trellis.learning.online import check, check_epochs
+from trellis.learning.problem import Problem
+from trellis.learning.progress import State, begin, go_on, stopping
+from trellis.model.kernels import KernelFunction
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from trellis.engine.kernels import KernelFunction
-from trellis.engine.weights import ChainWeights
-from trellis.learners.dual import DualRun, check_kernel, told
-from trellis.learners.epochs import run_epochs
-from trellis.learners.events import Event, Observer
-from trellis.learners.online import check_epochs
-from trellis.learners.problem import Problem
+from trellis.learning.dual_run import DualRun, check_kernel, told
+from trellis.learning.epochs import run_epochs
+from trellis.learning.events import Event, Observer
+from trellis.learning.online import check_epochs
+from trellis.learning.problem import Problem
+from trellis.model.kernels import KernelFunction
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
-from trellis.learners.checks import check_at_least, check_choice
-from trellis.learners.events import Event, Observer
-from trellis.learners.gradients import log_loss, minimize
-from trellis.learners.lbfgs import Floats
-from trellis.learners.parameters import Lists, Parameters
-from trellis.learners.problem import Problem
-from trellis.learners.progress import State, begin, go_on, stopping
+from trellis.learning.checks import check_at_least, check_choice
+from trellis.learning.events import Event, Observer
+from trellis.learning.gradients import log_loss, minimize
+from trellis.learning.lbfgs import Floats
+from trellis.learning.parameters import Lists, Parameters
+from trellis.learning.problem import Problem
+from trellis.learning.progress import State, begin, go_on, stopping
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

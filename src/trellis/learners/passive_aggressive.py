@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.engine.weights import ChainWeights
 from trellis.errors import LearnerError
-from trellis.learners.epochs import run_epochs
-from trellis.learners.events import Event, Observer
-from trellis.learners.online import OnlineRun, check, check_epochs
-from trellis.learners.problem import Problem
+from trellis.learning.epochs import run_epochs
+from trellis.learning.events import Event, Observer
+from trellis.learning.online import OnlineRun, check, check_epochs
+from trellis.learning.problem import Problem
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trellis.engine.weights import ChainWeights
-from trellis.learners.epochs import run_epochs
-from trellis.learners.events import Event, Observer
-from trellis.learners.online import OnlineRun, check_epochs
-from trellis.learners.problem import Problem
+from trellis.learning.epochs import run_epochs
+from trellis.learning.events import Event, Observer
+from trellis.learning.online import OnlineRun, check_epochs
+from trellis.learning.problem import Problem
+from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from trellis import _core
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.strings import Strings
-from trellis.engine.decoding import decode
-from trellis.engine.tag_dictionary import TagDictionary
-from trellis.engine.weights import ChainWeights, Rows
 from trellis.evaluation.report import METRICS, evaluate_columns
 from trellis.features.extraction import encode
 from trellis.features.vocabulary import AttributeLists, Vocabulary
-from trellis.learners.problem import Sets
+from trellis.learning.problem import Sets
+from trellis.model.predict import decode
+from trellis.model.tag_dictionary import TagDictionary
+from trellis.model.weights import ChainWeights, Rows
 from trellis.training.labels import target_column
 
 IntArray = npt.NDArray[np.int32]

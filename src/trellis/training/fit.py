@@ -16,22 +16,23 @@ from trellis import _core
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
-from trellis.engine.constraints import forbid, scheme_rules
-from trellis.engine.model import Model
-from trellis.engine.tag_dictionary import TagDictionary
-from trellis.engine.weights import ChainWeights, padded
 from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import compact, extract, freeze, sources
 from trellis.features.feature_set import Features, FeatureSet, feature_set
 from trellis.features.names import attribute_names
 from trellis.features.vocabulary import AttributeLists, Vocabulary
-from trellis.learners.checkpoint import Checkpoint
-from trellis.learners.events import Event, Observer
-from trellis.learners.feature_names import FeatureNames
 from trellis.learners.perceptron import Perceptron
-from trellis.learners.problem import Problem
-from trellis.tagger import Tagger, default_threads
+from trellis.learning.checkpoint import Checkpoint
+from trellis.learning.events import Event, Observer
+from trellis.learning.feature_names import FeatureNames
+from trellis.learning.problem import Problem
+from trellis.model.constraints import forbid, scheme_rules
+from trellis.model.model import Model
+from trellis.model.tag_dictionary import TagDictionary
+from trellis.model.weights import ChainWeights, padded
+from trellis.tagger import Tagger
+from trellis.threads import thread_count
 from trellis.training.encoding import Pairs, Sizes, chained, dev_scorer, previous_labels, select
 from trellis.training.labels import Costs, Labelling, cost_matrix, read_labels, sentence_weights
 from trellis.training.warm_start import carried_over
@@ -90,7 +91,7 @@ def train(
     model beside its history.
     """
     corpus = read(corpus)
-    n_threads = n_threads or default_threads()
+    n_threads = thread_count(n_threads)
     learner = learner or Perceptron()
     if isinstance(learner, str | type) or not hasattr(learner, "fit"):
         raise LearnerError(f"learner must be a learner such as trellis.CRF(c2=1.0), not {learner!r}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from trellis.corpus.corpus import Column, Corpus
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import compact
-from trellis.learners.problem import Sets
+from trellis.learning.problem import Sets
 
 IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]

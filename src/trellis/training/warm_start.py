@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.model.weights import ChainWeights, Rows, padded
 
 IntArray = npt.NDArray[np.int32]
 

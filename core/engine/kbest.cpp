@@ -1,0 +1,224 @@
+// The n-th best prefix of a history extends some prefix of a predecessor, so each history's list is a merge of its
+// predecessors' lists. The lists are made on demand: Viterbi's forward pass gives every history's best score, and only
+// histories on one of the k paths are ever looked at again. That costs little more than one best path.
+#include "engine/kbest.hpp"
+
+#include <algorithm>
+
+namespace trellis {
+namespace {
+
+// Order of prefixes in a heap: score, then the lower label. A heap never holds two with the same label, for the second
+// comes in only when the first is taken: the order within one predecessor is the order of its list.
+template <class Real>
+bool worse(const Prefix<Real>& a, const Prefix<Real>& b) {
+  return a.score != b.score ? a.score < b.score : a.label > b.label;
+}
+
+// The search in one sentence. A history is a place in delta: t, and z (order 1) or y, z (order 2; at t = 0 y is 0).
+template <class Real>
+struct Search {
+  const ChainView<Real>& chain;
+  KBestWorkspace<Real>& work;
+  const Real* delta;
+  std::size_t L, stride, token;
+
+  Search(const ChainView<Real>& chain, KBestWorkspace<Real>& work)
+      : chain(chain), work(work), delta(best_prefixes(chain, work.viterbi)), L(chain.n_labels), stride(chain.stride),
+        token(chain.tri ? L * stride : stride) {
+    std::size_t* history_at = work.history_at.grow(chain.n_tokens * token);
+    std::fill_n(history_at, chain.n_tokens * token, kNone);
+    work.histories.clear();
+    work.prefixes.clear();
+    work.candidates.clear();
+    work.finals.clear();
+    std::int32_t* all = work.all.grow(L);
+    for (std::size_t z = 0; z < L; ++z) all[z] = static_cast<std::int32_t>(z);
+    work.pending.grow(2 * chain.n_tokens);
+  }
+
+  ListedLabels labels(std::size_t t) const {
+    return chain.allowed ? labels_of(*chain.allowed, t) : ListedLabels{work.all.grow(0), L};
+  }
+  // The labels that can leave history `at` of token t > 0. At order 2 and t = 1 that is NULL alone, kept as 0.
+  ListedLabels leavers(std::size_t t) const {
+    static constexpr std::int32_t zero = 0;
+    if (!chain.tri) return labels(t - 1);
+    return t == 1 ? ListedLabels{&zero, 1} : labels(t - 2);
+  }
+  // The history of token t - 1 from which `label` leaves for history `at` of token t.
+  std::size_t before(std::size_t t, std::size_t at, std::size_t label) const {
+    if (!chain.tri) return (t - 1) * token + label;
+    const std::size_t y = (at - t * token) / stride;
+    return (t - 1) * token + label * stride + y;
+  }
+  // ((s + tri[x][y][z]) + edge_t[y][z]) + emit[t][z]
+  Real grown(Real s, std::size_t t, std::size_t at, std::size_t label) const {
+    const std::size_t z = (at - t * token) % stride, y = chain.tri ? (at - t * token) / stride : label;
+    if (chain.tri) s += chain.tri_at(t == 1 ? L : label, y)[z];
+    return (s + chain.edge_at(t, y)[z]) + chain.emit_at(t)[z];
+  }
+
+  // The next prefix of a history is the best of its candidates.
+  void take_best(History& history) {
+    Prefix<Real>* begin = work.candidates.data() + history.heap;
+    Prefix<Real>* end = begin + history.n_candidates;
+    if (begin == end) {
+      history.exhausted = true;
+      return;
+    }
+    std::pop_heap(begin, end, worse<Real>);
+    const Prefix<Real> best = *(end - 1);
+    --history.n_candidates;
+    const std::size_t number = work.prefixes.size();
+    if (history.last != kNone) work.prefixes[history.last].next = number;
+    else history.first = number;
+    history.last = number;
+    work.prefixes.push_back(best);
+  }
+
+  // The history at this place, with its best prefix at least.
+  History& open(std::size_t t, std::size_t at) {
+    std::size_t& number = work.history_at.grow(0)[at];
+    if (number != kNone) return work.histories[number];
+    number = work.histories.size();
+    History history{kNone, kNone, work.candidates.size(), 0, false};
+    if (t == 0) {
+      work.candidates.push_back({delta[at], 0, kNone, kNone});
+      history.n_candidates = 1;
+    } else {
+      const ListedLabels ways = leavers(t);
+      for (std::size_t i = 0; i < ways.size(); ++i)
+        work.candidates.push_back({grown(delta[before(t, at, ways[i])], t, at, ways[i]),
+                                   static_cast<std::int32_t>(ways[i]), kNone, kNone});
+      history.n_candidates = ways.size();
+    }
+    Prefix<Real>* begin = work.candidates.data() + history.heap;
+    std::make_heap(begin, begin + history.n_candidates, worse<Real>);
+    take_best(history);
+    work.histories.push_back(history);
+    return work.histories.back();
+  }
+
+  // The prefix that `prefix`, of history `at` at t > 0, extends.
+  std::size_t extended(std::size_t t, std::size_t at, std::size_t prefix) {
+    const Prefix<Real>& one = work.prefixes[prefix];
+    if (one.before != kNone) return one.before;
+    const std::size_t first = open(t - 1, before(t, at, static_cast<std::size_t>(one.label))).first;
+    return work.prefixes[prefix].before = first;
+  }
+
+  // Find one more prefix of a history. Its worst prefix so far extends some prefix of a predecessor; the next best of
+  // that predecessor gives a new candidate. If that is not known, it must be found first: down the sentence as far as
+  // need be (`pending`), then up again.
+  void advance(std::size_t t, std::size_t at) {
+    std::size_t* pending = work.pending.grow(0);
+    std::size_t depth = 0;
+    while (!open(t, at).exhausted) {
+      pending[2 * depth] = t;
+      pending[2 * depth + 1] = at;
+      ++depth;
+      if (t == 0) break;
+      const std::size_t last = open(t, at).last;
+      if (work.prefixes[extended(t, at, last)].next != kNone) break;
+      at = before(t, at, static_cast<std::size_t>(work.prefixes[last].label));
+      --t;
+    }
+    while (depth-- > 0) {
+      t = pending[2 * depth];
+      at = pending[2 * depth + 1];
+      if (t > 0) {
+        const Prefix<Real> last = work.prefixes[open(t, at).last];
+        const std::size_t next = work.prefixes[last.before].next;
+        if (next != kNone) {
+          History& history = open(t, at);
+          const Real score = work.prefixes[next].score;
+          Prefix<Real>* begin = work.candidates.data() + history.heap;
+          Prefix<Real>* end = begin + ++history.n_candidates;
+          const Real total = grown(score, t, at, static_cast<std::size_t>(last.label));
+          *(end - 1) = {total, last.label, next, kNone};
+          std::push_heap(begin, end, worse<Real>);
+        }
+      }
+      take_best(open(t, at));
+    }
+  }
+
+  // Whole paths: all prefixes of the last histories compete, each history known by z * L + y, which orders ties.
+  std::size_t place(const Prefix<Real>& path) const {
+    const std::size_t z = static_cast<std::size_t>(path.label) / L, y = static_cast<std::size_t>(path.label) % L;
+    return (chain.n_tokens - 1) * token + y * stride + z;
+  }
+  Real finished(Real score, std::size_t y, std::size_t z) const {
+    if (!chain.end) return score;
+    const std::size_t row = chain.tri ? (chain.n_tokens > 1 ? y : L) * stride : 0;
+    return score + chain.end[row + z];
+  }
+  void start_finals() {
+    const std::size_t last = chain.n_tokens - 1;
+    static constexpr std::int32_t zero = 0;
+    const ListedLabels targets = labels(last), middles = chain.tri && last ? labels(last - 1) : ListedLabels{&zero, 1};
+    for (std::size_t j = 0; j < targets.size(); ++j)
+      for (std::size_t i = 0; i < middles.size(); ++i) {
+        const std::size_t y = middles[i], z = targets[j];
+        const Real score = finished(delta[last * token + y * stride + z], y, z);
+        work.finals.push_back({score, static_cast<std::int32_t>(z * L + y), kNone, kNone});
+      }
+    std::make_heap(work.finals.begin(), work.finals.end(), worse<Real>);
+  }
+  // Replace a path that was taken by the next one with the same last history.
+  void replace(const Prefix<Real>& taken) {
+    const std::size_t last = chain.n_tokens - 1, at = place(taken);
+    if (work.prefixes[taken.before].next == kNone) advance(last, at);
+    const std::size_t next = work.prefixes[taken.before].next;
+    if (next == kNone) return;
+    const auto label = static_cast<std::size_t>(taken.label);
+    const Real score = finished(work.prefixes[next].score, label % L, label / L);
+    work.finals.push_back({score, taken.label, next, kNone});
+    std::push_heap(work.finals.begin(), work.finals.end(), worse<Real>);
+  }
+
+  void write(const Prefix<Real>& taken, std::int32_t* path) {
+    std::size_t at = place(taken);
+    std::size_t prefix = taken.before;
+    for (std::size_t t = chain.n_tokens - 1;; --t) {
+      path[t] = static_cast<std::int32_t>((at - t * token) % stride);
+      if (t == 0) return;
+      const std::size_t earlier = extended(t, at, prefix);
+      at = before(t, at, static_cast<std::size_t>(work.prefixes[prefix].label));
+      prefix = earlier;
+    }
+  }
+};
+
+}  // namespace
+
+template <class Real>
+std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<Real>& work, std::int32_t* paths,
+                   Real* scores) {
+  if (k == 0) return 0;
+  const std::size_t T = chain.n_tokens;
+  if (T == 0) {
+    scores[0] = 0;
+    return 1;
+  }
+  Search<Real> search(chain, work);
+  search.start_finals();
+  std::size_t count = 0;
+  while (count < k && !work.finals.empty()) {
+    std::pop_heap(work.finals.begin(), work.finals.end(), worse<Real>);
+    Prefix<Real> taken = work.finals.back();
+    work.finals.pop_back();
+    if (count > 0 && taken.score == kForbidden<Real>) break;
+    if (taken.before == kNone) taken.before = search.open(T - 1, search.place(taken)).first;
+    scores[count] = taken.score;
+    search.write(taken, paths + count * T);
+    if (++count < k) search.replace(taken);
+  }
+  return count;
+}
+
+template std::size_t k_best(const ChainView<float>&, std::size_t, KBestWorkspace<float>&, std::int32_t*, float*);
+template std::size_t k_best(const ChainView<double>&, std::size_t, KBestWorkspace<double>&, std::int32_t*, double*);
+
+}  // namespace trellis

@@ -1,0 +1,155 @@
+// One pass of AdaGrad: stochastic steps, each parameter with a rate of its own.
+//
+//   g = gradient + 2 c2 share w;  squares += g²;  w -= rate / sqrt(squares) · g, then c1 · share of that rate nearer to 0
+//
+// for every sentence and every parameter it touches. `share` is one over the number of times the parameter is touched in
+// a pass, so that a pass has the penalty once. Heavy rows are stepped as vectors over all labels: their squares are copied
+// in before the pass, and both out after it.
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "learn/sentence_sums.hpp"
+
+namespace trellis {
+
+struct AdaGrad {
+  double rate = 0.1, c1 = 0, c2 = 0;
+};
+
+// One over the number of tokens at which each attribute stands.
+struct Shares {
+  std::vector<double> attributes, edge_attributes;
+
+  Shares(const Layout& layout, const ChainData& data, std::size_t n_tokens)
+      : attributes(of(data.attributes, layout.n_attributes, n_tokens)),
+        edge_attributes(of(data.edge_attributes, layout.n_edge_attributes, n_tokens)) {}
+
+ private:
+  static std::vector<double> of(const TokenAttributes& at, std::size_t n_attributes, std::size_t n_tokens) {
+    std::vector<double> shares(n_attributes, 0);
+    if (at.starts && n_tokens)
+      for (std::int64_t i = 0; i < at.starts[n_tokens]; ++i) ++shares[at.ids[i]];
+    for (double& share : shares) share = share > 0 ? 1 / share : 0;
+    return shares;
+  }
+};
+
+template <class Real>
+class AdaGradPass {
+ public:
+  AdaGradPass(const AdaGrad& rule, const Layout& layout, const ChainData& data, const std::int64_t* starts,
+              std::size_t n_sentences, const Shares& shares, SentenceSums<Real>& sums, double* parameters,
+              double* squares)
+      : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
+        squares_(squares), stride_(padded(layout.n_labels)), sentence_share_(n_sentences ? 1.0 / n_sentences : 0),
+        shares_(shares.attributes), edge_shares_(shares.edge_attributes),
+        heavy_squares_(sums.rows.n_heavy() * stride_, 1), has_(heavy_squares_.size(), 0) {
+    each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
+      heavy_squares_[cell] = static_cast<Real>(squares_[slot]);
+      has_[cell] = 1;
+    });
+  }
+  // What was stepped as vectors goes back to where it belongs.
+  void finish() {
+    each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
+      parameters_[slot] = sums_.rows.vector(0)[cell];
+      squares_[slot] = heavy_squares_[cell];
+    });
+  }
+
+  // Step along the gradient of sentence s: its residuals, and the sums in `piece`, whose edge slots become zero again.
+  TRELLIS_INLINE void step(std::size_t s, const Real* residual, Piece& piece) {
+    const TokenAttributes& at = data_.attributes;
+    for (std::size_t t = starts_[s]; t < static_cast<std::size_t>(starts_[s + 1]); ++t, residual += stride_)
+      for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
+        const std::int32_t a = at.ids[i];
+        if (i + kAhead < at.starts[starts_[s + 1]]) ask_for(at.ids[i + kAhead]);
+        const double value = at.values ? at.values[i] : 1;
+        if (sums_.rows.heavy(a) >= 0) {
+          step_vector(sums_.rows.heavy(a), value, shares_[a], residual);
+          continue;
+        }
+        for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
+          sums_.rows.weight(k) = static_cast<Real>(step_one(k, value * residual[layout_.row_labels[k]], shares_[a]));
+      }
+    step_edges(s, piece);
+  }
+
+ private:
+  template <class Visit>
+  void each_heavy_slot(Visit visit) const {
+    for (std::size_t a = 0; a < layout_.n_attributes; ++a)
+      if (sums_.rows.heavy(a) >= 0)
+        for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
+          visit(sums_.rows.heavy(a) * stride_ + layout_.row_labels[k], k);
+  }
+
+  static constexpr std::int64_t kAhead = 6;  // items whose parameters are asked for before they are needed
+  TRELLIS_INLINE void ask_for(std::int32_t a) const {
+    const std::uint32_t slot = layout_.row_starts[a];
+    __builtin_prefetch(parameters_ + slot);
+    __builtin_prefetch(squares_ + slot);
+  }
+
+  TRELLIS_INLINE double step_one(std::size_t k, double g, double share) {
+    double& w = parameters_[k];
+    g += 2 * rule_.c2 * share * w;
+    squares_[k] += g * g;
+    const double rate = squares_[k] > 0 ? rule_.rate / std::sqrt(squares_[k]) : 0, nearer = rate * rule_.c1 * share;
+    w -= rate * g;
+    if (rule_.c1 > 0) w = w > nearer ? w - nearer : w < -nearer ? w + nearer : 0;
+    return w;
+  }
+
+  TRELLIS_INLINE void step_vector(std::size_t number, double value, double share, const Real* residual) {
+    const auto penalty = static_cast<Real>(2 * rule_.c2 * share), times = static_cast<Real>(value);
+    const auto rate_of_all = static_cast<Real>(rule_.rate);
+    for (std::size_t z = 0; z < stride_; z += kLanes) {
+      const std::size_t cell = number * stride_ + z;
+      Vector<Real>& w = lanes(sums_.rows.vector(number) + z);
+      const Vector<Real> g = lanes(has_.data() + cell) * (times * lanes(residual + z)) + penalty * w;
+      Vector<Real>& squares = lanes(heavy_squares_.data() + cell);
+      squares += g * g;
+      Vector<Real> root = squares;
+      for (std::size_t lane = 0; lane < kLanes; ++lane) root[lane] = std::sqrt(root[lane]);
+      const Vector<Real> rate = squares > Real(0) ? rate_of_all / root : Vector<Real>{};
+      w -= rate * g;
+      if (rule_.c1 > 0) {
+        const Vector<Real> nearer = rate * static_cast<Real>(rule_.c1 * share);
+        w = w > nearer ? w - nearer : w < -nearer ? w + nearer : Vector<Real>{};
+      }
+    }
+  }
+
+  void step_edges(std::size_t s, Piece& piece) {
+    const TokenAttributes& at = data_.edge_attributes;
+    const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
+    const std::size_t first_triple = first_pair + layout_.edge_places.size();
+    if (at.starts)
+      for (std::int64_t i = at.starts[starts_[s]]; i < at.starts[starts_[s + 1]]; ++i)
+        for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k) {
+          const double w = step_one(first_slot + k, piece.edge_slots[k], edge_shares_[at.ids[i]]);
+          sums_.edge_weights[k] = static_cast<Real>(w);
+          piece.edge_slots[k] = 0;
+        }
+    for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
+      sums_.set_pair(i, step_one(first_pair + i, piece.pairs[layout_.edge_places[i]], sentence_share_));
+    for (std::size_t i = 0; i < layout_.tri_places.size(); ++i)
+      sums_.set_triple(i, step_one(first_triple + i, piece.triples[layout_.tri_places[i]], sentence_share_));
+    sums_.set_factors();
+  }
+
+  const AdaGrad rule_;
+  const Layout& layout_;
+  const ChainData& data_;
+  const std::int64_t* starts_;
+  SentenceSums<Real>& sums_;
+  double *parameters_, *squares_;
+  const std::size_t stride_;
+  const double sentence_share_;
+  const std::vector<double>&shares_, &edge_shares_;    // [n_attributes], [n_edge_attributes]
+  std::vector<Real> heavy_squares_, has_;              // [n_heavy, stride]; has: 1 where there is a parameter
+};
+
+}  // namespace trellis

@@ -1,0 +1,407 @@
+#include "learn/boost.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "parallel.hpp"
+
+namespace trellis {
+namespace {
+
+constexpr std::size_t kMostCounts = 4096;  // distinct counts of one feature in one sentence
+constexpr double kRescale = 8;             // how far the logarithm of the risk may fall before it is measured anew
+constexpr double kVanishes = -50;          // the logarithm of a mass, by the scale, that no sum would feel: it is nothing
+constexpr double kNoRisk = -60;            // the logarithm of a risk that is nothing but rounding
+constexpr double kNothing = 1e-12;         // gains below this share of the risk are rounding
+constexpr double kRounding = 3e-5;         // what rounding may have made of the root of a sum of masses
+
+}  // namespace
+
+Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+                 const std::int32_t* gold, const double* weights, Bound bound, double max_step)
+    : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), weights_(weights),
+      bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold), sums_(layout, data, starts, gold),
+      losses_(n_sentences), most_(n_sentences), mass_(n_sentences), pull_(n_sentences), stale_(n_sentences),
+      excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
+      nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
+  for (std::size_t k = 0; k < at_.n_features(); ++k) {
+    nearest_[k] = 1;
+    for (std::size_t j = 0; at_.exponents(k) && j < at_.n_exponents(k); ++j)
+      if (at_.exponent(k, j) != 0) nearest_[k] = std::min(nearest_[k], std::fabs(at_.exponent(k, j)));
+  }
+}
+
+void Booster::begin(std::span<const double> parameters, double scale, std::size_t n_threads) {
+  sums_.set(parameters);
+  std::vector<std::uint32_t> all(n_sentences_);
+  std::iota(all.begin(), all.end(), 0);
+  scale_ = kForbidden<double>;
+  run(all, n_threads);
+  scale_ = std::isnan(scale) ? log_risk() : scale;
+  if (!std::isfinite(scale_)) scale_ = 0;
+  tally_all(n_threads);
+}
+
+// Loss and expectations of these sentences.
+void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_threads) {
+  parallel_blocks(sentences.size(), 1, n_threads, [] { return ChainExpectations::Scratch{}; },
+                  [&](ChainExpectations::Scratch& w, std::size_t i, std::size_t) {
+                    const std::uint32_t s = sentences[i];
+                    losses_[s] = most_[s] = sums_.run(s, w);
+                    stale_[s] = 0;
+                    at_.fill(s, w.node, w.pairs, w.triples, w.token_pairs, excess_.data());
+                  });
+}
+
+bool Booster::counts(std::size_t s, double loss) const {
+  return std::log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
+}
+
+void Booster::weigh(std::size_t s) {
+  pull_[s] = counts(s, most_[s]) ? std::exp(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
+  mass_[s] = pull_[s] * -std::expm1(-losses_[s]);
+}
+
+void Booster::refresh(std::size_t n_threads) {
+  std::vector<std::uint32_t> sentences;
+  for (std::size_t s = 0; s < n_sentences_; ++s)
+    if (stale_[s]) sentences.push_back(static_cast<std::uint32_t>(s));
+  run(sentences, n_threads);
+}
+
+// log sum_i weight_i (1 / p_i - 1), of logarithms: log(1 / p - 1) = loss + log(1 - exp(-loss))
+double Booster::log_risk() const {
+  double top = kForbidden<double>;
+  std::vector<double> logs;
+  for (std::size_t s = 0; s < n_sentences_; ++s) {
+    if (!counts(s, most_[s]) || losses_[s] <= 0) continue;
+    logs.push_back(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] + std::log(-std::expm1(-losses_[s])));
+    top = std::max(top, logs.back());
+  }
+  if (!std::isfinite(top)) return top;
+  double sum = 0;
+  for (double one : logs) sum += std::exp(one - top);
+  return top + std::log(sum);
+}
+
+double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(), 0.0); }
+
+// D(i) s_i at L_i and D(i) (1 - s_i) at U_i; D(i) E_i[u] = pull_i · excess, all times R / exp(scale)
+TRELLIS_INLINE Booster::Cell Booster::cell(std::size_t k, std::size_t cell, std::size_t s) const {
+  const std::uint32_t low = at_.low_number(cell), high = at_.high_number(cell);
+  if (low == high) return {0, 0, 0, 0, low, high};  // it occurs as often on every path
+  const double L = at_.exponent(k, low), U = at_.exponent(k, high);
+  const double share = std::clamp((mass_[s] * U - pull_[s] * excess_[cell]) / (U - L), 0.0, mass_[s]);
+  return {L, U, share, mass_[s] - share, low, high};
+}
+
+// All meetings of these sentences, group by group.
+std::vector<std::uint32_t> Booster::meetings_of(std::span<const std::uint32_t> sentences) const {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t s : sentences) {
+    const auto met = at_.meetings_of_sentence(s);
+    out.insert(out.end(), met.begin(), met.end());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// A += sign · mass at L · |L|, B += sign · mass at U · U; one thread has all meetings of a group.
+void Booster::tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads) {
+  std::vector<std::size_t> firsts;  // where another group begins
+  for (std::size_t i = 0; i < meetings.size(); ++i)
+    if (i == 0 || at_.group_of_meeting(meetings[i]) != at_.group_of_meeting(meetings[i - 1])) firsts.push_back(i);
+  firsts.push_back(meetings.size());
+  parallel_blocks(firsts.size() - 1, 16, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+    for (std::size_t i = firsts[begin]; i < firsts[end]; ++i) {
+      const std::size_t g = at_.group_of_meeting(meetings[i]), s = at_.sentence_of(meetings[i]);
+      if (mass_[s] == 0) continue;
+      const std::size_t first = at_.first_feature(g), first_cell = at_.first_cell(meetings[i]);
+      for (std::size_t j = 0; j < at_.n_features_of(g); ++j) {
+        const Cell c = cell(first + j, first_cell + j, s);
+        down_[first + j] -= sign * c.at_low * c.low;
+        up_[first + j] += sign * c.at_high * c.high;
+        solved_[first + j] = 0;
+      }
+    }
+  });
+}
+
+void Booster::tally_all(std::size_t n_threads) {
+  for (std::size_t s = 0; s < n_sentences_; ++s) weigh(s);
+  std::fill(down_.begin(), down_.end(), 0.0);
+  std::fill(up_.begin(), up_.end(), 0.0);
+  std::fill(solved_.begin(), solved_.end(), 0);
+  std::vector<std::uint32_t> all(at_.n_meetings());
+  std::iota(all.begin(), all.end(), 0);
+  tally(all, 1, n_threads);
+}
+
+// sum_i D(i) E_i[u], summed anew
+double Booster::pulled(std::size_t k) const {
+  const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
+  std::size_t cell = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
+  double sum = 0;
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, cell += n)
+    sum += pull_[at_.sentence_of(m)] * excess_[cell];
+  return sum;
+}
+
+// The least value of the tight bound: its coefficients summed anew over all sentences, then a line search.
+Step Booster::tight_step(std::size_t k) {
+  const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
+  coefficients_.assign(at_.n_exponents(k), 0.0);
+  std::size_t place = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, place += n) {
+    const std::size_t s = at_.sentence_of(m);
+    if (mass_[s] == 0) continue;
+    const Cell c = cell(k, place, s);
+    coefficients_[c.low_number] += c.at_low;
+    coefficients_[c.high_number] += c.at_high;
+  }
+  return least({coefficients_.data(), coefficients_.size(), at_.low(k), at_.exponents(k)}, max_step_);
+}
+
+// w = log(-L s / (U (1 - s))) / (U - L), within max_step                                                         (9)
+Step Booster::loose_step(std::size_t k, double drawn, double risk) const {
+  const double low = at_.lowest(k), high = at_.highest(k);
+  if (low == high) return {0, 0};
+  const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
+  if (up == down) return {0, 0};
+  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : std::log(down / up) / (high - low);
+  const double size = std::clamp(step, -max_step_, max_step_);
+  return {size, s * std::expm1(size * low) + (1 - s) * std::expm1(size * high)};
+}
+
+Chosen Booster::choose(std::size_t n_threads) {
+  const double risk = total();
+  if (!(risk > 0) || !std::isfinite(risk)) return {};
+  Chosen chosen = bound_ == Bound::loose ? choose_loose() : choose_tight();
+  if (chosen.feature < 0) return chosen;
+  if (bound_ == Bound::exact) {
+    const Step exact = exact_step(chosen.feature, n_threads);
+    if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
+      chosen.step = exact.size;
+      chosen.log_bound = std::log1p(std::max(exact.gain, -1.0));
+    }
+  }
+  return chosen;
+}
+
+Chosen Booster::choose_loose() {
+  const double risk = total();
+  double best = 0;
+  for (std::size_t k = 0; k < at_.n_features(); ++k) {
+    gains_[k] = loose_step(k, up_[k] - down_[k], risk).gain;
+    best = std::min(best, gains_[k]);
+  }
+  // Those that rounding could have kept from being the best are summed anew.
+  const double slack = kRounding * kRounding / risk + 1e-9 * std::fabs(best);
+  Chosen chosen;
+  double least = -kNothing;
+  for (std::size_t k = 0; k < at_.n_features(); ++k) {
+    if (gains_[k] > best + slack) continue;
+    const Step step = loose_step(k, pulled(k), risk);
+    if (step.gain < least) {
+      least = step.gain;
+      chosen = {static_cast<std::int64_t>(k), step.size, std::log1p(step.gain)};
+    }
+  }
+  return chosen;
+}
+
+// The feature that promises most is solved for first, then all that promise more than the best found so far.
+Chosen Booster::choose_tight() {
+  const double risk = total();
+  const std::size_t n = at_.n_features();
+  const auto promise = [&](std::size_t k) {
+    const double root = std::fabs(std::sqrt(std::max(down_[k], 0.0)) - std::sqrt(std::max(up_[k], 0.0))) + kRounding;
+    return -root * root / nearest_[k];
+  };
+  double best = -kNothing * risk;
+  const auto solve = [&](std::size_t k) {
+    if (!solved_[k]) {
+      const Step step = tight_step(k);
+      gains_[k] = step.gain;
+      steps_[k] = step.size;
+      solved_[k] = 1;
+    }
+    best = std::min(best, gains_[k]);
+  };
+  std::vector<double> promises(n);
+  for (std::size_t k = 0; k < n; ++k) promises[k] = promise(k);
+  if (n) solve(std::min_element(promises.begin(), promises.end()) - promises.begin());
+  for (std::size_t k = 0; k < n; ++k)
+    if (promises[k] <= best) solve(k);
+  for (std::size_t k = 0; k < n; ++k)
+    if (promises[k] <= best && solved_[k] && gains_[k] == best)
+      return {static_cast<std::int64_t>(k), steps_[k], std::log1p(std::max(best / risk, -1.0))};
+  return {};
+}
+
+Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
+  sums_.change(feature, parameters()[feature] + size);
+  const std::size_t g = at_.group_of_feature(feature);
+  std::vector<std::uint32_t> sentences;
+  Touched touched;
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m) {
+    const std::size_t s = at_.sentence_of(m), cell = at_.first_cell(m) + feature - at_.first_feature(g);
+    // |change of the loss| <= |w| (U_i - L_i): a sentence that counts for nothing even so can wait.
+    const double range = at_.exponent(feature, at_.high_number(cell)) - at_.exponent(feature, at_.low_number(cell));
+    most_[s] += std::fabs(size) * range;
+    stale_[s] = 1;
+    if (!counts(s, most_[s])) continue;
+    sentences.push_back(static_cast<std::uint32_t>(s));
+    touched.tokens += starts_[s + 1] - starts_[s];
+  }
+  touched.sentences = sentences.size();
+  const std::vector<std::uint32_t> meetings = meetings_of(sentences);
+  tally(meetings, -1, n_threads);
+  run(sentences, n_threads);
+  for (std::uint32_t s : sentences) weigh(s);
+  tally(meetings, 1, n_threads);
+  for (std::size_t i = 0; i < meetings.size(); ++i)
+    if (i == 0 || at_.group_of_meeting(meetings[i]) != at_.group_of_meeting(meetings[i - 1]))
+      touched.features += at_.n_features_of(at_.group_of_meeting(meetings[i]));
+  rescale(n_threads);
+  return touched;
+}
+
+// Where the risk has moved far from the scale, measure by a new one. It falls by stages, each short enough that what
+// counted for nothing before still is little: the sentences that waited then join.
+void Booster::rescale(std::size_t n_threads) {
+  bool changed = false;
+  for (double risk = log_risk(); std::fabs(risk - scale_) > kRescale && scale_ > kNoRisk; risk = log_risk()) {
+    scale_ = std::max(risk, scale_ + kVanishes + kRescale);
+    std::vector<std::uint32_t> waiting;
+    for (std::size_t s = 0; s < n_sentences_; ++s)
+      if (stale_[s] && counts(s, most_[s])) waiting.push_back(static_cast<std::uint32_t>(s));
+    run(waiting, n_threads);
+    changed = true;
+  }
+  if (changed) tally_all(n_threads);
+}
+
+std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
+  const std::size_t g = at_.group_of_feature(k);
+  std::vector<Meeting> out;
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m) {
+    const std::size_t s = at_.sentence_of(m), cell = at_.first_cell(m) + k - at_.first_feature(g);
+    const double low = at_.exponent(k, at_.low_number(cell)), high = at_.exponent(k, at_.high_number(cell));
+    const double expected = mass_[s] > 0 ? excess_[cell] / -std::expm1(-losses_[s]) : 0;
+    out.push_back({s, low, high, low < high ? (high - expected) / (high - low) : 0});
+  }
+  return out;
+}
+
+Booster::Range Booster::range(std::size_t k) const {
+  const double low = at_.lowest(k), high = at_.highest(k);
+  return {low, high, low < high ? std::clamp((high - pulled(k) / total()) / (high - low), 0.0, 1.0) : 0};
+}
+
+double Booster::loose_bound(std::size_t k, double step) const {
+  const Range r = range(k);
+  return r.s * std::exp(step * r.low) + (1 - r.s) * std::exp(step * r.high);
+}
+
+double Booster::tight_bound(std::size_t k, double step) const {
+  double sum = 0;
+  for (const Meeting& m : meetings(k))
+    if (m.low < m.high)
+      sum += mass_[m.sentence] * (m.s * std::expm1(step * m.low) + (1 - m.s) * std::expm1(step * m.high));
+  return 1 + sum / total();
+}
+
+double Booster::exact(std::size_t k, double step, std::size_t n_threads) const {
+  const Exponents f = exact_sum(k, n_threads);
+  if (f.values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const ExponentialSum sum{f.coefficients.data(), f.values.size(), 0, f.values.data()};
+  return 1 + value_at(sum, step) / total();
+}
+
+Step Booster::exact_step(std::size_t k, std::size_t n_threads) const {
+  const Exponents f = exact_sum(k, n_threads);
+  const Step step = least({f.coefficients.data(), f.values.size(), 0, f.values.data()}, max_step_);
+  return {step.size, step.gain / total()};
+}
+
+// What feature k counts in sentence s, token by token.
+Counted Booster::counted(std::size_t k, std::size_t s) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, L = layout_.n_labels, stride = padded(L);
+  const std::size_t first_edge = layout_.row_labels.size(), first_pair = first_edge + layout_.edge_row_labels.size();
+  const std::size_t first_triple = first_pair + layout_.edge_places.size(), g = at_.group_of_feature(k);
+  Counted out;
+  out.values.assign(n, 0.0);
+  if (k < first_edge) {
+    const TokenAttributes& at = data_.attributes;
+    out.z = layout_.row_labels[k];
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
+        if (static_cast<std::size_t>(at.ids[i]) == g) out.values[t] += at.values ? at.values[i] : 1;
+    return out;
+  }
+  const std::size_t place = k < first_pair     ? layout_.edge_row_labels[k - first_edge]
+                            : k < first_triple ? layout_.edge_places[k - first_pair]
+                                               : layout_.tri_places[k - first_triple];
+  out.z = place % stride;
+  out.y = place / stride % (L + 1);
+  if (k >= first_triple) out.x = place / stride / (L + 1);
+  for (std::size_t t = 0; t < n; ++t) {
+    // NULL stands before the sentence, and nowhere else.
+    if ((out.y == L) != (t == 0)) continue;
+    if (out.x != Counted::kAny && (out.x == L) != (t < 2)) continue;
+    if (k >= first_pair) {
+      out.values[t] = 1;
+      continue;
+    }
+    const TokenAttributes& at = data_.edge_attributes;
+    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
+      if (layout_.n_attributes + at.ids[i] == g) out.values[t] += 1;
+  }
+  return out;
+}
+
+// sum_i D(i) sum_y pi_i(y) exp(w u(y)) as a sum over the values of u: each sentence gives pull_i · P(Phi_k = c) to
+// u = c - Phi_k(gold). The gold path itself is at u = 0, where no step makes a difference.
+Booster::Exponents Booster::exact_sum(std::size_t k, std::size_t n_threads) const {
+  const std::size_t g = at_.group_of_feature(k), first = at_.first_meeting(g), n = at_.first_meeting(g + 1) - first;
+  std::vector<CountDistribution> found(n);
+  std::vector<std::uint8_t> failed(n, 0);
+  struct State {
+    ChainExpectations::Scratch chain;
+    AccumulatorScratch accumulators;
+  };
+  parallel_blocks(n, 1, n_threads, [] { return State{}; }, [&](State& state, std::size_t i, std::size_t) {
+    const std::size_t s = at_.sentence_of(first + i), begin = starts_[s], length = starts_[s + 1] - begin;
+    if (mass_[s] == 0) return;
+    const Counted feature = counted(k, s);
+    sums_.fill_potentials(s, state.chain);
+    failed[i] = !count_distribution(sums_, state.chain, length, feature, kMostCounts, state.accumulators, found[i]);
+    double gold = 0;
+    for (std::size_t t = 0; t < length; ++t) {
+      const auto label = [&](std::size_t back) {
+        return t < back ? layout_.n_labels : static_cast<std::size_t>(gold_[begin + t - back]);
+      };
+      if (label(0) == feature.z && (feature.y == Counted::kAny || label(1) == feature.y) &&
+          (feature.x == Counted::kAny || label(2) == feature.x))
+        gold += feature.values[t];
+    }
+    for (double& count : found[i].counts) count -= gold;
+  });
+  std::vector<std::pair<double, double>> terms;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (failed[i]) return {};
+    for (std::size_t j = 0; j < found[i].counts.size(); ++j)
+      terms.emplace_back(found[i].counts[j], pull_[at_.sentence_of(first + i)] * found[i].probabilities[j]);
+  }
+  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Exponents out;
+  for (const auto& [value, coefficient] : terms) {
+    if (out.values.empty() || out.values.back() != value) out.values.push_back(value), out.coefficients.push_back(0);
+    out.coefficients.back() += coefficient;
+  }
+  return out;
+}
+
+}  // namespace trellis

@@ -1,0 +1,134 @@
+// Sequence AdaBoost (Altun, section 3): one feature a round, chosen with its step so that the exponential risk
+//
+//   R(w) = sum_i weight_i sum over y != gold_i of exp(F(x_i, y) - F(x_i, gold_i)) = sum_i weight_i (1 / p_i - 1)
+//
+// falls as far as a bound on it shows. With D(i) = weight_i (1 / p_i - 1) / R and pi_i(y) = p(y | x_i) / (1 - p_i), a
+// step w along feature k multiplies R by
+//
+//   Z(w)    = sum_i D(i) sum_y pi_i(y) exp(w u(y)),    u(y) = Phi_k(x_i, y) - Phi_k(x_i, gold_i)              (6)
+//   loose  <= s exp(w L) + (1 - s) exp(w U),           s   = (U - sum_i D(i) E_i[u]) / (U - L)              (7), (8)
+//   tight  <= sum_i D(i) (s_i exp(w L_i) + (1 - s_i) exp(w U_i)),    s_i = (U_i - E_i[u]) / (U_i - L_i)   (10), (11)
+//
+// E_i[u] = (E_p[Phi_k] - Phi_k(gold)) / (1 - p_i) for all features at once, by one forward-backward pass. Where a
+// feature cannot occur, u = 0 and nothing changes; so after a round only the sentences that the chosen feature can occur
+// in are run again, and only the features that can occur in those are summed again. Nor are sentences run that count for
+// nothing in any sum: while the longest sentences have all the weight, the short ones wait.
+//
+// Along one feature, Z and the tight bound times R are sums of exponentials of w (exponential_sum.hpp). Of every feature
+// two sums are kept, A = sum_i D(i) s_i |L_i| and B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
+// no exponent being nearer to 0 than x,
+//
+//   tight(w) - 1 >= (A (exp(-x w) - 1) + B (exp(x w) - 1)) / x >= -(sqrt A - sqrt B)² / x
+//
+// so only the few features for which that is low enough are summed over their sentences and solved for. The loose bound
+// needs B - A = sum_i D(i) E_i[u] alone. Rounding in A and B, which change by what is added and taken away, is allowed
+// for; what decides is always summed anew, so the bits are those of a full pass, whatever the number of threads.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "learn/accumulators.hpp"
+#include "learn/chain_expectations.hpp"
+#include "learn/exponential_sum.hpp"
+#include "learn/occurrences.hpp"
+
+namespace trellis {
+
+enum class Bound { loose, tight, exact };
+
+struct Chosen {
+  std::int64_t feature = -1;  // -1: no step of any feature lowers the risk
+  double step = 0;
+  double log_bound = 0;       // log of what the risk is multiplied by at most
+};
+
+struct Touched {
+  std::size_t sentences = 0, tokens = 0, features = 0;  // run again; summed again
+};
+
+class Booster {
+ public:
+  // weights: how much each sentence counts, or null. No step is longer than max_step.
+  Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+          const std::int32_t* gold, const double* weights, Bound bound, double max_step);
+
+  // A full pass from these parameters. `scale`, a logarithm, is what small numbers are measured by: NaN for a new one.
+  void begin(std::span<const double> parameters, double scale, std::size_t n_threads);
+  // The best feature and its step.
+  Chosen choose(std::size_t n_threads);
+  // Take a step, and run again what it changes.
+  Touched step(std::size_t feature, double size, std::size_t n_threads);
+
+  const std::vector<double>& parameters() const { return sums_.parameters(); }
+  double scale() const { return scale_; }
+  double log_risk() const;                                      // log R; infinite if some gold path is forbidden
+  const std::vector<double>& losses() const { return losses_; }  // [n_sentences] -log p_i, after refresh()
+  void refresh(std::size_t n_threads);                           // run the sentences that were left waiting
+
+  // What is known of one feature: every sentence it can occur in, with L_i, U_i and s_i.
+  struct Meeting {
+    std::size_t sentence;
+    double low, high, s;
+  };
+  std::vector<Meeting> meetings(std::size_t feature) const;
+  struct Range {
+    double low, high, s;
+  };
+  Range range(std::size_t feature) const;  // L, U and s over all sentences
+  // The bounds and the truth: what a step multiplies R by.
+  double loose_bound(std::size_t feature, double step) const;
+  double tight_bound(std::size_t feature, double step) const;
+  double exact(std::size_t feature, double step, std::size_t n_threads) const;  // NaN if values have too many sums
+  Step exact_step(std::size_t feature, std::size_t n_threads) const;
+
+ private:
+  struct Exponents {  // Z along one feature, summed over sentences; empty if it could not be
+    std::vector<double> values, coefficients;
+  };
+  void run(std::span<const std::uint32_t> sentences, std::size_t n_threads);
+  bool counts(std::size_t s, double loss) const;
+  void weigh(std::size_t s);
+  void rescale(std::size_t n_threads);
+  struct Cell {  // what one sentence gives to the tight bound of one feature: masses at exponents L and U
+    double low, high, at_low, at_high;
+    std::uint32_t low_number, high_number;
+  };
+  Cell cell(std::size_t k, std::size_t cell, std::size_t s) const;
+  std::vector<std::uint32_t> meetings_of(std::span<const std::uint32_t> sentences) const;
+  void tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads);
+  void tally_all(std::size_t n_threads);
+  double total() const;
+  double pulled(std::size_t k) const;
+  Step tight_step(std::size_t k);
+  Step loose_step(std::size_t k, double drawn, double risk) const;
+  Chosen choose_loose();
+  Chosen choose_tight();
+  Counted counted(std::size_t k, std::size_t s) const;
+  Exponents exact_sum(std::size_t k, std::size_t n_threads) const;
+
+  const Layout layout_;
+  const ChainData data_;
+  const std::int64_t* starts_;
+  const std::size_t n_sentences_;
+  const std::int32_t* gold_;
+  const double* weights_;
+  const Bound bound_;
+  const double max_step_;
+  Occurrences at_;
+  ChainExpectations sums_;
+  double scale_ = 0;
+  std::vector<double> losses_;      // [n_sentences] as last run
+  std::vector<double> most_;        // [n_sentences] what the loss is at most by now
+  std::vector<double> mass_;        // [n_sentences] weight_i (1 / p_i - 1) / exp(scale)
+  std::vector<double> pull_;        // [n_sentences] weight_i / p_i / exp(scale)
+  std::vector<std::uint8_t> stale_;  // [n_sentences] changed since it was run, and known to count for nothing
+  std::vector<double> excess_;      // [n_cells] E_p[Phi_k] - Phi_k(gold)
+  std::vector<double> down_, up_;     // [n_features] A and B, but for rounding
+  std::vector<double> nearest_;       // [n_features] the exponent nearest to 0, but 0 itself
+  std::vector<double> gains_;         // [n_features] where solved_, the least value of the tight bound less 1, times R
+  std::vector<double> steps_;         // [n_features] and where it is
+  std::vector<std::uint8_t> solved_;  // [n_features]
+  std::vector<double> coefficients_;  // of the feature being solved for
+};
+
+}  // namespace trellis

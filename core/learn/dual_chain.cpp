@@ -1,0 +1,368 @@
+#include "learn/dual_chain.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace trellis {
+namespace {
+
+constexpr double kNothing = 1e-12;  // of C: an alpha so small is rounding
+
+// Each feature once, ascending; without those that cancel.
+template <class Part, class Key>
+void merge(std::vector<Part>& parts, Key key) {
+  std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) { return key(a) < key(b); });
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < parts.size();) {
+    Part total = parts[i++];
+    for (; i < parts.size() && key(parts[i]) == key(total); ++i) total.by += parts[i].by;
+    if (total.by != 0) parts[n++] = total;
+  }
+  parts.resize(n);
+}
+void merge(std::vector<Sequence::Label>& labels) {
+  merge(labels, [](const Sequence::Label& one) { return std::pair{one.token, one.label}; });
+}
+void merge(std::vector<Sequence::Pair>& pairs) {
+  merge(pairs, [](const Sequence::Pair& one) { return one.place; });
+}
+
+// emit[t, ...] = sum over attributes a at t of value(a) · w[a, ...]
+TRELLIS_CLONES void add_rows(const DenseRows& rows, const TokenAttributes& at, std::size_t begin, std::size_t n,
+                             std::size_t stride, double* emit) {
+  for (std::size_t t = 0; t < n; ++t, emit += stride)
+    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
+      const double* row = rows.find(at.ids[i]);
+      if (!row) continue;
+      const double value = at.values ? at.values[i] : 1.0;
+      for (std::size_t z = 0; z < stride; ++z) emit[z] += value * row[z];
+    }
+}
+
+}  // namespace
+
+DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory)
+    : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
+      gram_(kernel, problem.data, problem.starts, problem.n_sentences, problem.n_attributes, given, memory),
+      now_(weights(false)), products_(problem.n_sentences) {
+  if (problem.end) {
+    const std::size_t rows = problem.order == 2 ? problem.n_labels + 1 : 1;
+    for (std::size_t r = 0; r < rows; ++r) end_.insert(end_.end(), problem.end, problem.end + stride_);
+  }
+}
+
+float DualChain::cost(std::int32_t gold, std::int32_t z) const {
+  if (z == gold) return 0;
+  return problem_.costs ? problem_.costs[static_cast<std::size_t>(gold) * problem_.n_labels + z] : 1;
+}
+
+// ------------------------------------------------------------ sequences and w
+
+Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const {
+  const std::size_t begin = problem_.starts[i], n = path.size(), null = problem_.n_labels;
+  const std::int32_t* gold = problem_.gold + begin;
+  Sequence out;
+  const auto put = [&](std::size_t place, double by) { out.pairs.push_back({static_cast<std::uint32_t>(place), by}); };
+  const auto at = [&](const std::int32_t* labels, std::ptrdiff_t t) {
+    return t < 0 ? null : static_cast<std::size_t>(labels[t]);
+  };
+  for (const auto& [labels, by] : {std::pair{gold, 1.0}, std::pair{static_cast<const std::int32_t*>(path.data()), -1.0}})
+    for (std::size_t s = 0; s < n; ++s) {
+      const auto t = static_cast<std::ptrdiff_t>(s);
+      const std::size_t x = at(labels, t - 2), y = at(labels, t - 1), z = at(labels, t);
+      out.labels.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(z), by});
+      if (problem_.order >= 1) put(y * stride_ + z, by);
+      if (problem_.order == 2) put(((null + 1) + x * (null + 1) + y) * stride_ + z, by);
+    }
+  merge(out.labels);
+  merge(out.pairs);
+  out.cost = hamming ? 0 : 1;
+  if (hamming)
+    for (std::size_t t = 0; t < n; ++t) out.cost += cost(gold[t], path[t]);
+  out.path = std::move(path);
+  return out;
+}
+
+double DualChain::mean(const Sequence& one, bool average) const {
+  return average && clock > 0 ? one.alpha - one.past / static_cast<double>(clock) : one.alpha;
+}
+
+// w += by · (Phi(gold) - Phi(y)), but for what expansions hold
+void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const {
+  const std::size_t n_pairs = (problem_.n_labels + 1) * stride_;
+  for (const auto& [place, part] : sequence.pairs)
+    (place < n_pairs ? weights.edge[place] : weights.tri[place - n_pairs]) += by * part;
+  if (!linear()) return;
+  const TokenAttributes& at = problem_.data.attributes;
+  for (const auto& [token, label, part] : sequence.labels) {
+    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + token;
+    for (std::int64_t item = at.starts[t]; item < at.starts[t + 1]; ++item)
+      weights.rows.make(at.ids[item])[label] += by * part * (at.values ? at.values[item] : 1.0);
+  }
+}
+
+// beta(t, z) of the tokens of sentence i: made anew from its alphas, so that no rounding piles up
+void DualChain::expand_sentence(std::size_t i, bool average, DualWeights& weights) const {
+  if (linear()) return;
+  std::vector<Sequence::Label> beta;
+  for (const Sequence& one : sets[i])
+    for (const auto& [token, label, part] : one.labels) beta.push_back({token, label, mean(one, average) * part});
+  merge(beta);
+  weights.expansions[i].clear();
+  const auto begin = static_cast<std::uint32_t>(problem_.starts[i]);
+  for (const auto& [token, label, coef] : beta) weights.expansions[i].push_back({begin + token, label, coef});
+}
+
+DualWeights DualChain::weights(bool average) const {
+  const std::size_t L = problem_.n_labels, n_pairs = (L + 1) * stride_;
+  DualWeights out{std::vector<double>(n_pairs, 0.0),
+                  std::vector<double>(problem_.order == 2 ? (L + 1) * n_pairs : 0, 0.0),
+                  DenseRows(linear() ? problem_.n_attributes : 0, stride_),
+                  std::vector<std::vector<Coefficient>>(linear() ? 0 : problem_.n_sentences)};
+  if (problem_.edge) std::copy_n(problem_.edge, n_pairs, out.edge.data());
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (const Sequence& one : sets[i]) add(i, one, mean(one, average), out);
+    expand_sentence(i, average, out);
+  }
+  return out;
+}
+
+void DualChain::clear() {
+  for (std::size_t i = 0; i < sets.size(); ++i) sets[i].clear(), products_[i].clear();
+}
+
+void DualChain::restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past) {
+  sets[i].push_back(sequence(i, std::move(path), false));
+  sets[i].back().alpha = alpha;
+  sets[i].back().past = past;
+}
+
+std::size_t DualChain::find(std::size_t i, const std::vector<std::int32_t>& path) const {
+  std::size_t at = 0;
+  while (at < sets[i].size() && sets[i][at].path != path) ++at;
+  return at;
+}
+
+// <Phi(gold) - Phi(a), Phi(gold) - Phi(b)> (equation 15)
+double DualChain::product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const {
+  const std::size_t n = problem_.starts[i + 1] - problem_.starts[i];
+  double total = 0;
+  for (std::size_t p = 0, q = 0; p < a.pairs.size() && q < b.pairs.size();) {
+    if (a.pairs[p].place < b.pairs[q].place) ++p;
+    else if (b.pairs[q].place < a.pairs[p].place) ++q;
+    else total += a.pairs[p++].by * b.pairs[q++].by;
+  }
+  for (const Sequence::Label& one : a.labels)
+    for (const Sequence::Label& other : b.labels)
+      if (one.label == other.label) total += one.by * other.by * own[one.token * n + other.token];
+  return total;
+}
+
+// Inner products of the whole working set, [m, m]; those that are known already are not computed again.
+const std::vector<double>& DualChain::products_of(std::size_t i) {
+  const std::vector<Sequence>& set = sets[i];
+  std::vector<double>& known = products_[i];
+  const std::size_t m = set.size();
+  std::size_t k = 0;
+  while (k * k < known.size()) ++k;
+  if (k == m) return known;
+  const double* own = gram_.own(i, own_);
+  std::vector<double> all(m * m);
+  for (std::size_t a = 0; a < m; ++a)
+    for (std::size_t b = 0; b <= a; ++b)
+      all[a * m + b] = all[b * m + a] = a < k ? known[a * k + b] : product(i, set[a], set[b], own);
+  known = std::move(all);
+  return known;
+}
+
+// Sequences without alpha leave the working set.
+void DualChain::remove_idle(std::size_t i) {
+  std::vector<double>& known = products_[i];
+  std::size_t k = 0, n = 0;
+  while (k * k < known.size()) ++k;
+  for (std::size_t a = 0; a < k; ++a)
+    for (std::size_t b = 0; b < k; ++b)
+      if (sets[i][a].alpha != 0 && sets[i][b].alpha != 0) known[n++] = known[a * k + b];
+  known.resize(n);
+  std::erase_if(sets[i], [](const Sequence& one) { return one.alpha == 0; });
+}
+
+// ------------------------------------------------------------ potentials
+
+ChainView<double> DualChain::chain_of(std::size_t i) {
+  const std::size_t begin = problem_.starts[i], n = problem_.starts[i + 1] - begin;
+  emit_.assign(n * stride_, 0.0);
+  if (linear()) {
+    add_rows(now_.rows, problem_.data.attributes, begin, n, stride_, emit_.data());
+  } else {
+    const GramBlock block = gram_.block(i, block_);
+    sums_.assign(problem_.n_labels * n, 0.0);
+    for (const auto& expansion : now_.expansions) expand(expansion, block.data, block.stride, n, sums_.data());
+    for (std::size_t s = 0; s < n; ++s)
+      for (std::size_t z = 0; z < problem_.n_labels; ++z) emit_[s * stride_ + z] = sums_[z * n + s];
+  }
+  ChainView<double> chain{};
+  chain.n_tokens = n;
+  chain.n_labels = problem_.n_labels;
+  chain.stride = stride_;
+  chain.emit = emit_.data();
+  chain.edge = now_.edge.data();
+  chain.tri = now_.tri.empty() ? nullptr : now_.tri.data();
+  chain.end = end_.empty() ? nullptr : end_.data();
+  allowed_ = problem_.data.sets;
+  if (allowed_.starts) {
+    allowed_.set_of_token += begin;
+    chain.allowed = &allowed_;
+  }
+  return chain;
+}
+
+// ------------------------------------------------------------ passes
+
+template <class Visit>
+PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on,
+                           Visit visit) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{100};
+  auto asked = Clock::now();
+  gram_.fill(n_threads);
+  now_ = weights(false);  // from alpha alone: a pass begins with the same bits whether training was stopped before or not
+  PassResult result;
+  for (std::size_t k = 0; k < n; ++k, ++clock) {
+    const auto i = static_cast<std::size_t>(order[k]);
+    const double weight = problem_.weights ? problem_.weights[i] : 1;
+    if (go_on && Clock::now() - asked > kPatience) {
+      if (!go_on()) break;
+      asked = Clock::now();
+    }
+    if (problem_.starts[i] != problem_.starts[i + 1] && weight != 0) visit(i, weight, result);
+  }
+  return result;
+}
+
+PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, double c, double epsilon, bool hamming,
+                                  std::size_t n_threads, const GoOn& go_on) {
+  if (hamming)  // a state does not keep costs
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      for (Sequence& one : sets[i]) {
+        one.cost = 0;
+        for (std::size_t t = 0; t < one.path.size(); ++t)
+          one.cost += cost(problem_.gold[problem_.starts[i] + static_cast<std::int64_t>(t)], one.path[t]);
+      }
+  return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
+    visit_margin(i, c * weight, epsilon, hamming, result);
+  });
+}
+
+// Algorithm 3, lines 4 to 9.
+void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result) {
+  const ChainView<double> chain = chain_of(i);
+  if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // it teaches nothing
+  add_rival(i, chain, hamming, result);
+  const bool changes = violates(i, chain, c, epsilon, result);
+  if (changes) optimize(i, c, epsilon / 10);
+  remove_idle(i);
+  if (changes) expand_sentence(i, false, now_);
+  result.updates += changes;
+}
+
+// The sequence that violates its constraint the most joins the working set: the best that is not gold by score + cost,
+// found by two-best Viterbi.
+void DualChain::add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result) {
+  const std::size_t n = chain.n_tokens;
+  const std::int32_t* gold = problem_.gold + problem_.starts[i];
+  ChainView<double> dearer = chain;
+  if (hamming) {
+    augmented_ = emit_;
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t z = 0; z < problem_.n_labels; ++z)
+        augmented_[t * stride_ + z] += cost(gold[t], static_cast<std::int32_t>(z));
+    dearer.emit = augmented_.data();
+  }
+  paths_.resize(2 * n);
+  double scores[2];
+  const std::size_t n_paths = k_best(dearer, 2, kbest_, paths_.data(), scores);
+  for (std::size_t t = 0; t < n; ++t) result.mistakes += paths_[t] != gold[t];
+  const std::size_t first = std::equal(gold, gold + n, paths_.data()) ? 1 : 0;
+  if (first >= n_paths) return;
+  std::vector<std::int32_t> rival(paths_.data() + first * n, paths_.data() + (first + 1) * n);
+  if (find(i, rival) == sets[i].size()) sets[i].push_back(sequence(i, std::move(rival), hamming));
+}
+
+// With loss(y) = cost(y) - (score(gold) - score(y)), and the gold sequence as one of loss 0 that takes up what is left
+// of c, sentence i is at its optimum where no sequence has a greater loss than those with alpha > 0 have. The greatest
+// loss is xi_i; what has alpha > 0 and falls short of it by more than epsilon violates that. Losses go into losses_.
+bool DualChain::violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result) {
+  const double right = path_score(chain, problem_.gold + problem_.starts[i]);
+  double rest = c, top = 0, held = 0;
+  losses_.clear();
+  for (const Sequence& one : sets[i]) {
+    losses_.push_back(one.cost - (right - path_score(chain, one.path.data())));
+    top = std::max(top, losses_.back());
+    held += one.alpha * losses_.back();
+    rest -= one.alpha;
+  }
+  double low = rest > kNothing * c ? 0 : top;
+  for (std::size_t y = 0; y < losses_.size(); ++y)
+    if (sets[i][y].alpha > 0) low = std::min(low, losses_[y]);
+  result.violation = std::max(result.violation, top - low);
+  result.gap += c * top - held;
+  return top - low > epsilon;
+}
+
+// Solve the dual over the alphas of sentence i, those of all others fixed, until no two slopes differ by more than `tolerance`, and bring w up to date.
+void DualChain::optimize(std::size_t i, double c, double tolerance) {
+  std::vector<Sequence>& set = sets[i];
+  const std::vector<double>& gram = products_of(i);
+  const std::size_t m = set.size();
+  alphas_.clear();
+  for (const Sequence& one : set) alphas_.push_back(one.alpha);
+  // The losses if this sentence were no part of w.
+  for (std::size_t a = 0; a < m; ++a)
+    for (std::size_t b = 0; b < m; ++b) losses_[a] += gram[a * m + b] * alphas_[b];
+  chosen_ = qp_.solve(losses_, gram, c, alphas_, tolerance);
+  for (double& alpha : chosen_)
+    if (alpha <= kNothing * c) alpha = 0;
+  // The dual as far as this sentence matters: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
+  const auto value = [&](const std::vector<double>& alpha) {
+    double total = 0;
+    for (std::size_t a = 0; a < m; ++a) {
+      double slope = losses_[a];
+      for (std::size_t b = 0; b < m; ++b) slope -= 0.5 * gram[a * m + b] * alpha[b];
+      total += alpha[a] * slope;
+    }
+    return total;
+  };
+  dual += value(chosen_) - value(alphas_);
+  for (std::size_t y = 0; y < m; ++y) {
+    if (chosen_[y] != alphas_[y]) add(i, set[y], chosen_[y] - alphas_[y], now_);
+    set[y].alpha = chosen_[y];
+  }
+}
+
+PassResult DualChain::perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads,
+                                      const GoOn& go_on) {
+  return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
+    visit_perceptron(i, weight, result);
+  });
+}
+
+void DualChain::visit_perceptron(std::size_t i, double weight, PassResult& result) {
+  const ChainView<double> chain = chain_of(i);
+  const std::size_t n = chain.n_tokens;
+  const std::int32_t* gold = problem_.gold + problem_.starts[i];
+  std::vector<std::int32_t> path(n);
+  best_path(chain, viterbi_, path.data());
+  for (std::size_t t = 0; t < n; ++t) result.mistakes += path[t] != gold[t];
+  if (std::equal(path.begin(), path.end(), gold) || path_score(chain, gold) == kForbidden<double>) return;
+  const std::size_t at = find(i, path);
+  if (at == sets[i].size()) sets[i].push_back(sequence(i, std::move(path), false));
+  Sequence& one = sets[i][at];
+  one.alpha += weight;
+  one.past += weight * static_cast<double>(clock);
+  add(i, one, weight, now_);
+  expand_sentence(i, false, now_);
+  ++result.updates;
+}
+
+}  // namespace trellis

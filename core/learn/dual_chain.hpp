@@ -1,0 +1,156 @@
+// Chains learnt in the dual (Altun, section 4): the model is a weighted list of label sequences that were taken for the
+// gold ones,
+//
+//   w = sum over (i, y) of alpha(i, y) · (Phi(x_i, gold_i) - Phi(x_i, y)),
+//
+// and Phi meets others only in inner products: label pairs (and triples) by counting those in common, observations by a
+// kernel k (equation 15). So a sentence's potentials are those of an ordinary chain (equations 17 to 19):
+//
+//   edge[y, z]  = delta(y, z)                             weights of label pairs, kept as such
+//   emit[s, z]  = sum over tokens t of beta(t, z) k(x_s, x_t)
+//   beta(t, z)  = sum over sequences y of t's sentence of alpha · ([gold_t = z] - [y_t = z])
+//
+// With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
+#pragma once
+#include <functional>
+
+#include "learn/gram.hpp"
+#include "engine/kbest.hpp"
+#include "learn/margin_qp.hpp"
+
+namespace trellis {
+
+// Rows of weights in double precision; a row is made when an attribute is first touched.
+class DenseRows {
+ public:
+  DenseRows(std::size_t n_attributes, std::size_t stride) : place_(n_attributes, kNone), stride_(stride) {}
+  const double* find(std::int32_t attribute) const {
+    const std::size_t place = place_[static_cast<std::size_t>(attribute)];
+    return place == kNone ? nullptr : data_.data() + place;
+  }
+  double* make(std::int32_t attribute) {
+    std::size_t& place = place_[static_cast<std::size_t>(attribute)];
+    if (place == kNone) {
+      place = data_.size();
+      data_.resize(place + stride_, 0.0);
+    }
+    return data_.data() + place;
+  }
+  std::size_t n_attributes() const { return place_.size(); }
+
+ private:
+  std::vector<std::size_t> place_;  // [n_attributes]
+  std::vector<double> data_;        // [n_touched, stride]
+  std::size_t stride_;
+};
+
+// w as potentials are made of it.
+struct DualWeights {
+  std::vector<double> edge, tri;                     // [L+1, stride], [L+1, L+1, stride] or empty; with what is forbidden
+  DenseRows rows;                                    // of the linear kernel
+  std::vector<std::vector<Coefficient>> expansions;  // of other kernels: beta of each sentence's tokens
+};
+
+// A label sequence that is not the gold one, and Phi(gold) - Phi(y) in two parts.
+struct Sequence {
+  struct Label {
+    std::uint32_t token, label;  // the token counted from the first of its sentence
+    double by;
+  };
+  struct Pair {
+    std::uint32_t place;  // y * stride + z, and after all pairs the triples
+    double by;
+  };
+  std::vector<std::int32_t> path;  // [n]
+  std::vector<Label> labels;       // ascending, none twice, none of 0
+  std::vector<Pair> pairs;         // the same
+  double alpha = 0;
+  double past = 0;  // sum of (moment of change · change of alpha), for averaging
+  double cost = 0;
+};
+
+struct PassResult {
+  std::int64_t mistakes = 0;  // tokens whose label in the best path was not the gold one
+  std::int64_t updates = 0;   // sentences that changed the weights
+  double violation = 0;       // the largest by which a sentence was away from its optimum when it was visited
+  double gap = 0;             // sum of what every sentence's dual lacked at its visit; the duality gap if nothing changed
+};
+
+// What is learnt from; all pointers outlive the learner.
+struct DualProblem {
+  ChainData data;
+  const std::int64_t* starts;       // [n_sentences + 1]
+  const std::int32_t* gold;         // [n_tokens]
+  std::size_t n_sentences, n_attributes, n_labels;
+  int order;                        // 0: label pairs have no weights; 1; 2: triples have some too
+  const double* weights = nullptr;  // [n_sentences] how much each counts, or null
+  const float* costs = nullptr;     // [n_labels, n_labels] of gold label and another, or null: one a wrong label
+  const float* edge = nullptr;      // [L+1, stride] 0 or minus infinity, or null
+  const float* end = nullptr;       // [stride] the same for last labels, or null
+};
+
+class DualChain {
+ public:
+  DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory);
+
+  using GoOn = std::function<bool()>;  // asked every tenth of a second; where it says no the pass ends there
+
+  // One pass of algorithm 3. The dual of the HM-SVM is
+  //   max  sum alpha(i, y) cost(y) - ½ |w|²    with  alpha >= 0,  sum over y of alpha(i, y) <= C · weight_i.
+  // cost is 1 for every sequence but the gold one, or the sum of its labels' costs (`hamming`).
+  PassResult margin_pass(const std::int64_t* order, std::size_t n, double c, double epsilon, bool hamming,
+                         std::size_t n_threads, const GoOn& go_on = {});
+  // One pass of the perceptron (algorithm 1): alpha(i, best) += weight_i where the best path is not the gold one.
+  PassResult perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on = {});
+
+  // w, from alpha or from its average over all moments of training.
+  DualWeights weights(bool average) const;
+  // Forget all sequences; then take up those of a state.
+  void clear();
+  void restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past);
+  // Phi(gold_i) - Phi(path), with its cost.
+  Sequence sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const;
+
+  const DualProblem& problem() const { return problem_; }
+  bool linear() const { return kernel_.kind == Kernel::kLinear; }
+
+  std::vector<std::vector<Sequence>> sets;  // the working set of every sentence
+  std::int64_t clock = 0;                   // sentences visited by the perceptron
+  double dual = 0;                          // the dual's value
+
+ private:
+  ChainView<double> chain_of(std::size_t i);
+  void add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const;
+  void expand_sentence(std::size_t i, bool average, DualWeights& weights) const;
+  double mean(const Sequence& one, bool average) const;
+  double product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const;
+  float cost(std::int32_t gold, std::int32_t z) const;
+  std::size_t find(std::size_t i, const std::vector<std::int32_t>& path) const;
+  void visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result);
+  void add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result);
+  bool violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result);
+  void optimize(std::size_t i, double c, double tolerance);
+  const std::vector<double>& products_of(std::size_t i);
+  void remove_idle(std::size_t i);
+  void visit_perceptron(std::size_t i, double weight, PassResult& result);
+  template <class Visit>
+  PassResult pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on, Visit visit);
+
+  DualProblem problem_;
+  Kernel kernel_;
+  std::size_t stride_;
+  std::vector<double> end_;  // [rows, stride] or empty
+  Gram gram_;
+  DualWeights now_;
+  std::vector<std::vector<double>> products_;  // of each working set's first sequences, as many as were asked for
+
+  // Scratch.
+  std::vector<double> emit_, augmented_, sums_, block_, own_, losses_, alphas_, chosen_;
+  std::vector<std::int32_t> paths_;
+  LabelSets allowed_{};
+  Workspace<double> viterbi_;
+  KBestWorkspace<double> kbest_;
+  MarginQp qp_;
+};
+
+}  // namespace trellis

@@ -1,0 +1,222 @@
+#include "learn/frank_wolfe.hpp"
+
+#include <chrono>
+#include <cmath>
+
+namespace trellis {
+namespace {
+
+// Amounts that should cancel may leave this much; no float of w would notice it.
+constexpr double kNothing = 1e-12;
+// Scores are sums of floats: a gap that is a smaller share of the cost than this may be their rounding.
+constexpr double kRounding = 1e-7;
+
+TRELLIS_CLONES ChainView<float> chain_one(const GrowingChain& self, const LabelWeights& labels, const ChainData& data,
+                                          std::size_t begin, std::size_t end, ChainScratch& scratch, LabelSets& sets) {
+  return chain_of(self.rows, self.edge_rows, labels, data, begin, end, scratch, sets);
+}
+
+}  // namespace
+
+template <class Each>
+void FrankWolfe::spread(const ChainData& data, std::size_t token, const Part* parts, std::size_t n_parts, Each each) {
+  // A label's features are the same whatever stands before it.
+  labels_.clear();
+  for (std::size_t p = 0; p < n_parts; ++p) {
+    const auto [t, x, y, z, amount] = parts[p];
+    auto at = labels_.begin();
+    while (at != labels_.end() && at->first != z) ++at;
+    if (at == labels_.end()) labels_.emplace_back(z, amount);
+    else at->second += amount;
+  }
+  const TokenAttributes& at = data.attributes;
+  for (const auto& [z, amount] : labels_) {
+    if (std::fabs(amount) < kNothing) continue;
+    for (std::int64_t i = at.starts[token]; i < at.starts[token + 1]; ++i)
+      if (rows.may_have(at.ids[i], z))
+        each(static_cast<std::uint32_t>(at.ids[i]), z, at.values ? amount * at.values[i] : amount);
+  }
+  if (order == 0) return;
+  const TokenAttributes& on = data.edge_attributes;
+  const auto first_edge = static_cast<std::uint32_t>(rows.n_attributes());
+  for (std::size_t p = 0; p < n_parts; ++p) {
+    const auto [t, x, y, z, amount] = parts[p];
+    const auto pair = static_cast<std::uint32_t>(y * stride + z);
+    each(pair_row(), pair, amount);
+    if (on.starts)
+      for (std::int64_t i = on.starts[token]; i < on.starts[token + 1]; ++i)
+        each(first_edge + static_cast<std::uint32_t>(on.ids[i]), pair, on.values ? amount * on.values[i] : amount);
+    if (order == 2) each(pair_row() + 1, static_cast<std::uint32_t>((x * (n_labels + 1) + y) * stride + z), amount);
+  }
+}
+
+// (w_s - w_i) / C_i: by labels into direction_, by features into change_. Path null: s is the gold path.
+void FrankWolfe::direct(const Examples& examples, std::size_t begin, std::size_t n, const Block& block,
+                        const std::int32_t* path) {
+  const std::int32_t* gold = examples.gold + begin;
+  const auto null = static_cast<std::int32_t>(n_labels);
+  auto part_of = [&](const std::int32_t* labels, std::size_t t, double amount) {
+    const std::int32_t x = order < 2 ? 0 : t > 1 ? labels[t - 2] : null;
+    const std::int32_t y = order < 1 ? 0 : t ? labels[t - 1] : null;
+    return Part{static_cast<std::uint32_t>(t), static_cast<std::uint16_t>(x), static_cast<std::uint16_t>(y),
+                static_cast<std::uint16_t>(labels[t]), amount};
+  };
+  auto same = [](const Part& a, const Part& b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
+  direction_.clear(), held_.clear(), change_.clear();
+  std::size_t next = 0;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t first = direction_.size();
+    for (; next < block.parts.size() && block.parts[next].token == t; ++next) {
+      direction_.push_back(block.parts[next]);
+      direction_.back().amount = -block.parts[next].amount;
+      held_.push_back(block.parts[next].amount);
+    }
+    auto add = [&](const Part& part) {
+      for (std::size_t i = first; i < direction_.size(); ++i)
+        if (same(direction_[i], part)) {
+          direction_[i].amount += part.amount;
+          return;
+        }
+      direction_.push_back(part), held_.push_back(0);
+    };
+    if (path) {
+      const Part right = part_of(gold, t, 1), wrong = part_of(path, t, -1);
+      if (!same(right, wrong)) add(right), add(wrong);
+    }
+    if (direction_.size() > first)
+      spread(examples.data, begin + t, direction_.data() + first, direction_.size() - first,
+             [&](std::uint32_t row, std::uint32_t place, double by) { change_.add(row, place, by); });
+  }
+}
+
+// |change_|². On the way all weights that it changes are asked for: they and, farther apart, their sums lie scattered.
+double FrankWolfe::look_up() {
+  double norm = 0;
+  places_.clear();
+  for (const Change& change : change_.entries()) {
+    norm += change.by * change.by;
+    places_.push_back(find(change));
+    __builtin_prefetch(places_.back().weight, 1);
+    __builtin_prefetch(places_.back().sum, 1);
+  }
+  return norm;
+}
+
+// w += scale · change_. Weights that there are come first: those that come into being may move the others.
+void FrankWolfe::apply(double scale) {
+  const double now = moments() - static_cast<double>(clock);  // of all steps before this one
+  auto add = [&](const GrowingRows::Place& place, double by) {
+    const float old = *place.weight;
+    *place.weight += static_cast<float>(scale * by);
+    *place.sum += now * (static_cast<double>(*place.weight) - old);
+  };
+  const Changes& changes = change_.entries();
+  bool missing = false;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (std::fabs(changes[i].by) < kNothing) continue;
+    if (places_[i].weight) add(places_[i], changes[i].by);
+    else missing = true;
+  }
+  if (!missing) return;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (!places_[i].weight && std::fabs(changes[i].by) >= kNothing) add(make(changes[i]), changes[i].by);
+}
+
+bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i, StepsResult& result) {
+  const std::size_t begin = examples.starts[sentence], n = examples.starts[sentence + 1] - begin;
+  const std::int32_t* gold = examples.gold + begin;
+  const LabelWeights labels{n_labels, stride, edge.data(), tri.empty() ? nullptr : tri.data(),
+                            end.empty() ? nullptr : end.data()};
+  LabelSets sets{};
+  const ChainView<float> chain = chain_one(*this, labels, examples.data, begin, begin + n, margin_.chain, sets);
+  const Violation worst = most_violated(chain, order, {zero_one, examples.costs}, gold, margin_);
+  if (!worst.possible) return false;
+  if (worst.path)
+    for (std::size_t t = 0; t < n; ++t) result.mistakes += worst.path[t] != gold[t];
+
+  // gap_i / C_i = H_i(w) - (cost(a_i) - w · v_i)
+  Block& block = blocks[sentence];
+  double score = 0;
+  for (const Part& part : block.parts)
+    score += part.amount * potential(chain, order, part.token, part.x, part.y, part.z);
+  const double gap = worst.loss - (block.cost - score);
+  if (!(gap > kRounding * (1 + worst.cost))) return false;
+  result.gap += c_i * gap;
+
+  direct(examples, begin, n, block, worst.path);
+  const double norm = look_up();  // |w_s - w_i|² / C_i²
+  const double size = gap < c_i * norm ? gap / (c_i * norm) : 1;
+  apply(size * c_i);
+  block.parts.clear();
+  for (std::size_t i = 0; i < direction_.size(); ++i) {
+    Part part = direction_[i];
+    part.amount = held_[i] + size * part.amount;
+    if (std::fabs(part.amount) >= kNothing) block.parts.push_back(part);
+  }
+  block.cost += size * (worst.cost - block.cost);
+  dual += c_i * size * (gap - 0.5 * size * c_i * norm);
+  return true;
+}
+
+StepsResult FrankWolfe::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
+                              const std::function<bool()>& go_on) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{100};
+  auto asked = Clock::now();
+  StepsResult result;
+  for (std::size_t i = 0; i < n_sentences; ++i) {
+    if (go_on && Clock::now() - asked > kPatience) {
+      if (!go_on()) break;
+      asked = Clock::now();
+    }
+    ++clock;
+    const auto s = static_cast<std::size_t>(sentences[i]);
+    const double c_i = examples.weights ? c * examples.weights[s] : c;
+    if (c_i > 0 && examples.starts[s] < examples.starts[s + 1]) result.updates += step(examples, s, c_i, result);
+  }
+  return result;
+}
+
+void FrankWolfe::renew(const Examples& examples) {
+  GrowingChain exact(rows.n_attributes(), edge_rows.n_attributes(), n_labels, order);  // in its sums, which are double
+  double costs = 0, norm = 0;
+  for (std::size_t s = 0; s < blocks.size(); ++s) {
+    const double c_i = examples.weights ? c * examples.weights[s] : c;
+    const std::vector<Part>& parts = blocks[s].parts;
+    costs += c_i * blocks[s].cost;
+    for (std::size_t first = 0, last = 0; first < parts.size(); first = last) {
+      while (last < parts.size() && parts[last].token == parts[first].token) ++last;
+      spread(examples.data, static_cast<std::size_t>(examples.starts[s]) + parts[first].token, parts.data() + first,
+             last - first, [&](std::uint32_t row, std::uint32_t place, double by) {
+               *exact.make({row, place, by}).sum += c_i * by;
+             });
+    }
+  }
+  const double now = moments();
+  auto set = [&](const Change& change) {
+    const GrowingRows::Place to = find(change);
+    if (std::isinf(*to.weight)) return;  // forbidden
+    const double* sum = exact.find(change).sum;
+    const double value = sum ? *sum : 0;
+    const float old = *to.weight;
+    *to.weight = static_cast<float>(value);
+    *to.sum += now * (static_cast<double>(*to.weight) - old);
+    norm += value * value;
+  };
+  std::vector<std::uint32_t> order_scratch, places;
+  auto set_rows = [&](const GrowingRows& from, std::size_t first_row) {
+    for (std::size_t a = 0; a < from.n_attributes(); ++a) {
+      places.clear();
+      from.for_each(static_cast<std::int32_t>(a), order_scratch,
+                    [&](std::uint32_t place, float, double, float) { places.push_back(place); });
+      for (std::uint32_t place : places) set({static_cast<std::uint32_t>(first_row + a), place, 0});
+    }
+  };
+  set_rows(rows, 0);
+  set_rows(edge_rows, rows.n_attributes());
+  for (std::size_t i = 0; i < edge.size(); ++i) set({pair_row(), static_cast<std::uint32_t>(i), 0});
+  for (std::size_t i = 0; i < tri.size(); ++i) set({pair_row() + 1, static_cast<std::uint32_t>(i), 0});
+  dual = costs - 0.5 * norm;
+}
+
+}  // namespace trellis

@@ -1,0 +1,138 @@
+#include "learn/history.hpp"
+
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "parallel.hpp"
+#include "engine/simd.hpp"
+
+namespace trellis {
+namespace {
+
+constexpr std::size_t kBlock = 2048;
+
+typedef std::uint16_t Short __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
+typedef std::uint32_t Long __attribute__((vector_size(kLanes * 4)));
+
+TRELLIS_INLINE Vector<float> wide(const std::uint16_t* values) {
+  const Long bits = __builtin_convertvector(*reinterpret_cast<const Short*>(values), Long) << 16;
+  Vector<float> floats;
+  std::memcpy(&floats, &bits, sizeof floats);
+  return floats;
+}
+TRELLIS_INLINE float wide_one(std::uint16_t value) { return std::bit_cast<float>(std::uint32_t{value} << 16); }
+
+// To the nearest; what is kept is finite, and far from the largest float.
+TRELLIS_INLINE void store(std::uint16_t* to, const Vector<double>& values) {
+  const Vector<float> floats = __builtin_convertvector(values, Vector<float>);
+  Long bits;
+  std::memcpy(&bits, &floats, sizeof bits);
+  *reinterpret_cast<Short*>(to) = __builtin_convertvector((bits + 0x8000) >> 16, Short);
+}
+TRELLIS_INLINE std::uint16_t rounded(double value) {
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(static_cast<float>(value)) + 0x8000) >> 16);
+}
+
+// Within a block sums are in float: what is multiplied has but 8 bits.
+TRELLIS_CLONES void dots_of_block(const History& h, std::size_t r, const double* g, std::size_t begin, std::size_t end,
+                                  double* dots) {
+  const std::size_t n = end - begin;
+  float given[kBlock] = {}, s_r[kBlock] = {}, y_r[kBlock] = {};
+  for (std::size_t i = 0; i < n; ++i) {
+    given[i] = static_cast<float>(g[begin + i]);
+    s_r[i] = wide_one(h.steps[r * h.size + begin + i]);
+    y_r[i] = wide_one(h.changes[r * h.size + begin + i]);
+  }
+  for (std::size_t j = 0; j < h.n_pairs; ++j) {
+    const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
+    Vector<float> sums[kHistoryDots] = {};
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      const Vector<float> si = wide(s + i), yi = wide(y + i);
+      sums[0] += si * lanes(given + i);
+      sums[1] += yi * lanes(given + i);
+      sums[2] += si * lanes(y_r + i);
+      sums[3] += yi * lanes(y_r + i);
+      sums[4] += yi * lanes(s_r + i);
+    }
+    double* out = dots + j * kHistoryDots;
+    for (std::size_t k = 0; k < kHistoryDots; ++k) {
+      out[k] = 0;
+      for (std::size_t lane = 0; lane < kLanes; ++lane) out[k] += sums[k][lane];
+    }
+    for (; i < n; ++i) {
+      const double si = wide_one(s[i]), yi = wide_one(y[i]);
+      out[0] += si * given[i];
+      out[1] += yi * given[i];
+      out[2] += si * y_r[i];
+      out[3] += yi * y_r[i];
+      out[4] += yi * s_r[i];
+    }
+  }
+}
+
+TRELLIS_CLONES void sum_of_block(const History& h, double factor, const double* g, const double* step_factors,
+                                 const double* change_factors, std::size_t begin, std::size_t end, double* out) {
+  const std::size_t n = end - begin;
+  float sums[kBlock] = {};
+  for (std::size_t j = 0; j < h.n_pairs; ++j) {
+    const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
+    const auto a = static_cast<float>(step_factors[j]), b = static_cast<float>(change_factors[j]);
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) lanes(sums + i) += a * wide(s + i) + b * wide(y + i);
+    for (; i < n; ++i) sums[i] += a * wide_one(s[i]) + b * wide_one(y[i]);
+  }
+  for (std::size_t i = 0; i < n; ++i) out[begin + i] = factor * g[begin + i] + sums[i];
+}
+
+TRELLIS_CLONES Curvature remember_all(const double* x, const double* old_x, const double* g, const double* old_g,
+                                      std::size_t size, std::uint16_t* step, std::uint16_t* change) {
+  Vector<double> products = {}, squares = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    const Vector<double> s = lanes(x + i) - lanes(old_x + i), y = lanes(g + i) - lanes(old_g + i);
+    products += s * y;
+    squares += y * y;
+    store(step + i, s);
+    store(change + i, y);
+  }
+  Curvature sums{0, 0};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) sums.product += products[lane], sums.square += squares[lane];
+  for (; i < size; ++i) {
+    const double s = x[i] - old_x[i], y = g[i] - old_g[i];
+    sums.product += s * y;
+    sums.square += y * y;
+    step[i] = rounded(s);
+    change[i] = rounded(y);
+  }
+  return sums;
+}
+
+}  // namespace
+
+Curvature remember(const double* x, const double* old_x, const double* g, const double* old_g, std::size_t size,
+                   std::uint16_t* step, std::uint16_t* change) {
+  return remember_all(x, old_x, g, old_g, size, step, change);
+}
+
+void history_dots(const History& history, std::size_t r, const double* g, std::size_t n_threads, double* dots) {
+  const std::size_t n_blocks = (history.size + kBlock - 1) / kBlock, n_dots = history.n_pairs * kHistoryDots;
+  std::vector<double> parts(n_blocks * n_dots);
+  parallel_blocks(history.size, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+    dots_of_block(history, r, g, begin, end, parts.data() + begin / kBlock * n_dots);
+  });
+  for (std::size_t k = 0; k < n_dots; ++k) {
+    dots[k] = 0;
+    for (std::size_t b = 0; b < n_blocks; ++b) dots[k] += parts[b * n_dots + k];
+  }
+}
+
+void history_sum(const History& history, double factor, const double* g, const double* step_factors,
+                 const double* change_factors, std::size_t n_threads, double* out) {
+  parallel_blocks(history.size, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+    sum_of_block(history, factor, g, step_factors, change_factors, begin, end, out);
+  });
+}
+
+}  // namespace trellis

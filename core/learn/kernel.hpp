@@ -1,0 +1,85 @@
+// Kernels over observations: sparse vectors of attributes, their inner products, and functions of those.
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "weights/linear_chain.hpp"
+
+namespace trellis {
+
+// k(a, b) as a function of <a, b>, |a|² and |b|²; of a kernel that was given as a matrix there is none.
+struct Kernel {
+  enum Kind { kLinear, kPolynomial, kRbf, kGiven };
+  Kind kind = kLinear;
+  int degree = 1;
+  double gamma = 1, coef0 = 0;
+
+  //   linear  <a, b>      polynomial  (gamma <a, b> + coef0)^degree      RBF  exp(-gamma |a - b|²)
+  TRELLIS_INLINE double value(double product, double norm_a, double norm_b) const {
+    if (kind == kRbf) return std::exp(-gamma * (norm_a + norm_b - 2 * product));
+    if (kind != kPolynomial) return product;
+    const double base = gamma * product + coef0;
+    double power = base;
+    for (int i = 1; i < degree; ++i) power *= base;
+    return power;
+  }
+};
+
+// One attribute of an observation.
+struct Item {
+  std::int32_t attribute;
+  float value;
+};
+
+// The attributes of token t, ascending and each once: then products add in the same order from either side.
+void items_of(const TokenAttributes& lists, std::size_t t, std::vector<Item>& out);
+
+// Sparse vectors that others are multiplied with, found by attribute.
+class Observations {
+ public:
+  Observations() = default;
+  Observations(const TokenAttributes& lists, std::size_t n, std::size_t n_attributes);
+
+  std::size_t size() const { return norms_.size(); }
+  std::size_t n_attributes() const { return posting_starts_.size() - 1; }
+  double norm(std::size_t o) const { return norms_[o]; }  // |x|²
+
+  // out[o] = <x, o> for every observation o; of x, attributes that are not known here count for nothing.
+  void products(const std::vector<Item>& x, double* out) const;
+  // <a, b> of two observations.
+  double product(std::size_t a, std::size_t b) const;
+  // out[o * stride + column] = k(x, o) for every o; `row` is scratch.
+  void column(const Kernel& kernel, const std::vector<Item>& x, std::size_t stride, std::size_t column, double* out,
+              std::vector<double>& row) const;
+  const Item* begin(std::size_t o) const { return items_.data() + item_starts_[o]; }
+  const Item* end(std::size_t o) const { return items_.data() + item_starts_[o + 1]; }
+
+ private:
+  struct Posting {
+    std::int32_t observation;
+    float value;
+  };
+  std::vector<std::size_t> item_starts_;     // [size + 1]
+  std::vector<Item> items_;                  // of every observation, ascending
+  std::vector<std::size_t> posting_starts_;  // [n_attributes + 1]
+  std::vector<Posting> postings_;            // of every attribute, by observation
+  std::vector<double> norms_;                // [size]
+};
+
+// What an observation adds to a label's score: coef · k(x, observation).
+struct Coefficient {
+  std::uint32_t observation, label;
+  double coef;
+};
+
+// out[z, s] += sum over coefficients (o, z) of coef · k[o, s]: columns s lie side by side, n_columns of them; rows of
+// k are k_stride apart.
+void expand(const std::vector<Coefficient>& coefficients, const double* k, std::size_t k_stride, std::size_t n_columns,
+            double* out);
+
+// A kernel model at work: emit[t, z] = sum_o coef(o, z) k(x_t, o), by n_threads.
+void expand_tokens(const Kernel& kernel, const Observations& support, const std::vector<Coefficient>& coefficients,
+                   const TokenAttributes& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
+                   double* emit);
+
+}  // namespace trellis

@@ -1,0 +1,48 @@
+// The hinge loss of a sentence and the path that gives it (Altun 2003, section 4.1):
+//   H(w) = max(0, max_y cost(y) - w · (Phi(gold) - Phi(y)))
+#pragma once
+#include "engine/kbest.hpp"
+#include "weights/linear_chain.hpp"
+
+namespace trellis {
+
+// What a wrong path costs: 1 whatever is wrong in it, or a sum over its wrong labels.
+struct Margin {
+  bool zero_one = false;
+  const float* costs = nullptr;  // [n_labels, n_labels] of gold label and another, or null: one a wrong label
+
+  double cost(const std::int32_t* gold, const std::int32_t* path, std::size_t n, std::size_t n_labels) const;
+};
+
+struct MarginScratch {
+  ChainScratch chain;
+  KBestWorkspace<float> kbest;
+  std::vector<float> augmented;     // [n, stride]
+  std::vector<std::int32_t> paths;  // [2, n]
+};
+
+struct Violation {
+  bool possible = false;               // whether the gold path is allowed; if not there is nothing to learn
+  double loss = 0, cost = 0;           // H(w), and cost(y) of the path that gives it
+  const std::int32_t* path = nullptr;  // that path, or null: the gold path itself; lives in the scratch
+};
+
+// What labels x, y, z at t-2, t-1, t give there. At order 0 labels alone have weights.
+inline double potential(const ChainView<float>& chain, int order, std::size_t t, std::size_t x, std::size_t y,
+                        std::size_t z) {
+  double score = chain.emit_at(t)[z];
+  if (order >= 1) score += chain.edge_at(t, y)[z];
+  if (order == 2) score += chain.tri_at(x, y)[z];
+  return score;
+}
+
+// The most violated margin of a sentence that has a token at least.
+Violation most_violated(const ChainView<float>& chain, int order, const Margin& margin, const std::int32_t* gold,
+                        MarginScratch& scratch);
+
+// H(w) of all sentences, by n_threads; 0 where the gold path is forbidden.
+void margin_losses(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows, const LabelWeights& labels,
+                   int order, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+                   const std::int32_t* gold, const Margin& margin, std::size_t n_threads, double* losses);
+
+}  // namespace trellis

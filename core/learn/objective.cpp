@@ -1,0 +1,174 @@
+#include "learn/objective.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "weights/attribute_sums.hpp"
+#include "parallel.hpp"
+
+namespace trellis {
+namespace {
+
+template <class Real>
+class ChainObjective final : public Objective {
+ public:
+  ChainObjective(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+                 const Gold& gold, bool local)
+      : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences),
+        stride_(padded(layout.n_labels)), sentences_(layout, data, starts, n_sentences, gold, local) {}
+
+  void losses(const double* parameters, std::size_t n_threads, double* losses) override {
+    constexpr std::size_t kBlock = 16;
+    sentences_.set(parameters);
+    parallel_blocks(n_sentences_, kBlock, n_threads, [] { return State{}; },
+                    [&](State& state, std::size_t first, std::size_t last) {
+                      for (std::size_t s = first; s < last; ++s)
+                        losses[s] = sentences_.run(s, 1.0, state.scratch, state.piece, nullptr, false);
+                    });
+  }
+
+  void gradient(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
+                double* gradient) override {
+    sentences_.set(parameters);
+    if (!sums_) index();
+    std::fill_n(gradient, layout_.n_parameters(), 0.0);
+    const std::size_t n_blocks = sums_->n_blocks();
+    std::vector<std::atomic<std::size_t>> next(2 * n_blocks);  // what is to be done next, in both steps of a block
+    run_team(n_threads, [&](auto meet) {
+      Scratch w;
+      std::vector<double> row(stride_);
+      for (std::size_t b = 0; b < n_blocks; ++b) {
+        for (std::size_t k; (k = next[2 * b]++) < pieces_.size();) run_piece(b, k, weights, w, losses);
+        meet();
+        for (std::size_t k; (k = next[2 * b + 1]++) <= sums_->n_pieces(b);) {
+          if (k == 0) add_pieces(gradient);
+          else sum_entry(b, k - 1, row.data(), gradient);
+        }
+        meet();
+      }
+    });
+  }
+
+  void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, double* parameters,
+            double* squares, double* losses) override {
+    sentences_.set(parameters);
+    if (!shares_) shares_ = std::make_unique<Shares>(layout_, data_, n_sentences_ ? starts_[n_sentences_] : 0);
+    AdaGradPass<Real> steps(rule, layout_, data_, starts_, n_sentences_, *shares_, sentences_, parameters, squares);
+    State state;
+    state.piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t s = order[i];
+      residual_.resize(std::max(residual_.size(), (starts_[s + 1] - starts_[s]) * stride_));
+      sentences_.begin_piece(state.scratch, state.piece);
+      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, state.scratch, state.piece, residual_.data(), true);
+      sentences_.end_piece(state.scratch, state.piece);
+      step_entry(steps, s, state.piece);
+    }
+    steps.finish();
+  }
+
+  TRELLIS_INLINE void sum_body(std::size_t block, std::size_t piece, double* row, double* gradient) const {
+    sums_->sum(block, piece, residual_.data(), [&](std::size_t a) { return sentences_.rows.heavy(a) < 0; }, row, gradient);
+  }
+  TRELLIS_INLINE void step_body(AdaGradPass<Real>& steps, std::size_t s, Piece& piece) const {
+    steps.step(s, residual_.data(), piece);
+  }
+
+ private:
+  using Scratch = typename SentenceSums<Real>::Scratch;
+  struct State {
+    Scratch scratch;
+    Piece piece;
+  };
+
+  // Blocks whose residuals take four megabytes; as many pieces in each as memory allows. Neither depends on threads.
+  void index() {
+    constexpr std::size_t kBlockBytes = 4 << 20, kLeastTokens = 1024, kRoom = 256 << 20;
+    sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_,
+                                                  std::max(kLeastTokens, kBlockBytes / (stride_ * sizeof(Real))));
+    std::size_t tokens = 0;
+    for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
+      tokens = std::max<std::size_t>(tokens, starts_[sums_->first_sentence(b + 1)] - starts_[sums_->first_sentence(b)]);
+    residual_.resize(std::max(residual_.size(), tokens * stride_));
+    pieces_.resize(std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64));
+  }
+
+  // The sentences of piece k of a block.
+  void run_piece(std::size_t block, std::size_t k, const double* weights, Scratch& w, double* losses) {
+    const std::size_t begin = sums_->first_sentence(block), n = sums_->first_sentence(block + 1) - begin;
+    const std::size_t first = begin + n * k / pieces_.size(), last = begin + n * (k + 1) / pieces_.size();
+    sentences_.begin_piece(w, pieces_[k]);
+    pieces_[k].edge_slots.assign(sentences_.n_edge_slots(), 0);
+    for (std::size_t s = first; s < last; ++s)
+      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, pieces_[k],
+                                 residual_.data() + (starts_[s] - starts_[begin]) * stride_, true);
+    sentences_.end_piece(w, pieces_[k]);
+  }
+
+  // Sums of pieces, always in the same order.
+  void add_pieces(double* gradient) const {
+    double* edge_slots = gradient + layout_.row_labels.size();
+    double* pairs = edge_slots + sentences_.n_edge_slots();
+    double* triples = pairs + layout_.edge_places.size();
+    for (const Piece& piece : pieces_) {
+      for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) edge_slots[s] += piece.edge_slots[s];
+      for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pairs[i] += piece.pairs[layout_.edge_places[i]];
+      for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) triples[i] += piece.triples[layout_.tri_places[i]];
+    }
+  }
+
+  void sum_entry(std::size_t block, std::size_t piece, double* row, double* gradient) const;
+  void step_entry(AdaGradPass<Real>& steps, std::size_t s, Piece& piece) const;
+
+  const Layout layout_;
+  const ChainData data_;
+  const std::int64_t* starts_;
+  const std::size_t n_sentences_, stride_;
+  SentenceSums<Real> sentences_;
+  std::unique_ptr<AttributeSums<Real>> sums_;  // made by the first gradient
+  std::unique_ptr<Shares> shares_;             // made by the first pass
+  std::vector<Real> residual_;                 // [tokens of a block, stride]
+  std::vector<Piece> pieces_;
+};
+
+TRELLIS_CLONES void sum_float(const ChainObjective<float>& o, std::size_t block, std::size_t piece, double* row,
+                              double* gradient) {
+  o.sum_body(block, piece, row, gradient);
+}
+TRELLIS_CLONES void sum_double(const ChainObjective<double>& o, std::size_t block, std::size_t piece, double* row,
+                               double* gradient) {
+  o.sum_body(block, piece, row, gradient);
+}
+TRELLIS_CLONES void step_float(const ChainObjective<float>& o, AdaGradPass<float>& steps, std::size_t s, Piece& piece) {
+  o.step_body(steps, s, piece);
+}
+TRELLIS_CLONES void step_double(const ChainObjective<double>& o, AdaGradPass<double>& steps, std::size_t s, Piece& piece) {
+  o.step_body(steps, s, piece);
+}
+
+template <>
+void ChainObjective<float>::sum_entry(std::size_t block, std::size_t piece, double* row, double* gradient) const {
+  sum_float(*this, block, piece, row, gradient);
+}
+template <>
+void ChainObjective<double>::sum_entry(std::size_t block, std::size_t piece, double* row, double* gradient) const {
+  sum_double(*this, block, piece, row, gradient);
+}
+template <>
+void ChainObjective<float>::step_entry(AdaGradPass<float>& steps, std::size_t s, Piece& piece) const {
+  step_float(*this, steps, s, piece);
+}
+template <>
+void ChainObjective<double>::step_entry(AdaGradPass<double>& steps, std::size_t s, Piece& piece) const {
+  step_double(*this, steps, s, piece);
+}
+
+}  // namespace
+
+std::unique_ptr<Objective> make_objective(const Layout& layout, const ChainData& data, const std::int64_t* starts,
+                                          std::size_t n_sentences, const Gold& gold, bool local, bool single) {
+  if (single) return std::make_unique<ChainObjective<float>>(layout, data, starts, n_sentences, gold, local);
+  return std::make_unique<ChainObjective<double>>(layout, data, starts, n_sentences, gold, local);
+}
+
+}  // namespace trellis

@@ -1,0 +1,105 @@
+// Where the features of a chain can occur, before any training: the lists that boosting goes by.
+//
+// Features that occur together are a *group*: all labels of an attribute, all label pairs of an edge attribute, and, as
+// one group, all label pairs and triples. A group meets a sentence if its features can be observed there, whatever the
+// labels; each such meeting has one cell a feature, with the range [L, U] of
+//
+//   u(y) = Phi_k(x, y) - Phi_k(x, gold),    Phi_k(x, y) how often feature k occurs in sentence x labelled y
+//
+// over all label paths y. An attribute's count is free at every token: U = sum of positive values - gold, L = sum of
+// negative values - gold. Of two label pairs (y, z), y != z, one after the other, only one can occur; in general a run
+// of labels can occur again `period` tokens later. Where label pairs are forbidden, or a dictionary allows some labels
+// only, U and L of label runs may lie outside the range, never inside it. Places of label pairs and triples must ascend.
+#pragma once
+#include <array>
+#include <span>
+#include <vector>
+
+#include "learn/objective.hpp"
+
+namespace trellis {
+
+class Occurrences {
+ public:
+  Occurrences(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+              const std::int32_t* gold);
+
+  std::size_t n_groups() const { return first_features_.size() - 1; }
+  std::size_t n_features() const { return first_features_.back(); }
+  std::size_t n_meetings() const { return sentence_of_.size(); }
+  // Group g has the features from first_feature(g) to first_feature(g + 1), and meetings numbered likewise, by sentence.
+  std::size_t first_feature(std::size_t g) const { return first_features_[g]; }
+  std::size_t n_features_of(std::size_t g) const { return first_features_[g + 1] - first_features_[g]; }
+  std::size_t first_meeting(std::size_t g) const { return first_meetings_[g]; }
+  std::size_t sentence_of(std::size_t meeting) const { return sentence_of_[meeting]; }
+  std::size_t group_of_feature(std::size_t k) const;
+  std::span<const std::uint32_t> meetings_of_sentence(std::size_t s) const {
+    return {meetings_.data() + sentence_starts_[s], meetings_.data() + sentence_starts_[s + 1]};
+  }
+  std::size_t group_of_meeting(std::size_t meeting) const { return group_of_[meeting]; }
+
+  // Cells of a meeting, one a feature of its group.
+  std::size_t n_cells() const { return low_.size(); }
+  std::size_t first_cell(std::size_t meeting) const {
+    const std::size_t g = group_of_[meeting];
+    return first_cells_[g] + (meeting - first_meetings_[g]) * n_features_of(g);
+  }
+
+  // The distinct values that U and L of feature k have, ascending, 0 among them; cells say which by number.
+  std::size_t n_exponents(std::size_t k) const { return exponent_starts_[k + 1] - exponent_starts_[k]; }
+  double low(std::size_t k) const { return lows_[k]; }
+  // Null: low, low + 1, ...
+  const double* exponents(std::size_t k) const {
+    return exponents_.empty() ? nullptr : exponents_.data() + exponent_starts_[k];
+  }
+  double exponent(std::size_t k, std::size_t j) const {
+    return exponents_.empty() ? lows_[k] + static_cast<double>(j) : exponents_[exponent_starts_[k] + j];
+  }
+  double lowest(std::size_t k) const { return exponent(k, 0); }
+  double highest(std::size_t k) const { return exponent(k, n_exponents(k) - 1); }
+  std::uint32_t low_number(std::size_t cell) const { return low_[cell]; }
+  std::uint32_t high_number(std::size_t cell) const { return high_[cell]; }
+
+  // How often each feature is expected in sentence s less how often it is there: into the cells of its meetings.
+  // node [n, stride], pairs, triples and token_pairs as ChainExpectations has them.
+  void fill(std::size_t s, const std::vector<double>& node, const std::vector<double>& pairs,
+            const std::vector<double>& triples, const std::vector<double>& token_pairs, double* cells) const;
+
+ private:
+  struct Place {
+    std::uint32_t meeting;
+    std::int32_t token;  // within the sentence
+    double value;
+  };
+  void list_meetings();
+  void list_places(std::size_t s, std::vector<Place>& places) const;
+  void set_ranges();
+  void range_of_attribute(std::size_t s, std::span<const Place> places, std::size_t label, double& low, double& high) const;
+  void range_of_run(std::size_t s, std::span<const Place> places, const std::size_t* labels, int n_labels, double& low,
+                    double& high) const;
+  void set_label_ranges(std::size_t s, double* lows, double* highs) const;
+  std::array<std::size_t, 3> labels_at(std::size_t place) const;
+  template <class Found>
+  void each_gold_run(std::size_t s, Found found) const;
+  bool allows(std::size_t token, std::size_t label) const;
+  bool forces(std::size_t token) const;
+  std::size_t gold_label(std::size_t s, std::ptrdiff_t t) const { return t < 0 ? L_ : gold_[starts_[s] + t]; }
+
+  const Layout layout_;
+  const ChainData data_;
+  const std::int64_t* starts_;
+  const std::size_t n_sentences_;
+  const std::int32_t* gold_;
+  const std::size_t L_, stride_, n_edge_groups_, label_group_;
+  std::vector<std::size_t> first_features_, first_meetings_, first_cells_;  // [n_groups + 1]
+  std::vector<std::uint32_t> sentence_of_, group_of_;                       // [n_meetings]
+  std::vector<std::uint32_t> meetings_;                                     // by sentence
+  std::vector<std::size_t> sentence_starts_;                                // [n_sentences + 1]
+  std::vector<std::uint32_t> label_meeting_;                                // [n_sentences] of the label group
+  std::vector<std::uint32_t> item_meeting_, edge_item_meeting_;             // [n_items] of each attribute at a token
+  std::vector<double> lows_, exponents_;
+  std::vector<std::size_t> exponent_starts_;  // [n_features + 1]
+  std::vector<std::uint32_t> low_, high_;     // [n_cells]
+};
+
+}  // namespace trellis

@@ -1,0 +1,75 @@
+#include "tag/checks.hpp"
+
+#include <algorithm>
+
+#include "engine/simd.hpp"
+#include "text/strings.hpp"
+
+namespace trellis {
+
+namespace {
+
+template <class Number>
+TRELLIS_INLINE bool ascending_any(std::span<const Number> numbers) {
+  bool falls = false;
+  for (std::size_t i = 1; i < numbers.size(); ++i) falls |= numbers[i] < numbers[i - 1];
+  return !falls;
+}
+
+template <class Number>
+TRELLIS_INLINE bool all_below_any(std::span<const Number> numbers, std::uint64_t limit) {
+  Number greatest = 0;
+  for (Number number : numbers) greatest = std::max(greatest, number);
+  return numbers.empty() || greatest < limit;
+}
+
+}  // namespace
+
+TRELLIS_CLONES bool ascending(std::span<const std::int64_t> numbers) { return ascending_any(numbers); }
+TRELLIS_CLONES bool ascending(std::span<const std::uint32_t> numbers) { return ascending_any(numbers); }
+TRELLIS_CLONES bool all_below(std::span<const std::uint16_t> numbers, std::uint64_t limit) {
+  return all_below_any(numbers, limit);
+}
+TRELLIS_CLONES bool all_below(std::span<const std::uint32_t> numbers, std::uint64_t limit) {
+  return all_below_any(numbers, limit);
+}
+
+TRELLIS_CLONES Bounds bounds_of(std::span<const std::int32_t> numbers) {
+  if (numbers.empty()) return {0, -1};
+  std::int32_t least = numbers[0], greatest = numbers[0];
+  for (std::int32_t number : numbers) least = std::min(least, number), greatest = std::max(greatest, number);
+  return {least, greatest};
+}
+
+TRELLIS_CLONES bool view_ids_fit(std::span<const std::int32_t> ids, std::span<const std::uint32_t> limits,
+                                 std::uint32_t first) {
+  const std::size_t n = limits.size();
+  bool bad = false;
+  for (std::size_t row = 0; row + n <= ids.size() && n > 0; row += n)
+    for (std::size_t j = 0; j < n; ++j)  // what is below `first` wraps around to a large number
+      bad |= (static_cast<std::uint32_t>(ids[row + j]) - first >= limits[j]) & (ids[row + j] != -1);
+  return !bad;
+}
+
+std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes) {
+  constexpr std::uint64_t K = 0x9E3779B97F4A7C15;
+  constexpr std::size_t kWide = 8, kRound = kWide * sizeof(std::uint64_t);
+  std::uint64_t lane[kWide], word[kWide];
+  for (std::size_t i = 0; i < kWide; ++i) lane[i] = (i + 1) * K;
+  const std::uint8_t* p = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= kRound; left -= kRound, p += kRound) {
+    std::memcpy(word, p, kRound);
+    for (std::size_t i = 0; i < kWide; ++i) {
+      lane[i] = (lane[i] ^ word[i]) * K;
+      lane[i] ^= lane[i] >> 32;
+    }
+  }
+  std::uint64_t end[kWide + 2];
+  std::copy_n(lane, kWide, end);
+  end[kWide] = hash_bytes({reinterpret_cast<const char*>(p), left});
+  end[kWide + 1] = bytes.size();
+  return hash_bytes({reinterpret_cast<const char*>(end), sizeof end});
+}
+
+}  // namespace trellis

@@ -1,0 +1,464 @@
+#include "tag/decoder.hpp"
+
+#include "parallel.hpp"
+
+namespace trellis {
+
+std::int32_t Lexicon::intern(std::string_view name) {
+  const std::int32_t before = names_.size(), type = names_.intern(name);
+  if (const Place at = place(type); type == before && at.record == 0) {
+    const std::size_t n = kBlock << at.block;
+    blocks_[at.block].ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
+    blocks_[at.block].floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
+  }
+  return type;
+}
+
+// Scratch of one thread. Where records lie is looked up once per token and column, for positions -reach .. n + reach.
+struct Decoder::Buffers {
+  std::vector<const std::int32_t*> views;  // [n_columns, n + 2 * reach] view ids of what stands there
+  std::vector<const float*> vectors;       // [n_columns, n + 2 * reach] its summed weights
+  std::vector<float> emit, edge;           // [n, stride], [n, n_labels + 1, stride]
+  std::vector<std::uint64_t> keys;         // [n_joint, n]
+  std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
+  std::vector<std::int32_t> look_at;       // as Sum has them
+  std::vector<std::size_t> look_offset;
+  std::vector<float> local;
+  Workspace<float> viterbi;
+};
+
+namespace {
+
+// emit[t, z] = bias[z] + sum over looks of vector[type at t + offset, z] + sum over joint attributes a of w[a, z]
+struct Sum {
+  const float* const* vectors;  // [n_columns, n + 2 * reach]
+  std::size_t width, n, stride;
+  const std::int32_t* look_at;     // [n_looks] column * width + reach + offset
+  const std::size_t* look_offset;  // [n_looks] slot * stride
+  std::size_t n_looks;
+  const std::int32_t* ids;  // [n_joint, n], -1 where silent
+  std::size_t n_joint;
+  const float* bias;  // [stride]
+  std::uint32_t heavy_least;
+  const std::int32_t* heavy_number;
+  const float* heavy;  // rows of at least heavy_least weights as vectors
+};
+
+TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, float* emit) {
+  for (std::size_t t = 0; t < sum.n; ++t, emit += sum.stride) {
+    for (std::size_t z = 0; z < sum.stride; z += kLanes) {
+      Vector<float> total = lanes(sum.bias + z);
+      for (std::size_t k = 0; k < sum.n_looks; ++k)
+        total += lanes(sum.vectors[sum.look_at[k] + t] + sum.look_offset[k] + z);
+      lanes(emit + z) = total;
+    }
+    for (std::size_t j = 0; j < sum.n_joint; ++j)
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) {
+        if (rows.starts[id + 1] - rows.starts[id] < sum.heavy_least) {
+          rows.add_to(id, 1, emit);
+        } else {
+          const float* weights = sum.heavy + sum.heavy_number[id] * sum.stride;
+          for (std::size_t z = 0; z < sum.stride; z += kLanes) lanes(emit + z) += lanes(weights + z);
+        }
+      }
+  }
+}
+
+// A key that no packing gives, for keys have at most 63 bits.
+constexpr std::uint64_t kSilent = ~std::uint64_t{0};
+
+}  // namespace
+
+Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary, std::vector<ColumnModel> columns,
+                 FrozenStrings bag, const std::int32_t* bag_attributes, Rows<std::uint16_t> rows, std::size_t n_attributes,
+                 Rows<std::uint32_t> edge_rows, LabelWeights labels, LabelSets sets, std::int32_t open_set,
+                 std::size_t cache_bytes, bool local)
+    : plan_(std::move(plan)), n_emission_(n_emission), vocabulary_(std::move(vocabulary)),
+      columns_(std::move(columns)), bag_(bag), bag_attributes_(bag_attributes), rows_(rows), edge_rows_(edge_rows), labels_(labels),
+      sets_(sets), open_set_(open_set), cache_bytes_(cache_bytes), local_(local),
+      normalizer_(local ? LocalNormalizer(labels) : LocalNormalizer()), n_slots_(columns_.size()),
+      n_attributes_(n_attributes), bias_(labels.stride) {
+  for (std::size_t k = 0; k < plan_.templates.size(); ++k) {
+    const Template& shape = plan_.templates[k];
+    const Atom* first = plan_.atoms.data() + shape.first_atom;
+    const Atom* last = plan_.atoms.data() + shape.last_atom;
+    const bool alone = std::all_of(first, last, [&](const Atom& atom) {
+      return atom.column == first->column && atom.offset == first->offset;
+    });
+    if (k >= n_emission_) {
+      edge_.push_back(static_cast<std::int32_t>(k));
+    } else if (first == last) {
+      add_row(attribute_of(shape, [](const Atom&) { return 0; }), bias_.data());
+    } else if (!alone) {
+      joint_.push_back(static_cast<std::int32_t>(k));
+    } else {
+      auto look = std::find_if(looks_.begin(), looks_.end(), [&](const Look& other) {
+        return other.column == first->column && other.offset == first->offset;
+      });
+      if (look == looks_.end())
+        look = looks_.insert(look, Look{first->column, first->offset, n_slots_[first->column]++, {}});
+      look->templates.push_back(static_cast<std::int32_t>(k));
+    }
+  }
+  const auto n_outside = static_cast<std::size_t>(2 * plan_.reach);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const std::size_t n_views = columns_[c].views.size();
+    Outside& outside = outside_.emplace_back();
+    for (std::size_t id = 0; id < n_outside; ++id) outside.views.insert(outside.views.end(), n_views, id);
+    outside.vectors.assign(n_outside * n_slots_[c] * labels_.stride, 0);
+  }
+  for (const Look& look : looks_)
+    for (std::size_t id = 0; id < n_outside; ++id)
+      for (std::int32_t k : look.templates)
+        add_row(attribute_of(plan_.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
+                outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * labels_.stride);
+}
+
+void Decoder::make_heavy_rows() const {
+  // Adding a vector costs as much as adding a weight for each kLanes labels.
+  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kLanes);
+  heavy_.number.resize(n_attributes_);
+  for (std::size_t a = 0; a < n_attributes_; ++a) {
+    if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;
+    const std::size_t size = heavy_.vectors.size();
+    heavy_.number[a] = static_cast<std::int32_t>(size / labels_.stride);
+    heavy_.vectors.resize(size + labels_.stride);
+    rows_.add_to(static_cast<std::int32_t>(a), 1, heavy_.vectors.data() + size);
+  }
+  heavy_.made.store(true, std::memory_order_release);
+}
+
+Decoder::~Decoder() = default;
+
+Decoder::Borrowed::Borrowed(const Decoder& from) : from_(from) {
+  {
+    const std::lock_guard lock(from.spare_mutex_);
+    if (!from.spare_.empty()) buffers_ = std::move(from.spare_.back()), from.spare_.pop_back();
+  }
+  if (!buffers_) buffers_ = std::make_unique<Buffers>();
+}
+
+Decoder::Borrowed::~Borrowed() {
+  constexpr std::size_t kMostSpare = 4, kMostFloats = 1 << 20;  // what one giant sentence needed is not kept
+  if (buffers_->emit.size() + buffers_->edge.size() > kMostFloats) return;
+  const std::lock_guard lock(from_.spare_mutex_);
+  if (from_.spare_.size() < kMostSpare) from_.spare_.push_back(std::move(buffers_));
+}
+
+template <class IdOf>
+std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
+  std::uint64_t key = 0;
+  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+    const Atom& atom = plan_.atoms[a];
+    const std::int32_t id = id_of(atom);
+    if (id < 0) return -1;
+    if (atom.fold >= 0) {
+      const std::int32_t folded = vocabulary_.folds[atom.fold].find(key);
+      if (folded < 0) return -1;
+      key = static_cast<std::uint64_t>(folded);
+    }
+    key = (key << atom.bits) | static_cast<std::uint64_t>(id);
+  }
+  return vocabulary_.tables[shape.table].find(key);
+}
+
+void Decoder::add_row(std::int32_t attribute, float* emit) const {
+  if (attribute >= 0) rows_.add_to(attribute, 1, emit);
+}
+
+Batch Decoder::begin() {
+  std::size_t bytes = 0;
+  if (lexicons_)
+    for (const auto& lexicon : *lexicons_) bytes += lexicon->bytes();
+  if (!lexicons_ || bytes > cache_bytes_) {
+    lexicons_ = std::make_shared<Lexicons>();
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      lexicons_->push_back(std::make_unique<Lexicon>(columns_[c].views.size(), n_slots_[c] * labels_.stride));
+  }
+  Batch batch;
+  batch.lexicons = lexicons_;
+  batch.codes.resize(columns_.size());
+  return batch;
+}
+
+std::size_t Decoder::n_new(const Batch& batch) const {
+  std::size_t n = 0;
+  for (const auto& lexicon : *batch.lexicons) n += lexicon->size() - lexicon->n_tried;
+  return n;
+}
+
+void Decoder::finish(Batch& batch, std::size_t n_threads) {
+  constexpr std::size_t kBlock = 64;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    Lexicon& lexicon = *(*batch.lexicons)[c];
+    const std::int32_t first = lexicon.n_tried, n = lexicon.size() - first;
+    const auto column = static_cast<std::int32_t>(c);
+    if (n > 0) {
+      std::atomic<std::int32_t> n_left{0};
+      parallel_blocks(
+          static_cast<std::size_t>(n), kBlock, n_threads, [] { return Said{}; },
+          [&](Said& said, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i)
+              if (!define_alone(lexicon, column, first + static_cast<std::int32_t>(i), said)) ++n_left;
+          });
+      lexicon.n_tried = first + n;
+      lexicon.n_undefined += n_left;
+    }
+    if (lexicon.n_undefined == 0) continue;
+    const std::size_t before = batch.undefined.size();
+    for (std::int32_t type : batch.codes[c])
+      if (!lexicon.defined(type)) batch.undefined.emplace_back(column, type);
+    std::sort(batch.undefined.begin() + before, batch.undefined.end());
+    batch.undefined.erase(std::unique(batch.undefined.begin() + before, batch.undefined.end()), batch.undefined.end());
+  }
+}
+
+// From what the model knows of the word, or from the word itself where all views can be computed here.
+bool Decoder::define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const {
+  const ColumnModel& known = columns_[column];
+  const std::string_view name = lexicon.name(type);
+  if (const std::int32_t value = known.values.lookup(name); value >= 0) {
+    std::copy_n(known.view_ids + value * lexicon.n_views(), lexicon.n_views(), lexicon.views(type));
+    lexicon.set(type) = known.set_of ? known.set_of[value] : open_set_;
+    sum_vectors(lexicon, column, type);
+    return true;
+  }
+  if (!known.native || !is_ascii(name)) return false;
+  known.tree.ask(name, said);
+  set_views(lexicon, column, type, said.views);
+  return true;
+}
+
+void Decoder::define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings) {
+  Lexicon& lexicon = *(*batch.lexicons)[column];
+  if (lexicon.defined(type)) return;
+  set_views(lexicon, column, type, strings);
+  --lexicon.n_undefined;
+}
+
+void Decoder::set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type,
+                        std::span<const std::string_view> said) const {
+  const ColumnModel& known = columns_[column];
+  for (std::size_t j = 0; j < lexicon.n_views(); ++j) {
+    const std::int32_t id = said[j].data() ? known.views[j].lookup(said[j]) : -1;
+    lexicon.views(type)[j] = id < 0 ? -1 : id + known.first_id;
+  }
+  lexicon.set(type) = open_set_;
+  sum_vectors(lexicon, column, type);
+}
+
+void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const {
+  const std::int32_t* views = lexicon.views(type);
+  for (const Look& look : looks_) {
+    if (look.column != column) continue;
+    float* sum = lexicon.vectors(type) + look.slot * labels_.stride;
+    std::fill_n(sum, labels_.stride, 0.0f);
+    for (std::int32_t k : look.templates)
+      add_row(attribute_of(plan_.templates[k], [&](const Atom& atom) { return views[atom.view]; }), sum);
+  }
+  lexicon.defined(type) = 1;
+}
+
+std::int32_t Decoder::set_of(const Batch& batch, std::size_t token) const {
+  return !sets_.starts ? -1 : (*batch.lexicons)[0]->set(batch.codes[0][token]);
+}
+
+void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
+  const std::int64_t begin = batch.starts[sentence];
+  const std::size_t n = batch.starts[sentence + 1] - begin, reach = plan_.reach, width = n + 2 * reach;
+  buffers.views.resize(columns_.size() * width);
+  buffers.vectors.resize(columns_.size() * width);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const std::int32_t** views = buffers.views.data() + c * width;
+    const float** vectors = buffers.vectors.data() + c * width;
+    const Outside& outside = outside_[c];
+    const std::size_t n_views = columns_[c].views.size(), vector_size = n_slots_[c] * labels_.stride;
+    for (std::size_t d = 1; d <= reach; ++d) {  // distance d before the sentence is id d - 1, after it reach + d - 1
+      views[reach - d] = outside.views.data() + (d - 1) * n_views;
+      vectors[reach - d] = outside.vectors.data() + (d - 1) * vector_size;
+      views[reach + n + d - 1] = outside.views.data() + (reach + d - 1) * n_views;
+      vectors[reach + n + d - 1] = outside.vectors.data() + (reach + d - 1) * vector_size;
+    }
+    const Lexicon& lexicon = *(*batch.lexicons)[c];
+    const std::int32_t* codes = batch.codes[c].data() + begin;
+    for (std::size_t t = 0; t < n; ++t) {
+      views[reach + t] = lexicon.views(codes[t]);
+      vectors[reach + t] = lexicon.vectors(codes[t]);
+      for (std::size_t i = 0; i < vector_size; i += 16) __builtin_prefetch(vectors[reach + t] + i);  // a cache line
+    }
+  }
+}
+
+// keys[t] = the packed ids of template `number` at token t, kSilent where a view says nothing.
+void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, std::uint64_t* keys) const {
+  const Template& shape = plan_.templates[number];
+  const std::size_t width = n + 2 * plan_.reach;
+  std::fill_n(keys, n, 0);
+  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+    const Atom atom = plan_.atoms[a];
+    const std::int32_t* const* views = buffers.views.data() + atom.column * width + plan_.reach + atom.offset;
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::int32_t id = views[t][atom.view];
+      std::uint64_t key = keys[t];
+      if (atom.fold >= 0 && key != kSilent) {
+        const std::int32_t folded = vocabulary_.folds[atom.fold].find(key);
+        key = folded < 0 ? kSilent : static_cast<std::uint64_t>(folded);
+      }
+      keys[t] = (id < 0) | (key == kSilent) ? kSilent : (key << atom.bits) | static_cast<std::uint64_t>(id);
+    }
+  }
+}
+
+void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
+  const std::int64_t begin = batch.starts[sentence];
+  const std::size_t n = batch.starts[sentence + 1] - begin, stride = labels_.stride, n_joint = joint_.size();
+  if (n == 0) return;
+  place(batch, sentence, buffers);
+  if (buffers.emit.size() < n * stride) buffers.emit.resize(n * stride);
+  if (buffers.keys.size() < n * (n_joint + 1)) buffers.keys.resize(n * (n_joint + 1)), buffers.ids.resize(n * n_joint);
+
+  // Joint templates in three rounds, so that what one round needs of memory is on its way while another works:
+  // pack the keys, find the attributes, add their rows.
+  for (std::size_t j = 0; j < n_joint; ++j) {
+    std::uint64_t* keys = buffers.keys.data() + j * n;
+    pack(joint_[j], n, buffers, keys);
+    const FrozenTable& table = vocabulary_.tables[plan_.templates[joint_[j]].table];
+    for (std::size_t t = 0; t < n; ++t) table.prefetch(keys[t]);
+  }
+  for (std::size_t j = 0; j < n_joint; ++j) {
+    const FrozenTable& table = vocabulary_.tables[plan_.templates[joint_[j]].table];
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::uint64_t key = buffers.keys[j * n + t];
+      const std::int32_t id = key == kSilent ? -1 : table.find(key);
+      buffers.ids[j * n + t] = id;
+      if (id >= 0) rows_.prefetch_row(id);
+    }
+  }
+  for (std::size_t i = 0; i < n_joint * n; ++i)
+    if (buffers.ids[i] >= 0) rows_.prefetch_slots(buffers.ids[i]);
+
+  const std::size_t width = n + 2 * plan_.reach;
+  const bool heavy = heavy_.made.load(std::memory_order_acquire);
+  buffers.look_at.clear();
+  buffers.look_offset.clear();
+  for (const Look& look : looks_) {
+    buffers.look_at.push_back(static_cast<std::int32_t>(look.column * width + plan_.reach + look.offset));
+    buffers.look_offset.push_back(look.slot * stride);
+  }
+  sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
+                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(),
+                 heavy ? heavy_.least : std::numeric_limits<std::uint32_t>::max(),
+                 heavy ? heavy_.number.data() : nullptr, heavy ? heavy_.vectors.data() : nullptr},
+                rows_, buffers.emit.data());
+  if (!batch.bag_ids.empty())
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i)
+        rows_.add_to(batch.bag_ids[i], batch.bag_values[i], buffers.emit.data() + t * stride);
+
+  if (sets_.starts) {
+    buffers.sets.resize(n);
+    for (std::size_t t = 0; t < n; ++t) buffers.sets[t] = set_of(batch, begin + t);
+  }
+  if (edges_by_token()) sum_edges(n, buffers);
+  if (!local_) return;
+  const LabelSets sets{buffers.sets.data(), sets_.starts, sets_.labels};
+  normalizer_.normalize(n, sets_.starts ? &sets : nullptr, buffers.emit.data(),
+                        edges_by_token() ? buffers.edge.data() : nullptr, buffers.local);
+}
+
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]
+void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
+  const std::size_t stride = labels_.stride, n_joint = joint_.size(), size = (labels_.n_labels + 1) * stride;
+  if (buffers.edge.size() < n * size) buffers.edge.resize(n * size);
+  for (std::size_t t = 0; t < n; ++t) std::copy_n(labels_.edge, size, buffers.edge.data() + t * size);
+  for (std::int32_t k : edge_) {
+    std::uint64_t* keys = buffers.keys.data() + n_joint * n;
+    pack(k, n, buffers, keys);
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::int32_t a = keys[t] == kSilent ? -1 : vocabulary_.tables[plan_.templates[k].table].find(keys[t]);
+      if (a >= 0) edge_rows_.add_to(a, 1, buffers.edge.data() + t * size);
+    }
+  }
+}
+
+void Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const {
+  const std::size_t n_sentences = batch.starts.size() - 1;
+  // A thread costs more to start than a few hundred tokens take.
+  n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
+  constexpr std::size_t kWorthHeavyRows = 2048;  // tokens
+  if (!heavy_.made && (heavy_.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
+    std::call_once(heavy_.begun, [this] { make_heavy_rows(); });
+  parallel_blocks(
+      n_sentences, 32, n_threads, [this] { return Borrowed(*this); },
+      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
+        Buffers& buffers = *borrowed;
+        for (std::size_t s = first; s < last; ++s) {
+          fill(batch, s, buffers);
+          ChainView<float> chain{};
+          chain.n_tokens = batch.starts[s + 1] - batch.starts[s];
+          chain.n_labels = labels_.n_labels;
+          chain.stride = labels_.stride;
+          chain.emit = buffers.emit.data();
+          chain.edge = edges_by_token() ? buffers.edge.data() : labels_.edge;
+          chain.edge_per_token = edges_by_token();
+          chain.tri = labels_.tri;
+          chain.end = labels_.end;
+          LabelSets sets = sets_;
+          if (sets.starts) {
+            sets.set_of_token = buffers.sets.data();
+            chain.allowed = &sets;
+          }
+          best_path(chain, buffers.viterbi, paths + batch.starts[s]);
+        }
+      });
+}
+
+void Decoder::potentials(const Batch& batch, std::size_t n_threads, float* emit, float* edge) const {
+  const std::size_t L = labels_.n_labels, stride = labels_.stride;
+  parallel_blocks(
+      batch.starts.size() - 1, 32, n_threads, [] { return Buffers{}; },
+      [&](Buffers& buffers, std::size_t first, std::size_t last) {
+        for (std::size_t s = first; s < last; ++s) {
+          fill(batch, s, buffers);
+          for (std::int64_t t = batch.starts[s]; t < batch.starts[s + 1]; ++t) {
+            const std::size_t here = t - batch.starts[s];
+            std::copy_n(buffers.emit.data() + here * stride, L, emit + t * L);
+            if (edge)
+              for (std::size_t y = 0; y <= L; ++y)
+                std::copy_n(buffers.edge.data() + (here * (L + 1) + y) * stride, L, edge + (t * (L + 1) + y) * L);
+          }
+        }
+      });
+}
+
+Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const {
+  Lists out;
+  Buffers buffers;
+  const std::size_t first = on_edge ? n_emission_ : 0, last = on_edge ? plan_.templates.size() : n_emission_;
+  const bool has_bag = !on_edge && !batch.bag_ids.empty();
+  for (std::size_t s = 0; s + 1 < batch.starts.size(); ++s) {
+    const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
+    place(batch, s, buffers);
+    buffers.keys.resize(n * (last - first));
+    for (std::size_t k = first; k < last; ++k)
+      pack(static_cast<std::int32_t>(k), n, buffers, buffers.keys.data() + (k - first) * n);
+    for (std::size_t t = 0; t < n; ++t) {
+      for (std::size_t k = first; k < last; ++k) {
+        const std::uint64_t key = buffers.keys[(k - first) * n + t];
+        const std::int32_t id = key == kSilent ? -1 : vocabulary_.tables[plan_.templates[k].table].find(key);
+        if (id >= 0) out.ids.push_back(id);
+      }
+      if (has_bag) {
+        out.values.resize(out.ids.size(), 1.0f);
+        for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i) {
+          out.ids.push_back(batch.bag_ids[i]);
+          out.values.push_back(batch.bag_values[i]);
+        }
+      }
+      out.starts.push_back(static_cast<std::int64_t>(out.ids.size()));
+    }
+  }
+  return out;
+}
+
+}  // namespace trellis

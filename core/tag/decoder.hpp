@@ -1,0 +1,216 @@
+// Tagging: from codes of word types to best paths, with what depends on one word alone summed once per type.
+//
+// A *type* is a distinct string of a column that tagging has met. Its record keeps the ids of its views and, for every
+// offset at which templates look at that column alone, the summed weights of all those templates: five additions of a
+// vector a token instead of thirty look-ups. Templates that join several places are looked up per token.
+//
+// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread
+// meets new types. A lexicon that has grown beyond its bound is replaced, not emptied: a batch keeps the one its codes
+// belong to.
+#pragma once
+#include <array>
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "text/extract.hpp"
+#include "weights/linear_chain.hpp"
+#include "text/strings.hpp"
+#include "text/views.hpp"
+
+namespace trellis {
+
+// What the model file knows of one input column.
+struct ColumnModel {
+  FrozenStrings values;                    // the strings of training
+  const std::int32_t* view_ids = nullptr;  // [n_values, n_views]
+  std::vector<FrozenStrings> views;        // [n_views] strings of each view; empty for the identity
+  std::int32_t first_id = 0;               // what the number of a view's string is shifted by: 2 * reach
+  const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
+  ViewTree tree;                           // what views say of other words
+  bool native = false;                     // whether the tree has all views, for words that are ASCII
+};
+
+// The types of one column met so far.
+class Lexicon {
+ public:
+  static constexpr std::size_t kBlock = 512;  // records of the first block
+
+  Lexicon(std::size_t n_views, std::size_t vector_size) : n_views_(n_views), vector_size_(vector_size) {}
+  std::size_t n_views() const { return n_views_; }
+  std::int32_t size() const { return names_.size(); }
+  std::string_view name(std::int32_t type) const { return names_[type]; }
+  std::int32_t* views(std::int32_t type) {
+    const Place at = place(type);
+    return blocks_[at.block].ints.get() + at.record * (n_views_ + 2);
+  }
+  const std::int32_t* views(std::int32_t type) const { return const_cast<Lexicon*>(this)->views(type); }
+  std::int32_t& set(std::int32_t type) { return views(type)[n_views_]; }
+  std::int32_t& defined(std::int32_t type) { return views(type)[n_views_ + 1]; }
+  float* vectors(std::int32_t type) {
+    const Place at = place(type);
+    return blocks_[at.block].floats.get() + at.record * vector_size_;
+  }
+  const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
+  std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64); }
+  std::int32_t intern(std::string_view name);
+
+  std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
+  std::int32_t n_undefined = 0;  // how many of them wait
+
+ private:
+  struct Block {
+    std::unique_ptr<std::int32_t[]> ints;  // [kBlock · 2^b, n_views + 2]: view ids, label set, whether defined
+    std::unique_ptr<float[]> floats;       // [kBlock · 2^b, n_slots, stride]
+  };
+  // Block b holds the types from kBlock · (2^b - 1) on.
+  struct Place {
+    std::size_t block, record;
+  };
+  static Place place(std::int32_t type) {
+    const std::size_t b = std::bit_width(static_cast<std::size_t>(type) / kBlock + 1) - 1;
+    return {b, type - kBlock * ((std::size_t{1} << b) - 1)};
+  }
+  std::size_t n_views_, vector_size_;
+  Interner names_;
+  std::array<Block, 24> blocks_;  // room for all numbers a type can have
+};
+
+using Lexicons = std::vector<std::unique_ptr<Lexicon>>;
+
+// Sentences as codes of types: what encoding gives and decoding takes.
+struct Batch {
+  std::shared_ptr<Lexicons> lexicons;
+  std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]
+  std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
+  std::vector<std::int64_t> bag_starts{0};       // [n_tokens + 1]
+  std::vector<std::int32_t> bag_ids;             // attributes given as strings, already looked up
+  std::vector<float> bag_values;
+  std::vector<std::pair<std::int32_t, std::int32_t>> undefined;  // (column, type) whose views must be computed
+};
+
+class Decoder {
+ public:
+  // `plan` has all templates; the first n_emission of them speak of a label, the others of a pair of labels.
+  Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary, std::vector<ColumnModel> columns,
+          FrozenStrings bag, const std::int32_t* bag_attributes, Rows<std::uint16_t> rows, std::size_t n_attributes,
+          Rows<std::uint32_t> edge_rows, LabelWeights labels, LabelSets sets, std::int32_t open_set,
+          std::size_t cache_bytes, bool local);
+  ~Decoder();
+
+  std::size_t n_labels() const { return labels_.n_labels; }
+  std::size_t n_columns() const { return columns_.size(); }
+
+  // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
+  std::unique_lock<std::mutex> try_lock() { return std::unique_lock(mutex_, std::try_to_lock); }
+  Batch begin();
+  static std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name) {
+    return (*batch.lexicons)[column]->intern(name);
+  }
+  // How many types were met for the first time; finish() defines them, all but those left in batch.undefined.
+  std::size_t n_new(const Batch& batch) const;
+  void finish(Batch& batch, std::size_t n_threads);
+  // `strings[j]` is what view j says of the type, or data() == nullptr where it says nothing.
+  void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
+  // The attribute of a free-form string, or -1.
+  std::int32_t bag_attribute(std::string_view name) const {
+    std::int32_t id = bag_.lookup(name);
+    return id < 0 ? -1 : bag_attributes_[id];
+  }
+
+  // Without the lock: best paths; potentials [n_tokens, n_labels] (and edges [n_tokens, n_labels + 1, n_labels]).
+  void decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
+  void potentials(const Batch& batch, std::size_t n_threads, float* emit, float* edge) const;
+  // What stands at each token, of templates that speak of a label or of a pair of labels: starts [n_tokens + 1], ids,
+  // values (empty where all are one).
+  struct Lists {
+    std::vector<std::int64_t> starts{0};
+    std::vector<std::int32_t> ids;
+    std::vector<float> values;
+  };
+  Lists attribute_lists(const Batch& batch, bool on_edge) const;
+  bool has_edge_templates() const { return n_emission_ < plan_.templates.size(); }
+  // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
+  bool edges_by_token() const { return !edge_.empty() || (local_ && labels_.tri); }
+  // The label set of a token by the tag dictionary, -1 without one.
+  std::int32_t set_of(const Batch& batch, std::size_t token) const;
+
+ private:
+  struct Buffers;
+  // Scratch that a thread borrows: one sentence at a time would spend much of its time in growing its own.
+  class Borrowed {
+   public:
+    explicit Borrowed(const Decoder& from);
+    ~Borrowed();
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Buffers& operator*() const { return *buffers_; }
+
+   private:
+    const Decoder& from_;
+    std::unique_ptr<Buffers> buffers_;
+  };
+  struct Look {  // templates that look at one column at one offset alone
+    std::int32_t column, offset;
+    std::size_t slot;  // which vector of the column's records
+    std::vector<std::int32_t> templates;
+  };
+  // Rows with many weights once more, as vectors over all labels. Made when enough has been tagged to be worth it: the
+  // first sentences come sooner without.
+  struct HeavyRows {
+    std::once_flag begun;
+    std::atomic<bool> made = false;
+    std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
+    std::uint32_t least = 0;           // how many weights make a row heavy
+    std::vector<std::int32_t> number;  // [n_attributes] which vector a heavy one has
+    std::vector<float> vectors;        // [n_heavy, stride]
+  };
+  // What records are for types, for the 2 * reach positions outside a sentence.
+  struct Outside {
+    std::vector<std::int32_t> views;  // [2 * reach, n_views]
+    std::vector<float> vectors;       // [2 * reach, n_slots, stride]
+  };
+  bool define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const;
+  void set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type, std::span<const std::string_view> said) const;
+  void sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const;
+  void add_row(std::int32_t attribute, float* emit) const;
+  template <class IdOf>
+  std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
+  void make_heavy_rows() const;
+  void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
+  void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
+  void fill(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
+  void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
+
+  Plan plan_;
+  std::size_t n_emission_;
+  FrozenVocabulary vocabulary_;
+  std::vector<ColumnModel> columns_;
+  FrozenStrings bag_;
+  const std::int32_t* bag_attributes_;
+  Rows<std::uint16_t> rows_;
+  Rows<std::uint32_t> edge_rows_;
+  LabelWeights labels_;
+  LabelSets sets_;  // set_of_token is filled in per sentence
+  std::int32_t open_set_;
+  std::size_t cache_bytes_;
+  bool local_;  // labels are normalised one by one
+  LocalNormalizer normalizer_;
+  std::vector<Look> looks_;
+  std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
+  std::vector<Outside> outside_;            // [n_columns]
+  mutable HeavyRows heavy_;
+  std::size_t n_attributes_;
+  std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
+  std::vector<float> bias_;                 // [stride] templates that look nowhere
+  mutable std::mutex spare_mutex_;
+  mutable std::vector<std::unique_ptr<Buffers>> spare_;
+  std::mutex mutex_;
+  std::shared_ptr<Lexicons> lexicons_;
+};
+
+}  // namespace trellis

@@ -1,0 +1,235 @@
+#include "text/columns.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace trellis {
+
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// Walks over lines; content excludes the line ending (LF, CR LF, or the end of the text), whole includes it.
+struct LineReader {
+  std::string_view text;
+  std::size_t at = 0;
+  std::string_view content, whole;
+
+  bool next() {
+    if (at >= text.size()) return false;
+    const char* begin = text.data() + at;
+    auto* newline = static_cast<const char*>(std::memchr(begin, '\n', text.size() - at));
+    std::size_t length = newline ? newline - begin : text.size() - at;
+    whole = {begin, length + (newline ? 1 : 0)};
+    at += whole.size();
+    if (length > 0 && begin[length - 1] == '\r') --length;
+    content = {begin, length};
+    return true;
+  }
+};
+
+std::size_t bom_length(std::string_view text, const ColumnFormat& format) {
+  return format.first_line == 1 && text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+}
+
+bool all_blank(std::string_view line, bool tabs) {
+  return std::all_of(line.begin(), line.end(), [tabs](char c) { return c == ' ' || (c == '\t' && !tabs); });
+}
+
+// The high bit of each byte of word that equals c; above the lowest one there may be false ones.
+inline std::uint64_t bytes_equal(std::uint64_t word, char c) {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  std::uint64_t zero_where = word ^ ones * static_cast<unsigned char>(c);
+  return (zero_where - ones) & ~zero_where & ones << 7;
+}
+
+// The first tab (or blank, if blanks separate) in [p, end), or end. Eight bytes at a time, for most fields are that
+// short and a loop over bytes would mispredict each one's length; bytes up to limit, the end of the text, may be read.
+inline const char* find_separator(const char* p, const char* end, const char* limit, bool tabs) {
+  for (; p < end && limit - p >= 8; p += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    std::uint64_t hits = bytes_equal(word, '\t') | (tabs ? 0 : bytes_equal(word, ' '));
+    if (hits) return std::min(p + std::countr_zero(hits) / 8, end);
+  }
+  while (p < end && *p != '\t' && (tabs || *p != ' ')) ++p;
+  return std::min(p, end);
+}
+
+// Calls take(field) on each field in turn.
+template <class Take>
+inline void split(std::string_view line, const char* limit, bool tabs, Take take) {
+  const char *p = line.data(), *end = p + line.size();
+  for (;;) {
+    if (!tabs) {
+      while (p < end && is_blank(*p)) ++p;
+      if (p == end) return;
+    }
+    const char* stop = find_separator(p, end, limit, tabs);
+    take(std::string_view(p, stop - p));
+    if (stop == end) return;
+    p = stop + 1;
+  }
+}
+
+// Copies the text but for the lines of tokens, which write(line, token) puts into out, without their line ending.
+template <class Write>
+bool rewrite_tokens(std::string_view text, const ColumnFormat& format, std::size_t n_tokens, std::vector<char>& out,
+                    Write write) {
+  out.clear();
+  out.reserve(text.size() + n_tokens * 8);
+  std::size_t bom = bom_length(text, format), token = 0;
+  out.insert(out.end(), text.begin(), text.begin() + bom);
+  LineReader reader{text, bom, {}, {}};
+  while (reader.next()) {
+    std::string_view line = reader.content;
+    if (kind_of(line, format) != LineKind::token)
+      out.insert(out.end(), line.begin(), line.end());
+    else if (token == n_tokens || !write(line, token++))
+      return false;
+    out.insert(out.end(), line.data() + line.size(), reader.whole.data() + reader.whole.size());
+  }
+  return token == n_tokens;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+LineKind kind_of(std::string_view line, const ColumnFormat& format) {
+  if (line.empty()) return LineKind::blank;
+  if (line[0] == '#' && format.comments) return LineKind::aside;
+  if (line[0] == ' ' || line[0] == '\t') {
+    if (all_blank(line, format.tabs)) return LineKind::blank;
+    if (!format.tabs)
+      while (is_blank(line[0])) line.remove_prefix(1);
+  }
+  if (format.ids) {
+    std::string_view id = line.substr(0, line.find('\t'));
+    const std::size_t mark = id.find_first_of("-.");
+    if (mark != id.npos && is_number(id.substr(0, mark)) && is_number(id.substr(mark + 1))) return LineKind::aside;
+  }
+  constexpr std::string_view mark = "-DOCSTART-";
+  if (line[0] == '-' && line.starts_with(mark)) {
+    if (line.size() == mark.size() || line[mark.size()] == '\t') return LineKind::divider;
+    if (!format.tabs && line[mark.size()] == ' ') return LineKind::divider;
+  }
+  return LineKind::token;
+}
+
+ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
+  ParsedColumns out;
+  std::size_t invalid = find_invalid_utf8(text);
+  if (invalid < text.size()) {
+    out.trouble = Trouble::utf8;
+    out.line = format.first_line + std::count(text.begin(), text.begin() + invalid, '\n');
+    return out;
+  }
+  const char* limit = text.data() + text.size();
+  std::size_t n_columns = format.n_columns;
+  auto begin_columns = [&] {
+    // As many tokens as there are lines, or as there is room for rows of that many fields.
+    std::size_t n_lines = std::count(text.begin(), text.end(), '\n') + 1;
+    std::size_t most = std::min(n_lines, text.size() / n_columns + 1);
+    out.codes.resize(n_columns);
+    for (auto& column : out.codes) column.reserve(most);
+    out.values.resize(n_columns);
+    out.lines.reserve(most);
+  };
+  if (n_columns > 0) begin_columns();
+
+  std::int64_t n_tokens = 0;
+  auto end_sentence = [&] {
+    if (n_tokens > out.starts.back()) out.starts.push_back(n_tokens);
+  };
+  auto keep = [&](std::string_view line) {
+    std::int64_t begin = line.data() - text.data();
+    std::int64_t sentence = static_cast<std::int64_t>(out.starts.size()) - 1;
+    out.asides.push_back({sentence, n_tokens, begin, begin + static_cast<std::int64_t>(line.size())});
+  };
+  LineReader reader{text, bom_length(text, format), {}, {}};
+  std::int64_t line = format.first_line - 1;
+  while (reader.next()) {
+    ++line;
+    switch (kind_of(reader.content, format)) {
+      case LineKind::blank:
+        if (n_tokens == out.starts.back()) keep(reader.content);
+        end_sentence();
+        continue;
+      case LineKind::divider:
+        end_sentence();
+        [[fallthrough]];
+      case LineKind::aside:
+        keep(reader.content);
+        continue;
+      case LineKind::token:
+        break;
+    }
+    if (n_columns == 0) {
+      split(reader.content, limit, format.tabs, [&](std::string_view) { ++n_columns; });
+      begin_columns();
+    }
+    std::size_t found = 0;
+    split(reader.content, limit, format.tabs, [&](std::string_view field) {
+      if (found < n_columns) out.codes[found].push_back(out.values[found].intern(field));
+      ++found;
+    });
+    if (found != n_columns) {
+      out.trouble = Trouble::fields, out.line = line, out.found = found, out.expected = n_columns;
+      return out;
+    }
+    out.lines.push_back(line);
+    ++n_tokens;
+  }
+  end_sentence();
+  out.n_lines = line - format.first_line + 1;
+  return out;
+}
+
+bool append_column(std::string_view text, const ColumnFormat& format, std::span<const std::int32_t> codes,
+                   std::span<const std::uint8_t> data, std::span<const std::int64_t> starts, std::vector<char>& out) {
+  return rewrite_tokens(text, format, codes.size(), out, [&](std::string_view line, std::size_t token) {
+    out.insert(out.end(), line.begin(), line.end());
+    out.push_back(format.tabs || line.find('\t') != line.npos ? '\t' : ' ');
+    std::int32_t code = codes[token];
+    out.insert(out.end(), data.begin() + starts[code], data.begin() + starts[code + 1]);
+    return true;
+  });
+}
+
+bool replace_column(std::string_view text, const ColumnFormat& format, std::size_t column,
+                    std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
+                    std::span<const std::int64_t> starts, std::vector<char>& out) {
+  return rewrite_tokens(text, format, codes.size(), out, [&](std::string_view line, std::size_t token) {
+    std::string_view old;
+    std::size_t n_fields = 0;
+    split(line, text.data() + text.size(), format.tabs, [&](std::string_view field) {
+      if (n_fields++ == column) old = field;
+    });
+    if (n_fields <= column) return false;
+    std::int32_t code = codes[token];
+    out.insert(out.end(), line.data(), old.data());
+    out.insert(out.end(), data.begin() + starts[code], data.begin() + starts[code + 1]);
+    out.insert(out.end(), old.data() + old.size(), line.data() + line.size());
+    return true;
+  });
+}
+
+std::size_t last_sentence_end(std::string_view text, bool tabs) {
+  // Backwards over whole lines: [begin, end) is a line with its newline.
+  std::size_t end = text.rfind('\n');
+  if (end == text.npos) return 0;
+  for (++end; end > 0;) {
+    std::size_t before = end >= 2 ? text.rfind('\n', end - 2) : text.npos;
+    std::size_t begin = before == text.npos ? 0 : before + 1;
+    std::string_view line = text.substr(begin, end - 1 - begin);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (all_blank(line, tabs)) return end;
+    end = begin;
+  }
+  return 0;
+}
+
+}  // namespace trellis

@@ -1,0 +1,73 @@
+// Files of columns: one token a line, blank lines between sentences, read into dictionary-encoded columns.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "text/strings.hpp"
+
+namespace trellis {
+
+struct ColumnFormat {
+  bool tabs = false;      // fields end at single tabs and may hold blanks or nothing; else at runs of blanks and tabs
+  bool comments = false;  // lines that begin with # are not tokens
+  bool ids = false;       // CoNLL-U: rows whose first field has a - or . (word ranges, empty nodes) are not tokens
+  std::size_t n_columns = 0;     // what every row must have; 0: what the first row has
+  std::int64_t first_line = 1;   // number of the first line; a byte order mark is skipped only in line 1
+};
+
+enum class LineKind {
+  blank,    // ends a sentence
+  token,
+  aside,    // a comment, a word range, an empty node: kept, and nothing ends
+  divider,  // -DOCSTART-: kept, and ends a sentence
+};
+
+// A line without its line ending.
+LineKind kind_of(std::string_view line, const ColumnFormat& format);
+
+// A line that is no token, or a blank one where no sentence was open: kept to be written back.
+struct Aside {
+  std::int64_t sentence;  // the sentence it stands in or before
+  std::int64_t token;     // how many tokens stand before it
+  std::int64_t begin, end;  // its bytes in the file, without the line ending
+};
+
+enum class Trouble { none, fields, utf8 };
+
+struct ParsedColumns {
+  std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]
+  std::vector<Interner> values;                  // [n_columns]
+  std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
+  std::vector<std::int64_t> lines;               // [n_tokens] line numbers
+  std::vector<Aside> asides;
+  std::int64_t n_lines = 0;
+
+  // Where and why reading stopped, if it did.
+  Trouble trouble = Trouble::none;
+  std::int64_t line = 0;
+  std::size_t found = 0, expected = 0;
+};
+
+ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format);
+
+// The file with one more field at the end of every token's line: values[codes[t]] for token t. The field is set off
+// by a tab where tabs separate or the line has one, else by a blank; line endings and all other lines stay. False if
+// the number of tokens is not that of codes.
+bool append_column(std::string_view text, const ColumnFormat& format, std::span<const std::int32_t> codes,
+                   std::span<const std::uint8_t> data, std::span<const std::int64_t> starts, std::vector<char>& out);
+
+// The same with one field of every token's line replaced; false also if a line has no such field.
+bool replace_column(std::string_view text, const ColumnFormat& format, std::size_t column,
+                    std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
+                    std::span<const std::int64_t> starts, std::vector<char>& out);
+
+// The offset after the last blank line, 0 if there is none: where a stream may be cut.
+std::size_t last_sentence_end(std::string_view text, bool tabs);
+
+// The offset of the first byte that is not part of valid UTF-8, or the size.
+std::size_t find_invalid_utf8(std::string_view text);
+
+}  // namespace trellis

@@ -1,0 +1,114 @@
+#include "text/extract.hpp"
+
+#include <algorithm>
+
+#include "parallel.hpp"
+
+namespace trellis {
+namespace {
+
+// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k; false where a view says nothing or a fold is unknown.
+template <class Fold>
+bool pack_key(const Plan& plan, const Template& shape, std::span<const ColumnCodes> columns, std::int64_t t,
+              std::int64_t begin, std::int64_t end, Fold fold, std::uint64_t& key) {
+  key = 0;
+  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+    const Atom& atom = plan.atoms[a];
+    std::int32_t id = view_id(columns[atom.column], atom.view, t + atom.offset, begin, end, plan.reach);
+    if (id < 0) return false;
+    if (atom.fold >= 0) {
+      std::int32_t folded = fold(atom.fold, key);
+      if (folded < 0) return false;
+      key = static_cast<std::uint64_t>(folded);
+    }
+    key = (key << atom.bits) | static_cast<std::uint64_t>(id);
+  }
+  return true;
+}
+
+}  // namespace
+
+AttributeLists GrowingVocabulary::extract(const Plan& plan, std::span<const ColumnCodes> columns,
+                                          std::span<const std::int64_t> starts, std::size_t n_threads) {
+  const std::size_t n_tokens = starts.empty() ? 0 : starts.back(), n_templates = plan.templates.size();
+  std::vector<std::int32_t> local(n_templates * n_tokens);  // [n_templates, n_tokens], -1 where silent
+
+  // Tables are independent, so each is one piece of work; the numbering depends on the corpus alone.
+  parallel_blocks(plan.n_tables, 1, n_threads, [] { return 0; }, [&](int, std::size_t table, std::size_t) {
+    for (std::size_t k = 0; k < n_templates; ++k) {
+      const Template& shape = plan.templates[k];
+      if (static_cast<std::size_t>(shape.table) != table) continue;
+      for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+        for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
+          std::uint64_t key;
+          auto fold = [&](std::int32_t f, std::uint64_t part) { return folds_[f].find_or_add(part); };
+          bool speaks = pack_key(plan, shape, columns, t, starts[s], starts[s + 1], fold, key);
+          local[k * n_tokens + t] = speaks ? tables_[table].find_or_add(key) : -1;
+        }
+    }
+  });
+
+  std::vector<std::int32_t> base(plan.n_tables);
+  for (std::int32_t table = 1; table < plan.n_tables; ++table) base[table] = base[table - 1] + tables_[table - 1].size();
+  AttributeLists out;
+  out.starts.assign(n_tokens + 1, 0);
+  out.ids.reserve(local.size());
+  for (std::size_t t = 0; t < n_tokens; ++t) {
+    for (std::size_t k = 0; k < n_templates; ++k)
+      if (std::int32_t id = local[k * n_tokens + t]; id >= 0) out.ids.push_back(base[plan.templates[k].table] + id);
+    out.starts[t + 1] = static_cast<std::int64_t>(out.ids.size());
+  }
+  return out;
+}
+
+std::vector<std::int32_t> GrowingVocabulary::add(const Plan& plan, std::size_t number, const std::int32_t* ids,
+                                                 std::size_t n) {
+  const Template& shape = plan.templates[number];
+  std::vector<std::int32_t> out(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint64_t key = 0;
+    for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+      if (plan.atoms[a].fold >= 0) key = static_cast<std::uint64_t>(folds_[plan.atoms[a].fold].find_or_add(key));
+      key = (key << plan.atoms[a].bits) | static_cast<std::uint64_t>(*ids++);
+    }
+    out[i] = tables_[shape.table].find_or_add(key);
+  }
+  return out;
+}
+
+std::int32_t GrowingVocabulary::n_attributes() const {
+  std::int32_t n = 0;
+  for (const auto& table : tables_) n += table.size();
+  return n;
+}
+
+AttributeLists extract_known(const Plan& plan, const FrozenVocabulary& vocabulary, std::span<const ColumnCodes> columns,
+                             std::span<const std::int64_t> starts, std::size_t n_threads) {
+  const std::size_t n_sentences = starts.empty() ? 0 : starts.size() - 1;
+  const std::size_t n_tokens = starts.empty() ? 0 : starts.back();
+  constexpr std::size_t kBlock = 256;  // sentences
+  std::vector<std::vector<std::int32_t>> ids((n_sentences + kBlock - 1) / kBlock);
+  AttributeLists out;
+  out.starts.assign(n_tokens + 1, 0);
+
+  parallel_blocks(n_sentences, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t first, std::size_t last) {
+    auto& found = ids[first / kBlock];
+    auto fold = [&](std::int32_t f, std::uint64_t part) { return vocabulary.folds[f].find(part); };
+    for (std::size_t s = first; s < last; ++s)
+      for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
+        const std::size_t before = found.size();
+        for (const Template& shape : plan.templates) {
+          std::uint64_t key;
+          if (!pack_key(plan, shape, columns, t, starts[s], starts[s + 1], fold, key)) continue;
+          if (std::int32_t id = vocabulary.tables[shape.table].find(key); id >= 0) found.push_back(id);
+        }
+        out.starts[t + 1] = static_cast<std::int64_t>(found.size() - before);
+      }
+  });
+  for (std::size_t t = 0; t < n_tokens; ++t) out.starts[t + 1] += out.starts[t];
+  out.ids.reserve(out.starts[n_tokens]);
+  for (const auto& found : ids) out.ids.insert(out.ids.end(), found.begin(), found.end());
+  return out;
+}
+
+}  // namespace trellis

@@ -1,0 +1,92 @@
+// From columns of value codes to attribute ids.
+//
+// A *view* is a function of one value (its suffix, its shape, ...), tabulated once per distinct value: ids_of[c][v, j]
+// is the id of view j for value v of column c, -1 where the function says nothing. The first 2 * reach ids of every
+// view are kept for the positions outside the sentence: distance d before it is d - 1, distance d after it reach+d-1.
+// A *template* is a conjunction of views at offsets; its key packs their ids into 64 bits. Where the bits do not fit,
+// the key so far is replaced by its number in a table of its own (a fold), which keeps the key exact.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "text/table.hpp"
+
+namespace trellis {
+
+struct Atom {
+  std::int32_t column;
+  std::int32_t view;    // which view of that column
+  std::int32_t offset;  // relative to the token
+  std::int32_t bits;    // room its ids take in the key
+  std::int32_t fold;    // the fold that compresses the key before this atom is added, or -1
+};
+
+struct Template {
+  std::int32_t first_atom, last_atom;  // atoms[first_atom .. last_atom)
+  std::int32_t table;                  // templates of one table share their attributes
+};
+
+struct Plan {
+  std::vector<Atom> atoms;
+  std::vector<Template> templates;
+  std::int32_t n_tables = 0;
+  std::int32_t n_folds = 0;
+  std::int32_t reach = 0;  // the largest |offset|
+};
+
+// The view ids of one column's values.
+struct ViewIds {
+  const std::int32_t* ids = nullptr;  // [n_values, n_views]
+  std::size_t n_views = 0;
+};
+
+struct ColumnCodes {
+  const std::int32_t* codes = nullptr;  // [n_tokens], each below n_values of its views
+  ViewIds views;
+};
+
+// Attributes of tokens: token t has ids[starts[t] .. starts[t + 1]).
+struct AttributeLists {
+  std::vector<std::int64_t> starts;  // [n_tokens + 1]
+  std::vector<std::int32_t> ids;
+};
+
+// The vocabulary frozen: one table per template table, one per fold.
+struct FrozenVocabulary {
+  std::vector<FrozenTable> tables, folds;
+};
+
+// The view id at a position that may lie outside [begin, end).
+inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::int64_t at, std::int64_t begin,
+                            std::int64_t end, std::int32_t reach) {
+  if (at < begin) return static_cast<std::int32_t>(begin - at - 1);
+  if (at >= end) return static_cast<std::int32_t>(reach + at - end);
+  return column.views.ids[static_cast<std::size_t>(column.codes[at]) * column.views.n_views + view];
+}
+
+class GrowingVocabulary {
+ public:
+  explicit GrowingVocabulary(const Plan& plan) : tables_(plan.n_tables), folds_(plan.n_folds) {}
+
+  // Numbers every attribute of the corpus: ids are table by table, in order of first appearance.
+  AttributeLists extract(const Plan& plan, std::span<const ColumnCodes> columns, std::span<const std::int64_t> starts,
+                         std::size_t n_threads);
+
+  // Attributes of one template by the view ids [n, n_atoms] they stand for; gives their numbers within the table.
+  std::vector<std::int32_t> add(const Plan& plan, std::size_t number, const std::int32_t* ids, std::size_t n);
+
+  std::int32_t n_attributes() const;
+  const std::vector<GrowingTable>& tables() const { return tables_; }
+  const std::vector<GrowingTable>& folds() const { return folds_; }
+
+ private:
+  std::vector<GrowingTable> tables_, folds_;
+};
+
+// The attributes of the corpus that the frozen vocabulary knows.
+AttributeLists extract_known(const Plan& plan, const FrozenVocabulary& vocabulary, std::span<const ColumnCodes> columns,
+                             std::span<const std::int64_t> starts, std::size_t n_threads);
+
+}  // namespace trellis

@@ -1,0 +1,32 @@
+// What the parameters of a chain are, and what is known of the labels: shared by all that goes by gradients.
+#pragma once
+#include <span>
+
+#include "weights/linear_chain.hpp"
+
+namespace trellis {
+
+struct Layout {
+  std::size_t n_labels = 0, n_attributes = 0, n_edge_attributes = 0;
+  int order = 1;
+  // Parameters: slots of rows, slots of edge rows, then label pairs, then label triples.
+  std::span<const std::uint32_t> row_starts;       // [n_attributes + 1]
+  std::span<const std::uint16_t> row_labels;       // [n_slots]
+  std::span<const std::uint32_t> edge_row_starts;  // [n_edge_attributes + 1]
+  std::span<const std::uint32_t> edge_row_labels;  // [n_edge_slots] previous * stride + label
+  std::span<const std::int32_t> edge_places;       // which cells of [L+1, stride] have a weight
+  std::span<const std::int32_t> tri_places;        // which cells of [L+1, L+1, stride]
+  std::span<const float> edge_base;                // [L+1, stride] fixed: 0, or minus infinity for what is forbidden
+  std::span<const float> end_base;                 // [stride], or empty
+
+  std::size_t n_parameters() const {
+    return row_labels.size() + edge_row_labels.size() + edge_places.size() + tri_places.size();
+  }
+};
+
+struct Gold {
+  const std::int32_t* labels = nullptr;  // [n_tokens], -1 where the label is not fully known
+  LabelSets partial{};                   // what it may be; set_of_token null: all labels are known
+};
+
+}  // namespace trellis

@@ -1,0 +1,223 @@
+"""The weights of a chain as one flat vector, for learners that go by gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.learning.problem import Problem
+from trellis.model.weights import ChainWeights, Rows, padded
+
+IntArray = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Lists = tuple[npt.NDArray[np.int64], IntArray, npt.NDArray[np.float32]]  # as _core.Encoded has them
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Which weights there are, in this order: rows, edge rows, label pairs, label triples (core/objective.hpp)."""
+
+    n_labels: int
+    rows: Rows
+    edge_rows: Rows | None
+    edge_places: IntArray  # cells of [L + 1, stride]
+    tri_places: IntArray  # cells of [L + 1, L + 1, stride]
+
+    @classmethod
+    def of(cls, problem: Problem, *, transitions: str, start: bool) -> Parameters:
+        """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without."""
+        n = problem.n_labels
+        rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, n)
+        pairs, triples = _places(problem, transitions, start)
+        return cls(n, rows, problem.seen_edges, pairs, triples)
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> Parameters:
+        """Some of the weights, ``kept`` saying of each whether it stays."""
+        at = len(self.rows.labels)
+        rows, edge_rows = _taken(self.rows, kept[:at]), self.edge_rows
+        if edge_rows is not None:
+            n = len(edge_rows.labels)
+            edge_rows, at = _taken(edge_rows, kept[at : at + n]), at + n
+        pairs = kept[at : at + len(self.edge_places)]
+        triples = kept[at + len(self.edge_places) :]
+        return Parameters(self.n_labels, rows, edge_rows, self.edge_places[pairs], self.tri_places[triples])
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
+        return len(self.rows.labels) + edge_rows + len(self.edge_places) + len(self.tri_places)
+
+    def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the flat vector."""
+        rest = (*self._layout(problem), local, single)
+        return _core.Objective(problem.corpus, problem.gold, problem.partial, *rest)
+
+    def booster(
+        self, problem: Problem, sentence_weights: Floats | None, bound: str, max_step: float
+    ) -> _core.Booster:
+        """Rounds of Sequence AdaBoost over the same vector."""
+        rest = (*self._layout(problem), bound, max_step)
+        return _core.Booster(problem.corpus, problem.gold, sentence_weights, *rest)
+
+    def _layout(self, problem: Problem) -> tuple[Any, ...]:
+        """Which weights there are, as native code takes it."""
+        n, stride = self.n_labels, padded(self.n_labels)
+        edge_rows = self.edge_rows
+        return (
+            max(1, problem.order),
+            self.rows.starts,
+            self.rows.labels.astype(np.uint16),
+            np.zeros(1, np.uint32) if edge_rows is None else edge_rows.starts,
+            np.empty(0, np.uint32) if edge_rows is None else edge_rows.labels.astype(np.uint32),
+            self.edge_places,
+            self.tri_places,
+            np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
+            np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
+        )
+
+    def start(self, problem: Problem) -> Floats:
+        """Where to begin: at zero, or at the weights that the problem has."""
+        vector = np.zeros(self.size)
+        given = problem.initial
+        if given is None:
+            return vector
+        at = len(self.rows.labels)
+        vector[:at] = _look_up(given.rows, self.rows, self.n_labels)
+        if self.edge_rows is not None:
+            n = len(self.edge_rows.labels)
+            if given.edge_rows is not None:
+                n_places = (self.n_labels + 1) * padded(self.n_labels)
+                vector[at : at + n] = _look_up(given.edge_rows, self.edge_rows, n_places)
+            at += n
+        vector[at : at + len(self.edge_places)] = given.edge.reshape(-1)[self.edge_places]
+        if given.tri is not None:
+            vector[at + len(self.edge_places) :] = given.tri.reshape(-1)[self.tri_places]
+        return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
+
+    def gold_counts(self, problem: Problem) -> Floats:
+        """How often each feature occurs with the gold labels: the sum of Phi(x, gold) over the corpus."""
+        token_weights = problem.token_weights()
+        gold, stride = problem.gold.astype(np.int64), padded(self.n_labels)
+        x, y, z = problem.label_triples()
+        parts = [_count(self.rows, problem.corpus.lists, gold, token_weights, self.n_labels)]
+        if self.edge_rows is not None and problem.corpus.edge_lists is not None:
+            places = y * stride + z
+            n_places = (self.n_labels + 1) * stride
+            parts.append(_count(self.edge_rows, problem.corpus.edge_lists, places, token_weights, n_places))
+        for places, cells in (
+            (self.edge_places, y * stride + z),
+            (self.tri_places, (x * (self.n_labels + 1) + y) * stride + z),
+        ):
+            size = int(max(cells.max(initial=-1), places.max(initial=-1))) + 1
+            counted = np.bincount(cells, weights=token_weights, minlength=size)[places]
+            parts.append(counted.astype(np.float64))
+        return np.concatenate(parts)
+
+    def weights(self, vector: Floats, problem: Problem) -> ChainWeights:
+        """The vector as weights of a chain, with what the problem forbids; zeros are left out of rows."""
+        n, stride = self.n_labels, padded(self.n_labels)
+        at = len(self.rows.labels)
+        rows = _nonzero(self.rows, vector[:at], np.uint16)
+        edge_rows = None
+        if self.edge_rows is not None:
+            edge_rows = _nonzero(self.edge_rows, vector[at : at + len(self.edge_rows.labels)], np.uint32)
+            at += len(self.edge_rows.labels)
+        edge = np.zeros((n + 1) * stride, np.float32)
+        edge[self.edge_places] = vector[at : at + len(self.edge_places)]
+        if problem.edge_base is not None:
+            edge += problem.edge_base.reshape(-1)
+        tri = None
+        if problem.order == 2:
+            flat = np.zeros((n + 1) * (n + 1) * stride, np.float32)
+            flat[self.tri_places] = vector[at + len(self.edge_places) :]
+            tri = flat.reshape(n + 1, n + 1, stride)
+        return ChainWeights(n, rows, edge_rows, edge.reshape(n + 1, stride), tri, problem.end_base)
+
+
+def _full(n_attributes: int, n_labels: int) -> Rows:
+    starts = np.arange(n_attributes + 1, dtype=np.uint32) * np.uint32(n_labels)
+    labels = np.tile(np.arange(n_labels, dtype=np.uint32), n_attributes)
+    return Rows(starts, labels, np.zeros(len(labels), np.float32))
+
+
+def _taken(rows: Rows, kept: npt.NDArray[np.bool_]) -> Rows:
+    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
+    return Rows(starts.astype(np.uint32), rows.labels[kept], rows.weights[kept])
+
+
+def _nonzero(rows: Rows, values: Floats, kind: type[np.unsignedinteger]) -> Rows:
+    weights = values.astype(np.float32)
+    kept = weights != 0
+    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
+    return Rows(starts.astype(np.uint32), rows.labels[kept].astype(kind), weights[kept])
+
+
+def _keys(rows: Rows, n_labels: int) -> npt.NDArray[np.int64]:
+    """Every slot as one number, (attribute, label), ascending."""
+    starts = rows.starts.astype(np.int64)
+    sizes: npt.NDArray[np.int64] = starts[1:] - starts[:-1]
+    return np.repeat(np.arange(rows.n_attributes, dtype=np.int64), sizes) * n_labels + rows.labels
+
+
+def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Floats:
+    """The weights that ``given`` has for the slots of ``wanted``, 0 where it has none."""
+    known, keys = _keys(given, n_labels), _keys(wanted, n_labels)
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, keys, sorter=order), max(0, len(known) - 1))
+    found = order[place] if len(known) else place
+    out = np.zeros(len(keys))
+    if len(known):
+        same = known[found] == keys
+        out[same] = given.weights[found[same]]
+    return out
+
+
+def _count(
+    rows: Rows, lists: Lists, labels: npt.NDArray[np.int64], token_weights: Floats, n_labels: int
+) -> Floats:
+    """How often the label of each slot stood at a token of its attribute."""
+    starts, ids, values = lists
+    token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    seen = ids.astype(np.int64) * n_labels + labels[token]
+    keys = _keys(rows, n_labels)
+    order = np.argsort(keys, kind="stable")
+    if len(keys) == 0:
+        return np.zeros(0)
+    place = np.minimum(np.searchsorted(keys, seen, sorter=order), len(keys) - 1)
+    slot = order[place]
+    amount = token_weights[token] * (values if len(values) else 1.0)
+    amount = np.where(keys[slot] == seen, amount, 0.0)
+    return np.bincount(slot, weights=amount, minlength=len(keys)).astype(np.float64)
+
+
+def _places(problem: Problem, transitions: str, start: bool) -> tuple[IntArray, IntArray]:
+    n, stride = problem.n_labels, padded(problem.n_labels)
+    null = n
+    if problem.order == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    if transitions == "all":
+        y, z = np.divmod(np.arange((n + 1) * n), n)
+        x3, y3, z3 = (
+            a.reshape(-1)
+            for a in np.meshgrid(np.arange(n + 1), np.arange(n + 1), np.arange(n), indexing="ij")
+        )
+        possible = (x3 == null) | (y3 != null)  # NULL stands only before the sentence
+        x3, y3, z3 = x3[possible], y3[possible], z3[possible]
+    else:
+        x3, y3, z3 = problem.label_triples()
+        y, z = y3[(y3 >= 0) & (z3 >= 0)], z3[(y3 >= 0) & (z3 >= 0)]
+        known = (x3 >= 0) & (y3 >= 0) & (z3 >= 0)
+        x3, y3, z3 = x3[known], y3[known], z3[known]
+    if not start:
+        y, z = y[y != null], z[y != null]
+        kept = x3 != null
+        x3, y3, z3 = x3[kept], y3[kept], z3[kept]
+    pairs = np.unique(y * stride + z).astype(np.int32)
+    if problem.order < 2:
+        return pairs, np.empty(0, np.int32)
+    return pairs, np.unique((x3 * (n + 1) + y3) * stride + z3).astype(np.int32)

@@ -1,0 +1,74 @@
+"""What every learner gets: an encoded corpus, its gold labels, weights to change, and a way to score them on dev."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.features.vocabulary import Sources
+from trellis.learning.checkpoint import Checkpoint
+from trellis.learning.feature_names import FeatureNames
+from trellis.model.weights import ChainWeights, Rows
+
+IntArray = npt.NDArray[np.int32]
+Sets = tuple[IntArray, npt.NDArray[np.int64], IntArray]  # the set of each token, set starts, set labels
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A training problem."""
+
+    corpus: _core.Encoded
+    starts: npt.NDArray[np.int64]  # [n_sentences + 1]
+    gold: IntArray  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
+    n_labels: int
+    order: int  # 0: label pairs have no weights; 1; 2
+    n_threads: int
+    seen: Rows | None = None  # where given, an attribute has weights only for the labels of its row
+    seen_edges: Rows | None = None  # the same for edge attributes, with places in the matrix of label pairs
+    score_dev: Callable[[ChainWeights], float] | None = None
+    checkpoint: Checkpoint | None = None  # where training is kept, to be taken up again
+    patience: int | None = None  # epochs without a better dev score after which to stop
+    partial: Sets | None = None  # labels that agree with what is known, for every token
+    sentence_weights: npt.NDArray[np.float64] | None = None  # [n_sentences] how much each counts
+    label_costs: npt.NDArray[np.float32] | None = (
+        None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
+    )
+    edge_base: npt.NDArray[np.float32] | None = (
+        None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
+    )
+    end_base: npt.NDArray[np.float32] | None = None  # [stride] the same for last labels
+    initial: ChainWeights | None = None  # where to begin (warm start), in the numbering of this corpus
+    sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
+    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``names_features``
+
+    @property
+    def n_sentences(self) -> int:
+        """How many sentences there are."""
+        return len(self.starts) - 1
+
+    def weigh(self, losses: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The loss of every sentence, as much as it counts."""
+        return losses if self.sentence_weights is None else losses * self.sentence_weights
+
+    def token_weights(self) -> npt.NDArray[np.float64]:
+        """How much each token counts: as its sentence does."""
+        lengths = np.diff(self.starts)
+        weights = np.ones(self.n_sentences) if self.sentence_weights is None else self.sentence_weights
+        return np.repeat(weights, lengths)
+
+    def label_triples(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
+        z = self.gold.astype(np.int64)
+        before = [z]
+        for back in (1, 2):
+            shifted = np.full(len(z), self.n_labels, np.int64)
+            shifted[back:] = z[:-back]
+            position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
+            shifted[position < back] = self.n_labels
+            before.append(shifted)
+        return before[2], before[1], before[0]

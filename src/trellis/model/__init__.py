@@ -1,0 +1,1 @@
+"""The model as data: weights, vocabulary, labels, and the file they live in."""

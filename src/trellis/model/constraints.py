@@ -1,0 +1,214 @@
+"""Which labels may stand where: the rules of a label scheme, and what a caller allows, as additions to potentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
+from trellis.engine.chain import LabelSets, Potentials
+from trellis.errors import ConstraintError, CorpusError
+from trellis.model.weights import ChainWeights, FloatArray, padded
+
+IntArray = npt.NDArray[np.int32]
+LongArray = npt.NDArray[np.int64]
+# What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
+# alone is forced.
+AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str] | None]
+
+
+# ------------------------------------------------------------ the rules of a scheme
+
+
+def scheme_base(labels: Sequence[str], scheme: str) -> tuple[FloatArray, FloatArray]:
+    """edge [L + 1, stride] and end [stride]: 0, or minus infinity where the scheme forbids a pair or a last label."""
+    scheme = scheme_named(scheme)
+    foreign = next((label for label in labels if not belongs(label, scheme)), None)
+    if foreign is not None:
+        raise ConstraintError(
+            f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels"
+        )
+    n, stride = len(labels), padded(len(labels))
+    edge, end = np.zeros((n + 1, stride), np.float32), np.zeros(stride, np.float32)
+    for z, label in enumerate(labels):
+        for y, before in enumerate([*labels, None]):
+            if not allowed_transition(scheme, before, label):
+                edge[y, z] = -np.inf
+        if not allowed_transition(scheme, label, None):
+            end[z] = -np.inf
+    return edge, end
+
+
+def scheme_rules(
+    corpus: Corpus, target: str, labels: Sequence[str], gold: IntArray, scheme: str
+) -> tuple[FloatArray, FloatArray]:
+    """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
+    edge, end = scheme_base(labels, scheme)
+    broken = first_illegal(gold, corpus.starts, edge, end)
+    if broken is None:
+        return edge, end
+    token, unfinished = broken
+    label = labels[gold[token]]
+    if unfinished:
+        why = f"a sentence of {scheme} cannot end with {label!r}"
+    elif token in corpus.starts:
+        why = f"a sentence of {scheme} cannot begin with {label!r}"
+    else:
+        why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
+    guess = guess_scheme(labels)
+    other = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "mend the label"
+    line = None if corpus.lines is None else int(corpus.lines[token])
+    place = "" if line is not None else f"token {token} (counted from 0): "
+    raise CorpusError(
+        corpus.source, line, f"{place}{why} (column {target!r}); {other} or leave out the scheme"
+    )
+
+
+def forbid(weights: ChainWeights, edge: FloatArray, end: FloatArray) -> ChainWeights:
+    """The weights with minus infinity where the base tables have it."""
+    old_end = np.zeros_like(end) if weights.end is None else weights.end
+    return replace(
+        weights,
+        edge=np.where(np.isneginf(edge), edge, weights.edge),
+        end=np.where(np.isneginf(end), end, old_end),
+    )
+
+
+def forbids(weights: ChainWeights) -> bool:
+    """Whether some label pair or last label is forbidden."""
+    tables = (weights.edge, weights.tri, weights.end)
+    return any(table is not None and bool(np.isneginf(table).any()) for table in tables)
+
+
+def first_illegal(
+    path: IntArray, starts: LongArray, edge: FloatArray, end: FloatArray
+) -> tuple[int, bool] | None:
+    """The first token whose label cannot follow the one before it (False) or end its sentence (True).
+
+    Where the label is not known (-1) nothing is said.
+    """
+    before, last = _neighbours(path, starts, len(edge) - 1)
+    known = path >= 0
+    wrong = known & (before >= 0) & np.isneginf(edge[before, path])
+    unfinished = known & last & np.isneginf(end[path])
+    places = np.flatnonzero(wrong | unfinished)
+    return (int(places[0]), not bool(wrong[places[0]])) if len(places) else None
+
+
+def illegal_sentences(path: IntArray, starts: LongArray, weights: ChainWeights) -> LongArray:
+    """The sentences whose path has a pair of labels, or a last label, that the weights forbid."""
+    before, last = _neighbours(path, starts, weights.n_labels)
+    wrong = np.isneginf(weights.edge[before, path])
+    if weights.end is not None:
+        wrong |= last & np.isneginf(weights.end[path])
+    return np.unique(np.searchsorted(starts, np.flatnonzero(wrong), side="right") - 1)
+
+
+def _neighbours(path: IntArray, starts: LongArray, null: int) -> tuple[LongArray, npt.NDArray[np.bool_]]:
+    """The label before each token, and which tokens are the last of their sentence."""
+    filled = starts[:-1] < starts[1:]
+    before = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]
+    before[starts[:-1][filled]] = null
+    last = np.zeros(len(path), bool)
+    last[starts[1:][filled] - 1] = True
+    return before, last
+
+
+def rules_of(potentials: Potentials) -> Potentials | None:
+    """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
+
+    def rule(table: npt.NDArray[np.float64] | npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        return np.where(np.isneginf(table), -np.inf, 0.0)
+
+    p = potentials
+    tables = (p.edge, p.tri, p.end)
+    if not any(table is not None and bool(np.isneginf(table).any()) for table in tables):
+        return None
+    tri, end = (None if table is None else rule(table) for table in (p.tri, p.end))
+    return Potentials(rule(p.emit), rule(p.edge), tri, end)
+
+
+# ------------------------------------------------------------ what a caller allows
+
+
+def label_sets(
+    allowed: Sequence[AllowedLabels | None],
+    labels: Sequence[str],
+    starts: LongArray,
+    otherwise: LabelSets | None = None,
+) -> LabelSets:
+    """The sets of all tokens: what each sentence's caller allows, otherwise the given sets or all labels."""
+    check_number(len(allowed), len(starts) - 1)
+    if otherwise is None:
+        everything = np.arange(len(labels), dtype=np.int32)
+        none = np.zeros(int(starts[-1]), np.int32)
+        otherwise = LabelSets(none, np.array([0, len(labels)], np.int64), everything)
+    number = {label: z for z, label in enumerate(labels)}
+    n_sets = len(otherwise.starts) - 1
+    numbers: dict[tuple[int, ...], int] = {}
+    set_of = otherwise.set_of.copy()
+    for given, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for t, some in _positions(given, end - begin):
+            chosen = tuple(sorted({_number_of(label, number) for label in some}))
+            if not chosen:
+                raise ConstraintError(
+                    f"no label is allowed at position {t}; allow at least one, or give None"
+                )
+            set_of[begin + t] = numbers.setdefault(chosen, n_sets + len(numbers))
+    sizes = [len(chosen) for chosen in numbers]
+    return LabelSets(
+        set_of,
+        np.concatenate([otherwise.starts, otherwise.starts[-1] + np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([otherwise.labels, *(np.array(chosen) for chosen in numbers)]).astype(np.int32),
+    )
+
+
+def check_number(n_allowed: int, n_sentences: int) -> None:
+    """ConstraintError unless there is one entry a sentence."""
+    if n_allowed != n_sentences:
+        raise ConstraintError(f"constraints for {n_allowed} sentences, but there are {n_sentences}")
+
+
+def replace_sets(sets: LabelSets, other: LabelSets, tokens: npt.NDArray[np.bool_]) -> LabelSets:
+    """The sets, but at some tokens [n_tokens] those of the other."""
+    return LabelSets(
+        np.where(tokens, other.set_of + (len(sets.starts) - 1), sets.set_of).astype(np.int32),
+        np.concatenate([sets.starts, sets.starts[-1] + other.starts[1:]]),
+        np.concatenate([sets.labels, other.labels]),
+    )
+
+
+def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        items: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
+    else:
+        if len(given) != n_tokens:
+            raise ConstraintError(f"constraints for {len(given)} tokens, but the sentence has {n_tokens}")
+        items = list(enumerate(given))
+    for t, _ in items:
+        if not 0 <= t < n_tokens:
+            raise ConstraintError(f"a constraint at position {t}; the sentence has 0 to {n_tokens - 1}")
+    return [(t, [some] if isinstance(some, str) else some) for t, some in items if some is not None]
+
+
+def _number_of(label: str, number: Mapping[str, int]) -> int:
+    if label not in number:
+        raise ConstraintError(f"no label {label!r} in this model; its labels are {', '.join(number)}")
+    return number[label]
+
+
+def require_possible(scores: npt.NDArray[np.float64]) -> None:
+    """ConstraintError if some sentence's best path or log Z [n_sentences] is minus infinity."""
+    impossible = np.flatnonzero(np.isneginf(scores))
+    if len(impossible):
+        where = f"sentence {impossible[0]} (counted from 0): " if len(scores) > 1 else ""
+        raise ConstraintError(
+            f"{where}no label sequence keeps to the labels that are allowed and the transitions that are not "
+            "forbidden; allow more"
+        )

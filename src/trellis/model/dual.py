@@ -1,0 +1,123 @@
+"""What a model learnt in the dual keeps of it: its support sequences, and with a kernel what scores are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.model.kernels import Expansion, Kernel, KernelFunction, Observations
+
+Arrays = dict[str, npt.NDArray[Any]]
+_SUPPORT = ("sentences", "alphas", "starts", "positions", "gold", "labels")
+_EXPANSION = ("starts", "labels", "coefs")
+_OBSERVATIONS = ("starts", "ids", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportSequence:
+    """A label sequence of a training sentence that the model is made of: where it differs from the gold one."""
+
+    sentence: int  # its number in the training corpus
+    alpha: float  # how much it counts
+    positions: tuple[int, ...]  # where it differs
+    gold: tuple[str, ...]  # the gold labels there
+    labels: tuple[str, ...]  # its own
+
+    def __str__(self) -> str:
+        parts = zip(self.positions, self.gold, self.labels, strict=True)
+        told = ", ".join(f"{t}: {gold} -> {label}" for t, gold, label in parts)
+        return f"sentence {self.sentence}, alpha {self.alpha:.4g}: {told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """All sequences with alpha > 0 as arrays, by sentence; of each only where it differs from the gold one."""
+
+    sentences: npt.NDArray[np.int64]  # [n]
+    alphas: npt.NDArray[np.float64]  # [n]
+    starts: npt.NDArray[np.int64]  # [n + 1]
+    positions: npt.NDArray[np.int32]  # [n_differences]
+    gold: npt.NDArray[np.uint16]  # [n_differences]
+    labels: npt.NDArray[np.uint16]  # [n_differences]
+
+    def check(self, n_labels: int) -> None:
+        """ValueError if the arrays do not fit together."""
+        n, sizes = len(self.sentences), {len(self.positions), len(self.gold), len(self.labels)}
+        fits = len(self.alphas) == n and len(self.starts) == n + 1 and len(sizes) == 1
+        if not fits or self.starts[0] != 0 or self.starts[-1] != len(self.labels):
+            raise ValueError("support sequences that do not fit together")
+        if (np.diff(self.starts) < 0).any() or (n and self.sentences.min() < 0):
+            raise ValueError("support sequences that do not fit together")
+        for named in (self.gold, self.labels):
+            if named.max(initial=0) >= n_labels:
+                raise ValueError("a support sequence with a label out of range")
+
+    def named(self, labels: Sequence[str]) -> list[SupportSequence]:
+        """With the labels' names."""
+        out = []
+        for i, (begin, end) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
+            here = slice(int(begin), int(end))
+            out.append(
+                SupportSequence(
+                    int(self.sentences[i]),
+                    float(self.alphas[i]),
+                    tuple(self.positions[here].tolist()),
+                    tuple(labels[z] for z in self.gold[here].tolist()),
+                    tuple(labels[z] for z in self.labels[here].tolist()),
+                )
+            )
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """Beside the weights of a chain: the support, and of a kernel model the expansion that scores labels."""
+
+    support: Support
+    expansion: Expansion | None = (
+        None  # None with the linear kernel, whose weights are in rows like any other's
+    )
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files; a kernel that is a function is left out."""
+        out = {f"support.{part}": getattr(self.support, part) for part in _SUPPORT}
+        if self.expansion is not None:
+            out["kernel"] = self.expansion.kernel.parameters
+            out |= {f"expansion.{part}": getattr(self.expansion, part) for part in _EXPANSION}
+            out |= {
+                f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS
+            }
+        return {f"dual.{name}": array for name, array in out.items()}
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:
+        """From such arrays, None if there are none; ValueError if they make no sense."""
+        if "dual.support.alphas" not in tensors:
+            return None
+        support = Support(*(tensors[f"dual.support.{part}"] for part in _SUPPORT))
+        if "dual.kernel" not in tensors:
+            return cls(support)
+        lists: list[Any] = [tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS]
+        observed = Observations(lists[0], lists[1], lists[2], n_attributes)
+        parts: list[Any] = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
+        return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))
+
+    def renumbered(self, attributes: npt.NDArray[np.int32]) -> Dual:
+        """With other numbers for attributes; none that the expansion knows may have been dropped."""
+        if self.expansion is None:
+            return self
+        old = self.expansion.observations
+        observed = replace(
+            old, ids=attributes[old.ids].astype(np.int32), n_attributes=int(attributes.max(initial=-1)) + 1
+        )
+        return replace(self, expansion=replace(self.expansion, observations=observed))
+
+    def with_function(self, function: KernelFunction | None) -> Dual:
+        """With a function for a kernel that is one."""
+        if self.expansion is None or self.expansion.kernel.name != "callable":
+            return self
+        return replace(self, expansion=self.expansion.with_function(function))

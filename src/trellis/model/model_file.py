@@ -1,0 +1,241 @@
+"""Models on disk: one safetensors file, memory-mapped, never pickle.
+
+Arrays are tensors; everything else is JSON in the header. Reading checks every number that native code follows, so a
+damaged or hostile file is refused, not crashed on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.corpus.strings import Strings
+from trellis.features.plan import Plan, View
+from trellis.features.templates import Call, Look, Template, parse_template
+from trellis.features.vocabulary import ColumnVocabulary, Vocabulary
+from trellis.model.dual import Dual
+from trellis.model.model import Model
+from trellis.model.tag_dictionary import TagDictionary
+from trellis.model.tensor_file import (
+    Tensors,
+    map_tensors,
+    pack_tensors,
+    unpack_tensors,
+    write_tensors,
+)
+from trellis.model.votes import Votes
+from trellis.model.weights import ChainWeights, Rows, padded
+
+FORMAT = "trellis-model-1"
+T = TypeVar("T")
+
+
+def save(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write the model; the file appears whole or not at all."""
+    write_tensors(path, FORMAT, _tensors(model), json.dumps(_header(model), ensure_ascii=False))
+
+
+def to_bytes(model: Model) -> bytes:
+    """What ``save`` would write."""
+    return pack_tensors(FORMAT, _tensors(model), json.dumps(_header(model), ensure_ascii=False))
+
+
+def from_bytes(data: bytes) -> Model:
+    """The model in what ``to_bytes`` gave."""
+    return unpack_tensors(data, FORMAT, "a trellis model").made(_model)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Map a model into memory; ModelError if the file is not one, or is damaged."""
+    return load_as(path, lambda model: model)
+
+
+def load_as(path: str | os.PathLike[str], make: Callable[[Model], T]) -> T:
+    """What ``make`` makes of the model, while the file's digest is still computed beside it."""
+    return map_tensors(path, FORMAT, "a trellis model").made(
+        lambda tensors, text: make(_model(tensors, text))
+    )
+
+
+def _tensors(model: Model) -> dict[str, npt.NDArray[Any]]:
+    vocabulary, weights = model.vocabulary, model.weights
+    out: dict[str, npt.NDArray[Any]] = {
+        "plan.atoms": vocabulary.plan.atoms,
+        "plan.templates": vocabulary.plan.templates,
+        **_rows_tensors("rows", weights.rows),
+        **_nonzero("edge", weights.edge[:, : weights.n_labels]),
+    }
+    for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
+        out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
+    for c, column in enumerate(vocabulary.columns):
+        out |= _strings_tensors(f"column{c}", column.values)
+        out[f"column{c}.view_ids"] = column.view_ids
+        for j, strings in enumerate(column.strings):
+            if strings is not None:
+                out |= _strings_tensors(f"column{c}.view{j}", strings)
+    if vocabulary.bag is not None:
+        out |= _strings_tensors("bag", vocabulary.bag[1])
+        out["bag.attributes"] = vocabulary.bag[2]
+    for i, lookup in enumerate(vocabulary.lookups.values()):
+        out |= _strings_tensors(f"lookup{i}", Strings.of(lookup))
+        out |= _strings_tensors(f"lookup{i}.said", Strings.of(lookup.values()), slots=False)
+    if weights.edge_rows is not None:
+        out |= _rows_tensors("edge_rows", weights.edge_rows)
+    if weights.tri is not None:
+        out |= _nonzero("tri", weights.tri[:, :, : weights.n_labels])
+    if weights.end is not None:
+        out |= _nonzero("end", weights.end[: weights.n_labels])
+    if weights.votes is not None:
+        out |= {f"votes.{part.name}": getattr(weights.votes, part.name) for part in fields(Votes)}
+    if weights.dual is not None:
+        out |= weights.dual.tensors()
+    if model.dictionary is not None:
+        tags = model.dictionary
+        out |= {"tags.set_of": tags.set_of, "tags.starts": tags.starts, "tags.labels": tags.labels}
+    return out
+
+
+def _header(model: Model) -> dict[str, Any]:
+    vocabulary = model.vocabulary
+    return {
+        "labels": list(model.labels),
+        "target": model.target,
+        "order": model.order,
+        "templates": [str(template) for template in vocabulary.templates],
+        "n_emission": vocabulary.n_emission,
+        "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
+        "columns": [
+            {"name": c.name, "views": [_view_text(view) for view in c.views]} for c in vocabulary.columns
+        ],
+        "bag": None if vocabulary.bag is None else vocabulary.bag[0],
+        "lookups": [list(key) for key in vocabulary.lookups],
+        "open_set": 0 if model.dictionary is None else model.dictionary.open_set,
+        "info": model.info,
+        "family": model.family,
+        "temperature": model.temperature,
+    }
+
+
+def _view_text(view: View) -> str:
+    """A view written as a look at offset 0 (a place outside the sentence: its own word)."""
+    return "outside" if view and view[0].name == "outside" else str(Look("value", 0, view))
+
+
+def _model(tensors: Tensors, text: str) -> Model:
+    header = json.loads(text)
+    labels = tuple(str(label) for label in header["labels"])
+    order, n_labels = int(header["order"]), len(labels)
+    if order not in (0, 1, 2):
+        raise ValueError(f"order {order}")
+    n_tables, n_folds, reach = (int(n) for n in header["tables"])
+    columns = tuple(_column(c, entry, tensors) for c, entry in enumerate(header["columns"]))
+    templates = tuple(_template(text, header["columns"]) for text in header["templates"])
+    bag = None
+    if header["bag"] is not None:
+        bag = (str(header["bag"]), _strings("bag", tensors), tensors["bag.attributes"])
+    lookups = {
+        (str(function), str(path)): dict(
+            zip(_strings(f"lookup{i}", tensors), _strings(f"lookup{i}.said", tensors), strict=True)
+        )
+        for i, (function, path) in enumerate(header["lookups"])
+    }
+    vocabulary = Vocabulary(
+        templates,
+        int(header["n_emission"]),
+        columns,
+        Plan(tensors["plan.atoms"], tensors["plan.templates"], n_tables, n_folds, reach),
+        (tensors["tables.keys"], tensors["tables.ids"], tensors["tables.starts"]),
+        (tensors["folds.keys"], tensors["folds.ids"], tensors["folds.starts"]),
+        bag,
+        lookups,
+    )
+    edge = _expand("edge", tensors, (n_labels + 1, n_labels))
+    tri = _expand("tri", tensors, (n_labels + 1, n_labels + 1, n_labels)) if order == 2 else None
+    edge_rows = _rows("edge_rows", tensors) if "edge_rows.starts" in tensors else None
+    end = _expand("end", tensors, (n_labels,)) if "end.places" in tensors else None
+    votes = None
+    if "votes.counts" in tensors:
+        votes = Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes)))
+    rows = _rows("rows", tensors)
+    dual = Dual.of_tensors(tensors, rows.n_attributes)
+    weights = ChainWeights(n_labels, rows, edge_rows, edge, tri, end, votes, dual)
+    dictionary = None
+    if "tags.set_of" in tensors:
+        dictionary = TagDictionary(
+            tensors["tags.set_of"], tensors["tags.starts"], tensors["tags.labels"], int(header["open_set"])
+        )
+    return Model(
+        labels,
+        str(header["target"]),
+        order,
+        vocabulary,
+        weights,
+        dictionary,
+        header["info"],
+        str(header["family"]),
+        float(header["temperature"]),
+    )
+
+
+def _template(text: str, columns: list[dict[str, Any]]) -> Template:
+    template = parse_template(text)
+    if all(look.column for look in template.looks):
+        return template
+    # is_first and is_last look at the first input column, which is not in their text.
+    looks = tuple(
+        replace(look, column=str(columns[0]["name"])) if look.column == "" else look
+        for look in template.looks
+    )
+    return replace(template, looks=looks)
+
+
+def _column(c: int, entry: dict[str, Any], tensors: Tensors) -> ColumnVocabulary:
+    views = tuple(
+        (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls
+        for text in entry["views"]
+    )
+    strings = tuple(_strings(f"column{c}.view{j}", tensors) if view else None for j, view in enumerate(views))
+    return ColumnVocabulary(
+        str(entry["name"]), views, _strings(f"column{c}", tensors), tensors[f"column{c}.view_ids"], strings
+    )
+
+
+def _strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> dict[str, npt.NDArray[Any]]:
+    out: dict[str, npt.NDArray[Any]] = {f"{name}.data": strings.data, f"{name}.starts": strings.starts}
+    if slots:
+        out[f"{name}.slots"] = strings.slots
+    return out
+
+
+def _strings(name: str, tensors: Tensors) -> Strings:
+    return Strings(tensors[f"{name}.data"], tensors[f"{name}.starts"], tensors.get(f"{name}.slots"))
+
+
+def _rows_tensors(name: str, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+    return {f"{name}.starts": rows.starts, f"{name}.labels": rows.labels, f"{name}.weights": rows.weights}
+
+
+def _rows(name: str, tensors: Tensors) -> Rows:
+    return Rows(tensors[f"{name}.starts"], tensors[f"{name}.labels"], tensors[f"{name}.weights"])
+
+
+def _nonzero(name: str, array: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
+    """Only the numbers that are not zero, with their places."""
+    flat = array.reshape(-1)
+    places = np.flatnonzero(flat)
+    return {f"{name}.places": places.astype(np.uint32), f"{name}.weights": flat[places]}
+
+
+def _expand(name: str, tensors: Tensors, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """The array again, its rows padded for the kernels."""
+    flat = np.zeros(int(np.prod(shape)), np.float32)
+    flat[tensors[f"{name}.places"]] = tensors[f"{name}.weights"]
+    out = np.zeros((*shape[:-1], padded(shape[-1])), np.float32)
+    out[..., : shape[-1]] = flat.reshape(shape)
+    return out

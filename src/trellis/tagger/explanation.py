@@ -1,0 +1,212 @@
+"""Why a sentence got its labels: the features that spoke for and against each, and why the best path beat the next.
+
+A score is a sum of weights, so that an explanation is the list of its terms. Their sums are exact: what a path's terms
+give together is its score, and what two paths do not share is the gap between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.engine.chain import Potentials
+from trellis.features.names import attribute_names
+from trellis.model.model import START, Model
+from trellis.model.weights import Rows
+
+END = "<end>"  # the label after the sentence
+Lists = tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]
+]  # starts, ids, values (none: all one)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One summand of a score: a feature with a label, or labels one after the other."""
+
+    token: int
+    feature: str  # "word[0]=the"; "label[-1]" of label pairs, "label[-2] & label[-1]" of triples
+    label: str  # "B-NP", or a run of labels: "O B-NP"
+    weight: float  # times the feature's value, which is 1 but for attributes given with another
+
+
+@dataclass(frozen=True, slots=True)
+class TokenExplanation:
+    """One token: its label, and what its own features say of every label."""
+
+    token: str
+    label: str  # in the best path
+    scores: dict[str, float]  # of each label by the features of the token, best first, without its neighbours
+    terms: dict[str, list[Term]]  # for and against each label, the heaviest first
+    transitions: list[Term]  # of the best path, from the label before to this one
+
+
+@dataclass(frozen=True, slots=True)
+class PathExplanation:
+    """A path, its score, and every term of it."""
+
+    labels: list[str]
+    score: float
+    terms: list[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A sentence, its best path, the next best, and what made the difference."""
+
+    tokens: list[TokenExplanation]
+    best: PathExplanation
+    second: PathExplanation | None  # None where there is only one
+    difference: list[Term]  # terms that only one path has, those of the second negated; the heaviest first
+
+    @property
+    def gap(self) -> float:
+        """By how much the best path beats the second, the sum of the difference; infinite if there is only one."""
+        return float("inf") if self.second is None else self.best.score - self.second.score
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {**asdict(self), "gap": None if self.second is None else self.gap}
+
+    def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
+        """To be read by a person: so many labels a token, so many terms a label."""
+        lines = [f"1: {' '.join(self.best.labels)}   score {self.best.score:.4f}"]
+        if self.second is not None:
+            lines.append(f"2: {' '.join(self.second.labels)}   score {self.second.score:.4f}")
+        for token in self.tokens:
+            lines += ["", f"{token.token}   {token.label}"]
+            shown = list(token.scores)[:n_labels]
+            width = max(len(label) for label in shown)
+            for label in shown:
+                lines.append(
+                    f"  {label:{width}} {token.scores[label]:+9.4f}  {_terms(token.terms[label], n_terms)}"
+                )
+            lines += [f"  {term.label}   {term.feature} {term.weight:+.4f}" for term in token.transitions]
+        if self.second is not None:
+            lines += ["", f"path 1 beats path 2 by {self.gap:.4f}:"]
+            lines += [
+                f"  {term.weight:+9.4f}  {self.tokens[term.token].token}   {term.feature} with {term.label}"
+                for term in self.difference
+            ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _terms(terms: Sequence[Term], n: int) -> str:
+    shown = [f"{term.feature} {term.weight:+.4f}" for term in terms[:n]]
+    if len(terms) > n:
+        shown.append(f"and {len(terms) - n} more {sum(term.weight for term in terms[n:]):+.4f}")
+    return ", ".join(shown)
+
+
+def explain(
+    model: Model,
+    tokens: Sequence[str],
+    attributes: Lists,
+    edge_attributes: Lists | None,
+    potentials: Potentials,
+    paths: Sequence[npt.NDArray[np.int32]],
+) -> Explanation:
+    """Of one sentence's attributes and its best path, or its two best."""
+    explainer = _Explainer(model, attributes, edge_attributes, potentials)
+    explained = [explainer.path(path.tolist()) for path in paths[:2]]
+    best, second = explained[0], explained[1] if len(explained) > 1 else None
+    found = list[TokenExplanation]()
+    for t, token in enumerate(tokens):
+        by_label = explainer.emissions[t]
+        sums = {label: sum(term.weight for term in terms) for label, terms in by_label.items()}
+        ranked = dict(sorted(sums.items(), key=lambda one: -one[1]))
+        label = best.labels[t]
+        transitions = [term for term in best.terms if term.token == t and term not in by_label[label]]
+        found.append(TokenExplanation(token, label, ranked, by_label, transitions))
+    return Explanation(found, best, second, [] if second is None else _difference(best, second))
+
+
+def _difference(best: PathExplanation, second: PathExplanation) -> list[Term]:
+    total: dict[tuple[int, str, str], float] = {}
+    for sign, path in ((1.0, best), (-1.0, second)):
+        for term in path.terms:
+            key = (term.token, term.feature, term.label)
+            total[key] = total.get(key, 0.0) + sign * term.weight
+    terms = [Term(*key, weight) for key, weight in total.items() if weight != 0]
+    return sorted(terms, key=lambda term: -abs(term.weight))
+
+
+class _Explainer:
+    """The terms of one sentence."""
+
+    def __init__(
+        self, model: Model, attributes: Lists, edge_attributes: Lists | None, potentials: Potentials
+    ) -> None:
+        self.model, self.potentials = model, potentials
+        self.names = (*model.labels, START)
+        named = _named(model, attributes, on_edge=False)
+        self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the heaviest first
+        for t, some in enumerate(named):
+            terms: dict[str, list[Term]] = {label: [] for label in model.labels}
+            for attribute, (name, value) in some.items():
+                for z, weight in _row(model.weights.rows, attribute):
+                    terms[model.labels[z]].append(Term(t, name, model.labels[z], weight * value))
+            for listed in terms.values():
+                listed.sort(key=lambda term: -abs(term.weight))
+            self.emissions.append(terms)
+        self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
+
+    def path(self, path: Sequence[int]) -> PathExplanation:
+        null, terms = len(self.model.labels), list[Term]()
+        x = y = null
+        for t, z in enumerate(path):
+            terms += self.at(t, x, y, z, last=t + 1 == len(path))
+            x, y = y, z
+        labels = [self.model.labels[z] for z in path]
+        return PathExplanation(labels, float(sum(term.weight for term in terms)), terms)
+
+    def at(self, t: int, x: int, y: int, z: int, *, last: bool) -> list[Term]:
+        """All terms of label z at t after x, y."""
+        weights, names = self.model.weights, self.names
+        pair, stride = f"{names[y]} {names[z]}", weights.edge.shape[1]
+        terms = list(self.emissions[t][names[z]])
+        for attribute, (name, value) in self.edges[t].items() if self.edges else ():
+            assert weights.edge_rows is not None
+            terms += [
+                Term(t, name, pair, weight * value)
+                for place, weight in _row(weights.edge_rows, attribute)
+                if place == y * stride + z
+            ]
+        terms.append(Term(t, "label[-1]", pair, float(weights.edge[y, z])))
+        if weights.tri is not None:
+            terms.append(Term(t, "label[-2] & label[-1]", f"{names[x]} {pair}", float(weights.tri[x, y, z])))
+        if self.model.family == "local":
+            # What makes the probabilities of all labels after y one in sum.
+            p = self.potentials
+            score = float(p.emit[t, z] + (p.edge[t, y, z] if p.edge.ndim == 3 else p.edge[y, z]))
+            score += 0.0 if p.tri is None else float(p.tri[x, y, z])
+            terms.append(Term(t, "normalisation", pair, score - sum(term.weight for term in terms)))
+        if last and weights.end is not None:
+            terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
+        return [term for term in terms if term.weight != 0]
+
+
+def _row(rows: Rows, attribute: int) -> list[tuple[int, float]]:
+    here = slice(int(rows.starts[attribute]), int(rows.starts[attribute + 1]))
+    return list(zip(rows.labels[here].tolist(), rows.weights[here].tolist(), strict=True))
+
+
+def _named(model: Model, lists: Lists, *, on_edge: bool) -> list[dict[int, tuple[str, float]]]:
+    """For every token its attributes by number, with their names and values; one met twice counts twice."""
+    starts, ids, values = lists
+    values = values if len(values) else np.ones(len(ids), np.float32)
+    names = attribute_names(model.vocabulary, ids.tolist(), on_edge=on_edge)
+    out = list[dict[int, tuple[str, float]]]()
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        here: dict[int, tuple[str, float]] = {}
+        for attribute, value in zip(ids[begin:end].tolist(), values[begin:end].tolist(), strict=True):
+            here[attribute] = (names[attribute], value + (here[attribute][1] if attribute in here else 0.0))
+        out.append(here)
+    return out

@@ -1,0 +1,74 @@
+"""The weights that matter most, by names that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.features.names import attribute_names
+from trellis.model.model import START, Model
+from trellis.model.weights import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWeight:
+    """One weight: of a feature with a label, or of labels one after the other (no feature)."""
+
+    feature: str
+    label: str  # "B-NP", or a run of labels: "B-NP I-NP"
+    weight: float
+
+
+def heaviest(model: Model, n: int) -> list[NamedWeight]:
+    """The n weights that are farthest from zero, heaviest first."""
+    weights, n_labels = model.weights, len(model.labels)
+    stride = weights.edge.shape[1]
+    names = (*model.labels, START)
+    found = _of_rows(model, weights.rows, n, lambda label: names[label], on_edge=False)
+    if weights.edge_rows is not None:
+        found += _of_rows(
+            model,
+            weights.edge_rows,
+            n,
+            lambda pair: f"{names[pair // stride]} {names[pair % stride]}",
+            on_edge=True,
+        )
+    found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
+    if weights.tri is not None:
+        found += _of_labels(weights.tri[:, :, :n_labels], n, "label[-2] & label[-1]", names)
+    return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
+
+
+def _of_rows(
+    model: Model, rows: Rows, n: int, label: Callable[[int], str], *, on_edge: bool
+) -> list[NamedWeight]:
+    slots = _top(rows.weights, n)
+    attributes = [int(np.searchsorted(rows.starts, slot, side="right")) - 1 for slot in slots]
+    names = attribute_names(model.vocabulary, attributes, on_edge=on_edge)
+    return [
+        NamedWeight(names[attribute], label(int(rows.labels[slot])), float(rows.weights[slot]))
+        for slot, attribute in zip(slots, attributes, strict=True)
+    ]
+
+
+def _of_labels(
+    weights: npt.NDArray[np.float32], n: int, feature: str, names: Sequence[str]
+) -> list[NamedWeight]:
+    found = list[NamedWeight]()
+    for place in _top(weights.reshape(-1), n):
+        at = np.unravel_index(place, weights.shape)
+        found.append(NamedWeight(feature, " ".join(names[int(i)] for i in at), float(weights[at])))
+    return found
+
+
+def _top(weights: npt.NDArray[np.float32], n: int) -> list[int]:
+    """Where the n weights farthest from zero are, the first among equals; zeros are left out, and what is forbidden."""
+    size = np.where(np.isfinite(weights), np.abs(weights), 0)
+    if n == 0 or len(size) == 0:
+        return []
+    least = np.partition(size, -n)[-n] if n < len(size) else 0
+    some = np.flatnonzero((size >= least) & (size > 0))
+    return [int(i) for i in some[np.argsort(-size[some], kind="stable")][:n]]

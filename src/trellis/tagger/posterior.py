@@ -1,0 +1,128 @@
+"""What is believed of a sentence's labels: marginals, the best label at each position, probabilities of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.corpus.schemes import OUTSIDE, Span, split_label, starts_anew
+from trellis.engine import chain
+from trellis.engine.chain import Chains, Potentials
+from trellis.model.constraints import require_possible, rules_of
+from trellis.model.model import START
+
+Doubles = npt.NDArray[np.float64]
+# A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
+Measure = Literal["probability", "confidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """How much is believed of each label at each token: ``posterior[t]["B-NP"]``; ``node`` is the same as an array."""
+
+    labels: tuple[str, ...]
+    node: Doubles  # [T, L] of label z at t
+    edge: Doubles | None  # [T, L+1, L] of y at t-1 and z at t, if asked for; row L stands before the sentence
+    measure: Measure  # what the figures are
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def __getitem__(self, t: int) -> dict[str, float]:
+        return dict(zip(self.labels, self.node[t].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return (self[t] for t in range(len(self)))
+
+    def pairs(self, t: int) -> dict[tuple[str, str], float]:
+        """Of the label before token t and its own, those that can be; asked for with ``edges=True``."""
+        if self.edge is None:
+            raise ValueError("pairs were not asked for; give edges=True")
+        names = (*self.labels, START)
+        return {
+            (names[y], self.labels[z]): float(self.edge[t, y, z])
+            for y, z in np.argwhere(self.edge[t] > 0).tolist()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {"measure": self.measure, "tokens": list(self)}
+
+
+def posteriors(
+    chains: Chains, labels: tuple[str, ...], measure: Measure, *, edges: bool, n_threads: int
+) -> list[Posterior]:
+    """The posterior of every sentence."""
+    pairs: Doubles | None = None
+    if edges:
+        log_z, node, pairs = chain.marginals_batch(*chains, n_threads=n_threads)
+    else:
+        log_z, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
+    require_possible(log_z)
+    return [
+        Posterior(labels, node[a:b], None if pairs is None else pairs[a:b], measure)
+        for a, b in pairwise(chains.starts.tolist())
+    ]
+
+
+def best_labels(chains: Chains, n_threads: int) -> npt.NDArray[np.int32]:
+    """The most probable label at every position, the lowest among equals: [n_tokens].
+
+    Where transitions are forbidden: the sequence that keeps to them and has the most expected right labels.
+    """
+    log_z, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
+    require_possible(log_z)
+    rules = rules_of(chains.potentials)
+    if rules is None:
+        best: npt.NDArray[np.int32] = node.argmax(axis=1).astype(np.int32)
+        return best
+    # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
+    believed = Potentials(np.where(np.isneginf(rules.emit), -np.inf, node), rules.edge, rules.tri, rules.end)
+    return chain.best_path_batch(believed, chains.starts, chains.allowed, n_threads).paths
+
+
+# ------------------------------------------------------------ spans
+
+
+@dataclass(frozen=True, slots=True)
+class SpanReading:
+    """What labels say of spans, as ``corpus.schemes.spans`` reads them: the same for all schemes."""
+
+    types: tuple[str, ...]
+    type_of: npt.NDArray[np.int32]  # [L] the type of a label's span, -1 outside
+    cut: npt.NDArray[np.uint8]  # [L, L] whether something ends or begins between two neighbours
+
+    @classmethod
+    def of(cls, labels: Sequence[str]) -> SpanReading:
+        """CorpusError if a label marks no span."""
+        parsed = [split_label(label) for label in labels]
+        types = sorted({kind for letter, kind in parsed if letter != OUTSIDE})
+        type_of = [-1 if letter == OUTSIDE else types.index(kind) for letter, kind in parsed]
+        cut = [[starts_anew(*before, *here) for here in parsed] for before in parsed]
+        return cls(
+            tuple(types), np.array(type_of, np.int32), np.array(cut, np.uint8).reshape(2 * (len(labels),))
+        )
+
+    def probabilities(
+        self, chains: Chains, spans: Sequence[Sequence[Span]], n_threads: int = 1
+    ) -> list[list[float]]:
+        """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
+
+        The sum over all label sequences that have a span of that type that begins there and ends there.
+        """
+        number = {kind: i for i, kind in enumerate(self.types)}
+        rows = [
+            (i, span.begin, span.end, number.get(span.type, -2))
+            for i, some in enumerate(spans)
+            for span in some
+        ]
+        found = chain.span_probabilities(
+            chains, self.type_of, self.cut, np.array(rows, np.int64).reshape(-1, 4), n_threads
+        ).tolist()
+        ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
+        return [found[a:b] for a, b in pairwise(ends)]
