@@ -64,7 +64,7 @@ def run(setting: Setting) -> Result:
     """Table 2; then the first 100 rounds under the three bounds."""
     files = [setting.file(f"wsj-sample/{name}.tsv") for name in ("train", "dev", "test")]
     train, dev, test = (trellis.read(file, columns="word,pos,head") for file in files)
-    boost = WatchedBoost(rounds=ROUNDS, score_every=100)
+    boost = WatchedBoost(epochs=ROUNDS, score_every=100)
     rows: list[dict[str, Any]] = []
     for name, features in (("S1", "altun-s1"), ("S2", "altun-s2")):
         for what, learner, options in (
@@ -121,7 +121,7 @@ def _first_rounds(train: trellis.Corpus, cutoff: int) -> list[dict[str, Any]]:
     rows = []
     favourite = None
     for bound, printed in CHOSEN_AGAIN.items():
-        learner = trellis.SequenceBoost(bound=bound, rounds=FIRST, max_step=FREE)  # type: ignore[arg-type]
+        learner = trellis.SequenceBoost(bound=bound, epochs=FIRST, max_step=FREE)  # type: ignore[arg-type]
         options = {"target": "pos", "features": "altun-s2", "cutoff": cutoff}
         elapsed, tagger = timed(partial(trellis.train, train, learner=learner, **options))
         history = tagger.info["history"]

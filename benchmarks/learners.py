@@ -23,9 +23,9 @@ CONTENDERS: list[tuple[str, Any, dict[str, Any]]] = [
     ("maximum entropy, L-BFGS", trellis.MaxEnt(), {}),
     ("CRF, L2", trellis.CRF(c2=1.0), {}),
     ("CRF, L1", trellis.CRF(c1=1.0, c2=0.0), {}),
-    ("CRF, AdaGrad", trellis.CRF(optimizer="adagrad"), {}),
+    ("CRF, AdaGrad", trellis.CRF(solver="adagrad"), {}),
     ("exponential loss", trellis.ExponentialLoss(), {}),
-    ("boosting, 3000 rounds", trellis.SequenceBoost(rounds=3000), {}),
+    ("boosting, 3000 rounds", trellis.SequenceBoost(epochs=3000), {}),
     ("HM-SVM, dual, 20 passes", trellis.HMSVM(C=0.1, cost="hamming", epochs=20), {}),
 ]
 

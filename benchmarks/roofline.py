@@ -79,7 +79,7 @@ def run(setting: Setting) -> Result:
 
 def _write(folder: Path, path: str) -> None:
     """The arrays of the problem, as the program reads them."""
-    learner = trellis.CRF(c2=1.0, start=False, iterations=20)
+    learner = trellis.CRF(c2=1.0, start=False, epochs=20)
     caught = _Catch(c2=1.0, start=False)
     try:
         trellis.train(path, target="label", features="chunking", learner=caught)

@@ -10,8 +10,8 @@ CAPPED = 30  # iterations of the models that are only tagged with: the same numb
 # What trellis is told: the learner's class, its arguments, what else `trellis.train` gets.
 TRELLIS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "crf": ("CRF", {"c2": 1.0, "start": False}, {}),
-    "crf-capped": ("CRF", {"c2": 1.0, "start": False, "iterations": CAPPED}, {}),
-    "sgd": ("CRF", {"c2": 1.0, "start": False, "optimizer": "adagrad", "epochs": EPOCHS}, {}),
+    "crf-capped": ("CRF", {"c2": 1.0, "start": False, "epochs": CAPPED}, {}),
+    "sgd": ("CRF", {"c2": 1.0, "start": False, "solver": "adagrad", "epochs": EPOCHS}, {}),
     "perceptron": ("Perceptron", {"epochs": EPOCHS}, {}),
     "perceptron-seen": ("Perceptron", {"epochs": EPOCHS}, {"pairs": "seen"}),
     "fast": ("Perceptron", {"epochs": 4}, {}),  # as few epochs as give the F1 of the fastest peer

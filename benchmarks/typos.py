@@ -12,7 +12,7 @@ from benchmarks.common import Result, Setting, timed, verdict
 CONTENDERS: list[tuple[str, Any, Any, float | None]] = [
     ("HMM, order 2", trellis.HMM(smoothing="added"), ["letter[0]"], 0.042),
     ("perceptron, averaged, order 2", trellis.Perceptron(epochs=10), "letters", None),
-    ("CRF, order 2", trellis.CRF(optimizer="adagrad", epochs=5), "letters", None),
+    ("CRF, order 2", trellis.CRF(solver="adagrad", epochs=5), "letters", None),
 ]
 
 

@@ -228,7 +228,7 @@ def test_bookkeeping_over_many_sentences(bound: str) -> None:
     """Features that occur in hundreds of sentences, of which few change."""
     corpus = random_corpus(2, 300, n_words=40)
     features = ["word[0]", "word[-1]", "suffix(word[0], 1)", "bias"]
-    learner = Compared(rounds=40, bound=bound)  # type: ignore[arg-type]
+    learner = Compared(epochs=40, bound=bound)  # type: ignore[arg-type]
     tagger = trellis.train(corpus, target="label", features=features, learner=learner, observer=compare)
     assert sum(event["updates"] < 200 for event in tagger.info["history"]) > 20
 
@@ -237,7 +237,7 @@ def test_a_risk_that_falls_far_is_measured_anew() -> None:
     """Over a thousand nepers; short sentences wait until the risk of the long one has fallen to theirs."""
     words = [[f"w{i}" for i in range(300)], ["w0", "w1"], [f"w{i}" for i in range(0, 300, 4)]]
     corpus = trellis.read({"word": words, "label": [[f"L{int(w[1:]) % 40}" for w in s] for s in words]})
-    learner = Compared(rounds=300, max_step=20.0, bound="tight")
+    learner = Compared(epochs=300, max_step=20.0, bound="tight")
     tagger = trellis.train(
         corpus, target="label", features=["word[0]"], order=0, learner=learner, observer=compare
     )
@@ -254,7 +254,7 @@ def test_only_sentences_with_the_feature_are_run_again() -> None:
     )
     events: list[Event] = []
     trellis.train(
-        corpus, target="label", features=["word[0]"], learner=SequenceBoost(rounds=6), observer=events.append
+        corpus, target="label", features=["word[0]"], learner=SequenceBoost(epochs=6), observer=events.append
     )
     sizes = {"word[0]=a": (1, 2), "word[0]=b": (2, 5), "word[0]=c": (2, 4), "label[-1]": (3, 6)}
     assert len(events) == 6
@@ -270,7 +270,7 @@ def test_only_sentences_with_the_feature_are_run_again() -> None:
 def test_every_kind_of_model_learns(kind: str, bound: str) -> None:
     corpus = KINDS[kind].corpus()
     events: list[Event] = []
-    learner = SequenceBoost(bound=bound, rounds=60)  # type: ignore[arg-type]
+    learner = SequenceBoost(bound=bound, epochs=60)  # type: ignore[arg-type]
     tagger = KINDS[kind].train(corpus, learner=learner, observer=events.append)
     assert all(b.objective <= a.objective for a, b in pairwise(events))
     assert tagger.evaluate(corpus).token_accuracy > (0.2 if kind == "many labels" else 0.4)
@@ -281,7 +281,7 @@ def test_every_kind_of_model_learns(kind: str, bound: str) -> None:
 def test_the_history_is_the_model() -> None:
     """The steps of each feature, in order, add up to its weight."""
     corpus = KINDS["edges 2"].corpus()
-    tagger = KINDS["edges 2"].train(corpus, learner=SequenceBoost(rounds=60))
+    tagger = KINDS["edges 2"].train(corpus, learner=SequenceBoost(epochs=60))
     sums: dict[tuple[str, str], float] = {}
     for event in tagger.info["history"]:
         name = (event["feature"], event["label"])
@@ -298,7 +298,7 @@ def test_looser_bounds_choose_the_same_feature_again() -> None:
     """The closer the bound, the longer the step, and the fewer rounds a feature needs."""
     corpus, most = random_corpus(4, 60, n_words=30, longest=12), {}
     for bound in BOUNDS:
-        learner = SequenceBoost(bound=bound, rounds=60)  # type: ignore[arg-type]
+        learner = SequenceBoost(bound=bound, epochs=60)  # type: ignore[arg-type]
         tagger = trellis.train(corpus, target="label", features=["word[0]", "bias"], learner=learner)
         names = [(event["feature"], event["label"]) for event in tagger.info["history"]]
         most[bound] = max(names.count(name) for name in names)
@@ -308,7 +308,7 @@ def test_looser_bounds_choose_the_same_feature_again() -> None:
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_threads_give_the_same_bits(bound: str, tmp_path: Path) -> None:
     corpus = random_corpus(1, 80)
-    learner = SequenceBoost(bound=bound, rounds=40)  # type: ignore[arg-type]
+    learner = SequenceBoost(bound=bound, epochs=40)  # type: ignore[arg-type]
     for n in (1, 3):
         KINDS["edges"].train(corpus, learner=learner, n_threads=n).save(tmp_path / str(n))
     assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
@@ -318,8 +318,8 @@ def test_a_weight_of_two_is_the_sentence_twice() -> None:
     corpus = random_corpus(0, 12)
     weights = np.array([1.0, 2.0, 3.0] * 4)
     copies = corpus.take(np.repeat(np.arange(12), weights.astype(int)))
-    one = KINDS["plain"].train(corpus, learner=SequenceBoost(rounds=20), sample_weight=weights)
-    other = KINDS["plain"].train(copies, learner=SequenceBoost(rounds=20))
+    one = KINDS["plain"].train(corpus, learner=SequenceBoost(epochs=20), sample_weight=weights)
+    other = KINDS["plain"].train(copies, learner=SequenceBoost(epochs=20))
     for a, b in zip(one.info["history"], other.info["history"], strict=True):
         assert (a["feature"], a["label"]) == (b["feature"], b["label"])
         assert (a["step"], a["objective"]) == pytest.approx((b["step"], b["objective"]), rel=1e-6)
@@ -328,17 +328,17 @@ def test_a_weight_of_two_is_the_sentence_twice() -> None:
 def test_it_stops_when_nothing_is_left() -> None:
     words = [["a", "b"], ["b", "a"], ["c"]] * 3
     corpus = trellis.read({"word": words, "label": [[w.upper() for w in s] for s in words]})
-    tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=SequenceBoost(rounds=10_000))
+    tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=SequenceBoost(epochs=10_000))
     assert 3 <= len(tagger.info["history"]) < 500
     one = trellis.read({"word": words, "label": [["A" for _ in s] for s in words]})
-    tagger = trellis.train(one, target="label", features=["word[0]"], learner=SequenceBoost(rounds=5))
+    tagger = trellis.train(one, target="label", features=["word[0]"], learner=SequenceBoost(epochs=5))
     assert tagger.info["history"] == []
     assert tagger.tag(["a", "z"]) == ["A", "A"]
 
 
 def test_dev_is_looked_at_every_so_many_rounds() -> None:
     corpus, dev = random_corpus(0, 30), random_corpus(1, 30)
-    learner = SequenceBoost(rounds=25, score_every=10)
+    learner = SequenceBoost(epochs=25, score_every=10)
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=learner, dev=dev)
     scored = {event["epoch"]: event["dev_score"] for event in tagger.info["history"] if "dev_score" in event}
     assert list(scored) == [10, 20, 25]
@@ -352,7 +352,7 @@ def test_cross_validation_by_hand() -> None:
     """The curve is that of trainings without each part; the model is that of the best number of rounds."""
     corpus = random_corpus(3, 40, n_words=12)
     features, every, rounds = ["word[0]", "word[-1]"], 5, 60
-    learner = SequenceBoost(rounds=rounds, folds=4, score_every=every, seed=7)
+    learner = SequenceBoost(epochs=rounds, folds=4, score_every=every, seed=7)
     tagger = trellis.train(corpus, target="label", features=features, learner=learner)
     order = _core.shuffled(40, 7)
     right = np.zeros(rounds // every)
@@ -360,7 +360,7 @@ def test_cross_validation_by_hand() -> None:
         out = np.sort(order[part::4])
         rest, held = corpus.take(np.setdiff1d(np.arange(40), out)), corpus.take(out)
         for look in range(len(right)):
-            shorter = SequenceBoost(rounds=(look + 1) * every)
+            shorter = SequenceBoost(epochs=(look + 1) * every)
             fold = trellis.train(rest, target="label", features=features, learner=shorter)
             report = fold.evaluate(held)
             right[look] += report.token_accuracy * held.n_tokens
@@ -370,14 +370,14 @@ def test_cross_validation_by_hand() -> None:
     looked = [event["dev_score"] for event in history if "dev_score" in event]
     assert looked == pytest.approx(curve[: len(looked)], abs=1e-9)
     plain = trellis.train(
-        corpus, target="label", features=features, learner=SequenceBoost(rounds=len(history))
+        corpus, target="label", features=features, learner=SequenceBoost(epochs=len(history))
     )
     assert np.array_equal(plain.model.weights.rows.weights, tagger.model.weights.rows.weights)
 
 
 def test_cross_validation_resumes(tmp_path: Path) -> None:
     corpus = random_corpus(3, 40, n_words=12)
-    learner = SequenceBoost(rounds=30, folds=3, score_every=5)
+    learner = SequenceBoost(epochs=30, folds=3, score_every=5)
 
     class KilledError(Exception):
         pass
@@ -401,7 +401,7 @@ def test_cross_validation_resumes(tmp_path: Path) -> None:
     "parameters",
     [
         {"bound": "near"},
-        {"rounds": 0},
+        {"epochs": 0},
         {"max_step": 0.0},
         {"folds": 1},
         {"folds": -1},

@@ -236,7 +236,7 @@ def legal_corpus(scheme: str, n: int = 30) -> trellis.Corpus:
     return trellis.read({"word": words, "label": labels})
 
 
-@pytest.mark.parametrize("learner", [trellis.Perceptron(epochs=3), trellis.CRF(iterations=10)], ids=repr)
+@pytest.mark.parametrize("learner", [trellis.Perceptron(epochs=3), trellis.CRF(epochs=10)], ids=repr)
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("scheme", ["iob1", "iob2", "ioe2", "iobes"])
 def test_training_with_a_scheme(scheme: str, order: int, learner: Any) -> None:

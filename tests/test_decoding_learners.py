@@ -17,10 +17,10 @@ from trellis.corpus import schemes
 from trellis.tagger import Tagger
 
 QUICK: dict[str, dict[str, Any]] = {
-    "crf": {"iterations": 20},
-    "exponential": {"iterations": 20},
-    "boost": {"rounds": 20},
-    "maxent": {"iterations": 20},
+    "crf": {"epochs": 20},
+    "exponential": {"epochs": 20},
+    "boost": {"epochs": 20},
+    "maxent": {"epochs": 20},
     "hmm": {},
 }
 CASES = {name: kind(**QUICK.get(name, {"epochs": 2})) for name, kind in LEARNERS.items()}

@@ -16,7 +16,7 @@ from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
 from trellis.reference import Floats
 
-SLOW = {"tolerance": 1e-13, "iterations": 2000}
+SLOW = {"tolerance": 1e-13, "epochs": 2000}
 
 
 @pytest.mark.parametrize("name", ["order 1", "order 2", "edges", "weights", "base 2", "values", *PARTIAL])
@@ -64,7 +64,7 @@ def test_threads_give_the_same_bits() -> None:
     assert np.array_equal(one.model.weights.rows.weights, three.model.weights.rows.weights)
 
 
-@pytest.mark.parametrize("parameters", [{"c2": -1.0}, {"iterations": 0}, {"transitions": "few"}])
+@pytest.mark.parametrize("parameters", [{"c2": -1.0}, {"epochs": 0}, {"transitions": "few"}])
 def test_parameters_out_of_range(parameters: dict[str, object]) -> None:
     with pytest.raises(LearnerError, match="must"):
         ExponentialLoss(**parameters)

@@ -108,7 +108,7 @@ def test_the_optimum_lies_between_dual_and_primal(cost: Any, order: int, kind: s
         best = twin.optimum()
         for average in (False, True):
             weights, history = fit_frank_wolfe(
-                twin.case.problem, C=C, cost=cost, epochs=3000, gap=0.01, average=average
+                twin.case.problem, C=C, cost=cost, epochs=3000, average=average
             )
             last = history[-1]
             assert last.objective is not None
@@ -222,7 +222,7 @@ def ends_of(words: list[str], labels: list[str], weights: Any = None, **options:
         corpus,
         target="label",
         features=["word[0]", "word[-1]"],
-        learner=large(epochs=3000, gap=2e-3, **options),
+        learner=large(epochs=3000, tolerance=2e-3, **options),
         sample_weight=weights,
         observer=events.append,
     )
@@ -269,7 +269,7 @@ def test_it_stops_at_the_gap() -> None:
     given = case("plain", 1, n_sentences=20).problem
     ends = []
     for gap in (0.3, 0.05, 0.005):
-        _, history = fit_frank_wolfe(given, C=0.2, gap=gap, epochs=2000)
+        _, history = fit_frank_wolfe(given, C=0.2, tolerance=gap, epochs=2000)
         last = history[-1]
         assert last.gap is not None
         assert last.objective is not None
@@ -280,7 +280,7 @@ def test_it_stops_at_the_gap() -> None:
         )
         ends.append(len(history))
     assert ends[0] < ends[1] < ends[2] < 2000
-    _, history = fit_frank_wolfe(given, C=0.2, gap=1e-9, epochs=3)
+    _, history = fit_frank_wolfe(given, C=0.2, tolerance=1e-9, epochs=3)
     assert len(history) == 3
     assert [e.objective is None for e in history] == [True, True, False]
     assert all(e.dual is not None and e.gap is not None for e in history)
@@ -323,7 +323,7 @@ def test_dev_and_patience() -> None:
     corpus, dev = random_corpus(1, 30), random_corpus(2, 30)
     events: list[Event] = []
     tagger = KINDS["plain"].train(
-        corpus, learner=large(epochs=40, gap=1e-6), dev=dev, patience=3, observer=events.append
+        corpus, learner=large(epochs=40, tolerance=1e-6), dev=dev, patience=3, observer=events.append
     )
     assert len(events) < 40
     assert tagger.evaluate(dev).headline == max(e.dev_score for e in events)  # type: ignore[type-var]
@@ -334,7 +334,7 @@ def test_an_observer_ends_training() -> None:
         if event.epoch == 2:
             raise StopTrainingError
 
-    _, history = fit_frank_wolfe(case("plain", 1).problem, C=0.1, gap=1e-9, epochs=9, observer=stop)
+    _, history = fit_frank_wolfe(case("plain", 1).problem, C=0.1, tolerance=1e-9, epochs=9, observer=stop)
     assert len(history) == 2
 
 
@@ -389,7 +389,7 @@ def test_a_killed_training_goes_on(killed_at: int, tmp_path: Path) -> None:
     corpus = random_corpus(4, 40)
 
     def train(observer: Any = None, checkpoint: Path | None = None) -> trellis.Tagger:
-        learner = large(C=0.3, gap=0.1, epochs=60)
+        learner = large(C=0.3, tolerance=0.1, epochs=60)
         return KINDS["plain"].train(corpus, learner=learner, observer=observer, checkpoint=checkpoint)
 
     def kill(event: Event) -> None:
@@ -439,7 +439,7 @@ def test_states_of_other_runs_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"C": 0}, {"C": float("inf")}, {"gap": 0.0}, {"epochs": 0}, {"seed": -1}, {"cost": "f1"}]
+    "bad", [{"C": 0}, {"C": float("inf")}, {"tolerance": 0.0}, {"epochs": 0}, {"seed": -1}, {"cost": "f1"}]
 )
 def test_parameters_that_make_no_sense(bad: dict[str, Any]) -> None:
     with pytest.raises(LearnerError, match="must"):
@@ -465,9 +465,7 @@ def test_both_solvers_solve_the_same_problem(cost: Any, order: int) -> None:
     corpus = random_corpus(3, 8)
     ends = []
     for solver in ("dual", "frank-wolfe"):
-        learner = trellis.HMSVM(
-            C=0.1, cost=cost, solver=solver, epsilon=1e-4, gap=0.01, epochs=3000, average=False
-        )
+        learner = trellis.HMSVM(C=0.1, cost=cost, solver=solver, tolerance=1e-4, epochs=3000, average=False)
         events: list[Event] = []
         KINDS["plain"].train(corpus, learner=learner, order=order, pairs="all", observer=events.append)
         ends.append(events[-1])

@@ -68,7 +68,7 @@ def test_the_optimum_is_that_of_a_general_solver(kernel: str, cost: str, order: 
     options, values = KERNELS[kernel]
     corpus, C = corpus_of(order), 0.7
     weights = np.linspace(0.5, 2.0, len(corpus))
-    learner = trellis.HMSVM(C=C, cost=cost, epsilon=1e-6, epochs=20_000, **options)  # type: ignore[arg-type]
+    learner = trellis.HMSVM(C=C, cost=cost, tolerance=1e-6, epochs=20_000, **options)  # type: ignore[arg-type]
     tagger = train(corpus, learner, order=order, sample_weight=weights)
     last = tagger.info["history"][-1]
     assert last["updates"] == 0
@@ -110,7 +110,7 @@ def test_optimality_conditions_at_the_stop(kernel: str, cost: str) -> None:
     """What has alpha > 0 has the greatest loss, but for epsilon; C is used up where there is slack."""
     corpus, C, epsilon = corpus_of(3, 10), 0.5, 1e-3
     options = KERNELS[kernel][0]
-    tagger = train(corpus, trellis.HMSVM(C=C, cost=cost, epsilon=epsilon, epochs=5000, **options))  # type: ignore[arg-type]
+    tagger = train(corpus, trellis.HMSVM(C=C, cost=cost, tolerance=epsilon, epochs=5000, **options))  # type: ignore[arg-type]
     losses, golds = losses_of(tagger, corpus, cost), corpus.sentences("label")
     slack = [max(of.values()) for of in losses]
     used: dict[int, float] = defaultdict(float)
@@ -168,9 +168,9 @@ def assert_same_scores(one: trellis.Tagger, other: trellis.Tagger, sentences: An
 
 def test_linear_in_the_dual_and_in_the_primal() -> None:
     corpus = corpus_of(4, 10)
-    primal = train(corpus, trellis.HMSVM(epsilon=1e-4, epochs=3000))
-    dual = train(corpus, trellis.HMSVM(epsilon=1e-4, epochs=3000, kernel=lambda a, b: a.dot(b)))
-    poly = train(corpus, trellis.HMSVM(epsilon=1e-4, epochs=3000, kernel="poly", degree=1, coef0=0.0))
+    primal = train(corpus, trellis.HMSVM(tolerance=1e-4, epochs=3000))
+    dual = train(corpus, trellis.HMSVM(tolerance=1e-4, epochs=3000, kernel=lambda a, b: a.dot(b)))
+    poly = train(corpus, trellis.HMSVM(tolerance=1e-4, epochs=3000, kernel="poly", degree=1, coef0=0.0))
     assert primal.model.weights.expansion is None
     assert poly.model.weights.expansion is not None
     words = [(s, s) for s in corpus.sentences("word")]
@@ -204,7 +204,7 @@ def test_a_kernel_is_its_feature_map_written_out(cost: str) -> None:
         [{f"x{k}": float(rng.integers(-4, 5)) / 4 for k in rng.choice(5, 3, replace=False)} for _ in sentence]
         for sentence in labels
     ]
-    learner: dict[str, Any] = {"C": 0.5, "cost": cost, "epsilon": 1e-5, "epochs": 20_000}
+    learner: dict[str, Any] = {"C": 0.5, "cost": cost, "tolerance": 1e-5, "epochs": 20_000}
     options: dict[str, Any] = {"target": "label", "features": ["attributes[0]"], "order": 1}
     plain = trellis.read({"attributes": bags, "label": labels})
     mapped = trellis.read({"attributes": written_out(bags), "label": labels})
@@ -270,7 +270,7 @@ def test_a_weight_is_a_number_of_copies() -> None:
     corpus = corpus_of(6, 8)
     weights = np.array([1.0, 2.0, 0.0, 1.0, 3.0, 1.0, 0.0, 1.0])
     copies = corpus.take(np.repeat(np.arange(8), weights.astype(int)))
-    learner = trellis.HMSVM(kernel="poly", epsilon=1e-5, epochs=20_000)
+    learner = trellis.HMSVM(kernel="poly", tolerance=1e-5, epochs=20_000)
     one, other = train(corpus, learner, sample_weight=weights), train(copies, learner)
     ours, theirs = (tagger.info["history"][-1]["objective"] for tagger in (one, other))
     assert ours == pytest.approx(theirs, abs=1e-3)
@@ -323,8 +323,7 @@ def test_what_it_refuses() -> None:
         ({"cost": "linear"}, "cost must be"),
         ({"solver": "simplex"}, "solver must be"),
         ({"solver": "frank-wolfe", "kernel": "poly"}, "linear"),
-        ({"epsilon": 0.0}, "epsilon must be"),
-        ({"gap": -1.0}, "gap must be"),
+        ({"tolerance": 0.0}, "tolerance must be"),
         ({"epochs": 0}, "epochs must be"),
         ({"memory": -1.0}, "memory must"),
         ({"seed": -1}, "seed must be"),

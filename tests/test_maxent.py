@@ -22,7 +22,7 @@ from trellis.reference import Floats, Potentials, log_sum_exp
 from trellis.tagger import Tagger
 from trellis.tagger.decoding import chains_of, encode
 
-SLOW = {"tolerance": 1e-13, "iterations": 2000}
+SLOW = {"tolerance": 1e-13, "epochs": 2000}
 
 
 def local_score(p: Potentials, path: tuple[int, ...]) -> float:
@@ -69,7 +69,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
 @pytest.mark.parametrize("c2", [0.0, 0.2])
 def test_iterative_scaling_never_rises(name: str, c2: float) -> None:
     events: list[Event] = []
-    learner = MaxEnt(c2=c2, method="gis", iterations=100, transitions="all")
+    learner = MaxEnt(c2=c2, solver="gis", epochs=100, transitions="all")
     learner.fit(mixed(problem_of(SPECS[name], 4)), events.append)
     values = np.array([event.objective for event in events])
     assert (np.diff(values) <= 1e-9 * values[:-1]).all()
@@ -86,7 +86,7 @@ def test_iterative_scaling_reaches_the_optimum(order: int, c2: float) -> None:
         }
     )
     found = []
-    for learner in (MaxEnt(c2=c2, method="gis", iterations=1000), MaxEnt(c2=c2, **SLOW)):
+    for learner in (MaxEnt(c2=c2, solver="gis", epochs=1000), MaxEnt(c2=c2, **SLOW)):
         tagger = trellis.train(corpus, target="label", features=["word[0]"], order=order, learner=learner)
         found.append(tagger.info["history"][-1]["objective"])
     assert found[0] == pytest.approx(found[1], rel=1e-6 if c2 else 1e-2)
@@ -159,7 +159,7 @@ def test_decoding_is_brute_force_over_local_probabilities(kind: str) -> None:
 @pytest.mark.parametrize("order", [1, 2])
 def test_dev_scores_are_those_of_tagging(order: int, method: str) -> None:
     corpus, dev = random_corpus(1, 30), random_corpus(2, 30)
-    learner = MaxEnt(method=method, iterations=5, c2=0.1)
+    learner = MaxEnt(solver=method, epochs=5, c2=0.1)
     tagger = KINDS["edges"].train(corpus, learner=learner, dev=dev, order=order)
     scores = [event["dev_score"] for event in tagger.info["history"]]
     assert tagger.evaluate(dev).headline == pytest.approx(max(scores))
@@ -189,7 +189,7 @@ def test_correction_feature_is_part_of_the_weights() -> None:
     expected = counts + slope
     w = np.log(counts[alive] / expected[alive]) / most
     v = np.log((most * n - counts[alive].sum()) / (most * n - expected[alive].sum())) / most
-    weights, _ = MaxEnt(c2=0, method="gis", iterations=1).fit(problem, None)
+    weights, _ = MaxEnt(c2=0, solver="gis", epochs=1).fit(problem, None)
     found = parameters.start(replace(problem, initial=weights))
     np.testing.assert_allclose(found[alive], (w - v).astype(np.float32), rtol=1e-6)
     assert (found[~alive] == 0).all()
@@ -200,7 +200,7 @@ def test_what_it_cannot_do_it_says() -> None:
     with pytest.raises(LearnerError, match="all of them"):
         MaxEnt().fit(problem, None)
     with pytest.raises(LearnerError, match="not negative"):
-        KINDS["bag"].train(learner=MaxEnt(method="gis"))
-    for parameters in ({"c2": -1.0}, {"method": "newton"}, {"iterations": 0}):
+        KINDS["bag"].train(learner=MaxEnt(solver="gis"))
+    for parameters in ({"c2": -1.0}, {"solver": "newton"}, {"epochs": 0}):
         with pytest.raises(LearnerError, match="must"):
             MaxEnt(**parameters)

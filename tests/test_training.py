@@ -24,13 +24,13 @@ LEARNERS = {
     "mira": trellis.MIRA(epochs=6, k=2),
     "pa": trellis.PassiveAggressive(epochs=6),
     "arow": trellis.AROW(epochs=6),
-    "crf": trellis.CRF(iterations=6),
-    "crf l1": trellis.CRF(c1=0.1, iterations=6),
-    "crf adagrad": trellis.CRF(optimizer="adagrad", iterations=6),
-    "maxent": trellis.MaxEnt(iterations=6),
-    "maxent gis": trellis.MaxEnt(method="gis", iterations=6),
-    "exponential": trellis.ExponentialLoss(iterations=6),
-    "boost": trellis.SequenceBoost(rounds=6),
+    "crf": trellis.CRF(epochs=6),
+    "crf l1": trellis.CRF(c1=0.1, epochs=6),
+    "crf adagrad": trellis.CRF(solver="adagrad", epochs=6),
+    "maxent": trellis.MaxEnt(epochs=6),
+    "maxent gis": trellis.MaxEnt(solver="gis", epochs=6),
+    "exponential": trellis.ExponentialLoss(epochs=6),
+    "boost": trellis.SequenceBoost(epochs=6),
     "hmsvm": trellis.HMSVM(epochs=6),
     "hmsvm poly": trellis.HMSVM(epochs=6, kernel="poly", cost="hamming"),
     "hmsvm function": trellis.HMSVM(epochs=6, kernel=products),
@@ -242,7 +242,7 @@ def test_the_likelihood_of_partial_labels_by_enumeration() -> None:
 
     corpus = trellis.read({"word": [["a", "b", "a"]], "label": [["L0", "", "L1|L2"]]})
     events: list[Event] = []
-    learner = trellis.CRF(c2=0.3, iterations=1, warm_up=0)
+    learner = trellis.CRF(c2=0.3, epochs=1, warm_up=0)
     tagger = train(corpus, learner=learner, partial=True, observer=events.append)
     every = list(product(tagger.labels, repeat=3))
     scores = np.array([tagger.score(["a", "b", "a"], path) for path in every])
@@ -277,19 +277,13 @@ def test_what_was_learnt_is_where_it_begins(name: str, order: int) -> None:
     learner = type(LEARNERS[name])
     first = train(corpus, learner=LEARNERS[name], order=order, features=features)
     assert first.evaluate(corpus).token_accuracy == 1.0
-    again = trellis.train(corpus, init=first, learner=learner(**{_length(name): 1}))
+    again = trellis.train(corpus, init=first, learner=learner(epochs=1))
     event = again.info["history"][0]
     if name == "perceptron":  # those with a margin count what costs lead to
         assert event["mistakes"] == 0
     assert again.evaluate(corpus).token_accuracy == 1.0
     if "objective" in event:
         assert event["objective"] <= first.info["history"][-1]["objective"] * (1 + 1e-6)
-
-
-def _length(name: str) -> str:
-    if name == "boost":
-        return "rounds"
-    return "iterations" if name.split()[0] in ("crf", "maxent", "exponential") else "epochs"
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -301,7 +295,7 @@ def test_new_labels_and_features(name: str, order: int) -> None:
     )
     features = ["word[0]", "word[-1] & word[0]"]
     tagger = train(old, features=features, order=order)
-    learner = type(LEARNERS[name])(**{_length(name): 20})
+    learner = type(LEARNERS[name])(epochs=20)
     both = trellis.train(new, init=tagger, learner=learner)
     assert both.labels == ("A", "B", "C", "D")
     assert both.tag(["c", "d"]) == ["C", "D"]

@@ -30,7 +30,7 @@ NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold p
 
 @dataclass(frozen=True, slots=True)
 class SequenceBoost:
-    """Lower sum_i (1 / p(gold_i | x_i) - 1) by one step along one feature a round, for at most ``rounds`` rounds.
+    """Lower sum_i (1 / p(gold_i | x_i) - 1) by one step along one feature a round, for at most ``epochs`` rounds.
 
     ``bound`` is how a feature and its step are chosen: by the "loose" bound on what the step does, in closed form; by
     the "tight" one, sentence by sentence, with a line search; or "exact", the feature by the tight bound and then the
@@ -42,7 +42,7 @@ class SequenceBoost:
     """
 
     bound: Literal["loose", "tight", "exact"] = "exact"
-    rounds: int = 1000
+    epochs: int = 1000
     max_step: float = 2.0
     folds: int = 0
     score_every: int = 10
@@ -57,7 +57,7 @@ class SequenceBoost:
     def __post_init__(self) -> None:
         check_choice(self, "bound", "loose", "tight", "exact")
         check_choice(self, "transitions", "seen", "all")
-        check_at_least(self, 1, "rounds", "score_every")
+        check_at_least(self, 1, "epochs", "score_every")
         check_at_least(self, 0, "folds", "seed")
         check_above_zero(self, "max_step")
         if self.folds == 1:
@@ -115,8 +115,8 @@ class _Rounds:
     def _rounds(self) -> int:
         """How many rounds: as many as asked for, or as did best on held-out sentences, the fewest among equals."""
         if len(self.curve) == 0:
-            return self.learner.rounds
-        return min(self.learner.rounds, (int(self.curve.argmax()) + 1) * self.learner.score_every)
+            return self.learner.epochs
+        return min(self.learner.epochs, (int(self.curve.argmax()) + 1) * self.learner.score_every)
 
     def _round(self, number: int, rounds: int) -> Event | None:
         """Choose a feature and step along it; None if no step lowers the risk."""
@@ -171,7 +171,7 @@ def next_step(native: _core.Booster, problem: Problem) -> tuple[int, float] | No
 
 def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parameters) -> Floats:
     """Accuracy on held-out tokens every ``score_every`` rounds, over all folds."""
-    n = -(-learner.rounds // learner.score_every)
+    n = -(-learner.epochs // learner.score_every)
     right, tokens = np.zeros(n), 0
     for fold in folds_of(problem, learner.folds, learner.seed):
         right += _held_out_right(learner, problem, _seen_without(fold, problem, parameters, learner), fold, n)

@@ -31,7 +31,7 @@ class ExponentialLoss:
     """
 
     c2: float = 1.0
-    iterations: int = 1000
+    epochs: int = 1000
     tolerance: float = 1e-5
     transitions: Literal["seen", "all"] = "seen"
     start: bool = True
@@ -42,7 +42,7 @@ class ExponentialLoss:
 
     def __post_init__(self) -> None:
         check_at_least(self, 0, "c2", "tolerance")
-        check_at_least(self, 1, "iterations")
+        check_at_least(self, 1, "epochs")
         check_choice(self, "transitions", "seen", "all")
         check_choice(self, "precision", "single", "double")
 
@@ -59,7 +59,7 @@ class ExponentialLoss:
             parameters,
             function,
             c1=0.0,
-            iterations=self.iterations,
+            epochs=self.epochs,
             tolerance=self.tolerance,
             observer=observer,
         )

@@ -34,10 +34,10 @@ class HMSVM:
     function of two Observations. ``gamma`` is 1 if left out, of "rbf" one over the mean of |x|².
 
     ``solver`` "dual" is algorithm 3 of Altun: a working set of sequences for each sentence, one quadratic programme a
-    visit, passes until no sentence is away from its optimum by more than ``epsilon``, or ``epochs`` passes; then the
-    primal is at most C · n · epsilon above its least value. ``memory`` (MB) bounds what kernel values are kept.
-    "frank-wolfe" solves the same problem with the linear kernel until the duality gap is ``gap`` of the primal; with
-    ``average`` its weights are the mean over all steps, better where passes are few. docs/frank-wolfe.md.
+    visit, passes until no sentence is away from its optimum by more than ``tolerance``, or ``epochs`` passes; then the
+    primal is at most C · n · tolerance above its least value. ``memory`` (MB) bounds what kernel values are kept.
+    "frank-wolfe" solves the same problem with the linear kernel until the duality gap is ``tolerance`` of the primal;
+    with ``average`` its weights are the mean over all steps, better where passes are few. docs/frank-wolfe.md.
     ``seed`` shuffles: sentences are taken in another order each pass.
     """
 
@@ -48,9 +48,8 @@ class HMSVM:
     coef0: float = 1.0
     cost: Literal["zero-one", "hamming"] = "zero-one"
     solver: Literal["dual", "frank-wolfe"] = "dual"
-    epsilon: float = 0.01
+    tolerance: float = 0.01
     epochs: int = 1000
-    gap: float = 0.01
     average: bool = True
     memory: float = 1024.0
     seed: int = 0
@@ -60,8 +59,7 @@ class HMSVM:
 
     def __post_init__(self) -> None:
         check("C", self.C)
-        check("epsilon", self.epsilon)
-        check("gap", self.gap)
+        check("tolerance", self.tolerance)
         check_epochs(self.epochs, self.seed)
         check_choice(self, "cost", "zero-one", "hamming")
         check_choice(self, "solver", "dual", "frank-wolfe")
@@ -82,7 +80,7 @@ class HMSVM:
                 C=self.C,
                 cost=self.cost,
                 epochs=self.epochs,
-                gap=self.gap,
+                tolerance=self.tolerance,
                 average=self.average,
                 seed=self.seed,
                 observer=observer,
@@ -104,7 +102,7 @@ class HMSVM:
                 number, begun = progress.done + 1, time.perf_counter()
                 order = _core.shuffled(problem.n_sentences, (self.seed * 1_000_003 + number) % 2**64)
                 mistakes, updates, violation, gap = run.native.margin_pass(
-                    order, self.C, self.epsilon, self.cost == "hamming", problem.n_threads
+                    order, self.C, self.tolerance, self.cost == "hamming", problem.n_threads
                 )
                 solved = updates == 0
                 event = Event(

@@ -29,13 +29,13 @@ class MaxEnt:
     """Minimise -sum_t log p(gold_t | the gold labels before it, observations) + c2 · |w|².
 
     p is proportional to exp of the sum of weights of label and observations, label and previous label, and at order 2
-    of the last three labels. ``method="gis"`` is Generalized Iterative Scaling, ``iterations`` of it;
-    ``method="lbfgs"`` stops by ``tolerance``. The other parameters are those of the CRF.
+    of the last three labels. ``solver="gis"`` is Generalized Iterative Scaling, ``epochs`` of it;
+    ``solver="lbfgs"`` stops by ``tolerance``. The other parameters are those of the CRF.
     """
 
     c2: float = 1.0
-    method: Literal["lbfgs", "gis"] = "lbfgs"
-    iterations: int = 1000
+    solver: Literal["lbfgs", "gis"] = "lbfgs"
+    epochs: int = 1000
     tolerance: float = 1e-5
     transitions: Literal["seen", "all"] = "seen"
     start: bool = True
@@ -46,8 +46,8 @@ class MaxEnt:
 
     def __post_init__(self) -> None:
         check_at_least(self, 0, "c2", "tolerance")
-        check_at_least(self, 1, "iterations")
-        check_choice(self, "method", "lbfgs", "gis")
+        check_at_least(self, 1, "epochs")
+        check_choice(self, "solver", "lbfgs", "gis")
         check_choice(self, "transitions", "seen", "all")
         check_choice(self, "precision", "single", "double")
 
@@ -57,16 +57,16 @@ class MaxEnt:
             raise LearnerError("MaxEnt decides given the labels before, so it needs all of them; use CRF")
         parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
         objective = parameters.objective(problem, local=True, single=self.precision == "single")
-        if self.method == "gis":
+        if self.solver == "gis":
             scaling = IterativeScaling(problem, parameters, objective, self.c2)
-            return scaling.run(self.iterations, observer)
+            return scaling.run(self.epochs, observer)
 
         return minimize(
             problem,
             parameters,
             log_loss(problem, objective, self.c2),
             c1=0.0,
-            iterations=self.iterations,
+            epochs=self.epochs,
             tolerance=self.tolerance,
             observer=observer,
         )
@@ -90,7 +90,7 @@ class IterativeScaling:
     ) -> None:
         self.problem, self.parameters, self.objective, self.c2 = problem, parameters, objective, c2
         if any((lists[2] < 0).any() for lists in _lists(problem)):
-            raise LearnerError("iterative scaling needs values that are not negative; use method='lbfgs'")
+            raise LearnerError("iterative scaling needs values that are not negative; use solver='lbfgs'")
         self.counts = parameters.gold_counts(problem)
         # Without a prior a feature never seen would go to minus infinity: it stays at 0.
         self.alive = self.counts > 0 if c2 == 0 else np.ones(len(self.counts), bool)
@@ -122,7 +122,7 @@ class IterativeScaling:
         if seen > 1e-9 * total and guessed > 1e-9 * total:
             self.v += float(np.log(seen / guessed)) / most
 
-    def run(self, iterations: int, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
+    def run(self, epochs: int, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
         """So many steps; with a dev corpus the weights of the best one are kept."""
         problem = self.problem
 
@@ -132,13 +132,13 @@ class IterativeScaling:
         progress = begin(problem, restore)
         _, expected = self.evaluate()
         with stopping():
-            for number in range(progress.done + 1, iterations + 1):
+            for number in range(progress.done + 1, epochs + 1):
                 begun = time.perf_counter()
                 self.step(expected)
                 loss, expected = self.evaluate()
                 event = Event(
                     epoch=number,
-                    epochs=iterations,
+                    epochs=epochs,
                     tokens=len(problem.gold),
                     seconds=time.perf_counter() - begun,
                     objective=loss,

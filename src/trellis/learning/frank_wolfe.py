@@ -34,27 +34,27 @@ def fit_frank_wolfe(
     C: float,
     cost: Cost = "hamming",
     epochs: int = 50,
-    gap: float = 0.01,
+    tolerance: float = 0.01,
     average: bool = True,
     shuffle: bool = True,
     seed: int = 0,
     observer: Observer | None = None,
 ) -> tuple[ChainWeights, list[Event]]:
-    """Train until primal less dual is at most ``gap`` of the primal, or for so many epochs.
+    """Train until primal less dual is at most ``tolerance`` of the primal, or for so many epochs.
 
     ``average`` gives the mean of the weights over all steps, step k weighted by k, instead of the last ones; primal
     and gap are then the mean's. Both are exact where an event has an ``objective``: after the last epoch, and whenever
     the gaps of single sentences, as they were met, sum to little enough; else ``gap`` is that sum.
     """
     check("C", C)
-    check("gap", gap)
+    check("tolerance", tolerance)
     check_epochs(epochs, seed)
     run = FrankWolfeRun(problem, C=C, cost=cost, average=average)
     progress = begin(problem, run.restore)
     last = progress.history[-1] if progress.history else None
     with stopping():
         for number in range(progress.done + 1, epochs + 1):
-            if last is not None and _is_small(last, gap):
+            if last is not None and _is_small(last, tolerance):
                 break
             begun = time.perf_counter()
             order = np.arange(problem.n_sentences, dtype=np.int64)
@@ -62,7 +62,7 @@ def fit_frank_wolfe(
                 order = _core.shuffled(problem.n_sentences, (seed * 1_000_003 + number) % 2**64)
             mistakes, updates, met = run.epoch(order)
             primal = None
-            if number == epochs or met <= gap * (run.dual + met):
+            if number == epochs or met <= tolerance * (run.dual + met):
                 run.renew()
                 primal = run.primal(run.result())
                 met = primal - run.dual
@@ -82,9 +82,9 @@ def fit_frank_wolfe(
     return progress.best or run.result(), progress.history
 
 
-def _is_small(event: Event, gap: float) -> bool:
+def _is_small(event: Event, tolerance: float) -> bool:
     """Whether the optimum is near enough: for certain, not by the estimate."""
-    return event.objective is not None and event.gap is not None and event.gap <= gap * event.objective
+    return event.objective is not None and event.gap is not None and event.gap <= tolerance * event.objective
 
 
 class FrankWolfeRun:

@@ -103,7 +103,7 @@ def minimize(
     function: Function,
     *,
     c1: float,
-    iterations: int,
+    epochs: int,
     tolerance: float,
     observer: Observer | None,
     passes: Passes | None = None,
@@ -115,14 +115,14 @@ def minimize(
     descent = Descent(parameters.start(problem), function, c1, problem.n_threads, passes, warm_up)
     progress = begin(problem, descent.restore)
     with stopping():
-        for number in range(progress.done + 1, iterations + 1):
+        for number in range(progress.done + 1, epochs + 1):
             begun = time.perf_counter()
             step = descent.step(number, tolerance)
             if step is None:
                 break
             event = Event(
                 epoch=number,
-                epochs=iterations,
+                epochs=epochs,
                 tokens=len(problem.gold),
                 seconds=time.perf_counter() - begun,
                 objective=step.value,
