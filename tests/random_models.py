@@ -116,7 +116,7 @@ def possible(tagger: Tagger, sentence: Sequence[str]) -> list[tuple[str, ...]]:
     if tags is None:
         return [labels] * len(sentence)
     known = {word: int(tags.set_of[i]) for i, word in enumerate(tagger.model.vocabulary.columns[0].values)}
-    sets = [known.get(word, tags.open_set) for word in sentence]
+    sets = [known.get(word, 0) for word in sentence]
     return [tuple(labels[z] for z in tags.labels[tags.starts[s] : tags.starts[s + 1]]) for s in sets]
 
 

@@ -374,8 +374,8 @@ def test_bags_of_attributes() -> None:
     expected = [{"w:the": 1.0, "title": 1.0, "length": 3.0, "half": 0.5}, {"a": 1.0, "b": 1.0}, {}]
     assert bags.tolist() == expected
     assert bags.starts.tolist() == [0, 4, 6, 6]
-    assert bags.codes.dtype == np.int32
-    assert bags.weights.dtype == np.float32
+    assert bags.ids.dtype == np.int32
+    assert bags.values.dtype == np.float32
     assert list(trellis.read([[token]]).columns) == ["attributes"]
     with pytest.raises(CorpusError, match="holds attributes, not one string a token"):
         corpus.column("x")

@@ -17,6 +17,7 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import _core
+from trellis.arrays import Ragged
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.strings import Strings
 from trellis.errors import TemplateError
@@ -25,7 +26,7 @@ from trellis.features.extraction import Extraction, encode, extract, freeze, vie
 from trellis.features.feature_set import feature_set
 from trellis.features.plan import function_of, native_calls
 from trellis.features.templates import Call
-from trellis.features.vocabulary import AttributeLists, Vocabulary
+from trellis.features.vocabulary import Vocabulary
 from trellis.training.encoding import select
 
 few = settings(max_examples=60, derandomize=True, deadline=None)
@@ -67,13 +68,13 @@ def frozen(extraction: Extraction) -> Vocabulary:
     return freeze(extraction, *everything)
 
 
-def by_token(lists: AttributeLists) -> list[list[tuple[int, float]]]:
+def by_token(lists: Ragged) -> list[list[tuple[int, float]]]:
     values = lists.values.tolist() or [1.0] * len(lists.ids)
     pairs = list(zip(lists.ids.tolist(), values, strict=True))
     return [pairs[a:b] for a, b in zip(lists.starts[:-1], lists.starts[1:], strict=True)]
 
 
-def check_bijection(expected: list[list[list[tuple[Key, float]]]], lists: AttributeLists) -> dict[Key, int]:
+def check_bijection(expected: list[list[list[tuple[Key, float]]]], lists: Ragged) -> dict[Key, int]:
     """The same features at every token, and one number for one feature."""
     tokens = [token for sentence in expected for token in sentence]
     found = by_token(lists)
@@ -89,7 +90,7 @@ def check_bijection(expected: list[list[list[tuple[Key, float]]]], lists: Attrib
 
 
 def check_known(
-    number: dict[Key, int], corpus: Corpus, features: list[str], lists: AttributeLists | None, on_edge: bool
+    number: dict[Key, int], corpus: Corpus, features: list[str], lists: Ragged | None, on_edge: bool
 ) -> None:
     """Of another corpus exactly the features that are known, under their numbers."""
     expected = [

@@ -328,7 +328,6 @@ HOSTILE: dict[str, Change] = {
     **heads("n_emission", -1, 10**6, "x", None),
     **heads("order", -1, 3, 10**30, None),
     **heads("labels", [], ["A"], 5, None),
-    **heads("open_set", -1, 99, BIG, 2**40),
     **heads("columns", [], None, "ab"),
     **heads("lookups", [], [None], None),
     **heads("templates", ["word[0"], [5], None),
@@ -420,21 +419,6 @@ def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> 
     write_hostile(tagger, tmp_path / "model", lambda tensors, header: None)
     corpus = kind.corpus(1, 30)
     assert trellis.load(tmp_path / "model").tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
-
-
-def test_files_with_the_first_digest(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
-    """Those of version 0.1.0."""
-    _, tagger = rich
-    tensors, text = model_file._tensors(tagger.model), json.dumps(model_file._header(tagger.model))
-    right = tensor_file._FirstDigest(text, tensors).result()
-    for digest, loads in ((right, True), (f"{int(right, 16) ^ 1:016x}", False)):
-        metadata = {"format": "trellis-model-1", "digest": digest, "text": text}
-        (tmp_path / "model").write_bytes(b"".join(tensor_file.safetensors_parts(tensors, metadata)))
-        if loads:
-            assert trellis.load(tmp_path / "model").labels == tagger.labels
-        else:
-            with pytest.raises(ModelError, match="digest"):
-                trellis.load(tmp_path / "model")
 
 
 def test_digests_are_the_same_everywhere() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Longs
 from trellis.corpus.corpus import Column, Corpus, Extras
 from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
@@ -101,7 +101,7 @@ def fix_names(layout: Layout, corpus: Corpus) -> Layout:
     return replace(layout, names=tuple(corpus.columns)) if corpus.columns else layout
 
 
-def _extras(text: bytes, asides: npt.NDArray[np.int64]) -> Extras | None:
+def _extras(text: bytes, asides: Longs) -> Extras | None:
     if not len(asides):
         return None
     lines = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]

@@ -13,6 +13,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Ints, Longs, Ragged, runs_of
 from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 
@@ -21,14 +22,14 @@ from trellis.errors import CorpusError
 class Column:
     """One string a token: ``values[codes[t]]`` is what stands at token t."""
 
-    codes: npt.NDArray[np.int32]  # [n_tokens]
+    codes: Ints  # [n_tokens]
     values: Strings
 
     def slice(self, begin: int, end: int) -> Column:
         """The tokens begin..end, values shared."""
         return Column(self.codes[begin:end], self.values)
 
-    def take(self, tokens: npt.NDArray[np.int64]) -> Column:
+    def take(self, tokens: Longs) -> Column:
         """The given tokens in the given order, values shared."""
         return Column(self.codes[tokens], self.values)
 
@@ -39,44 +40,24 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class BagColumn:
-    """Any number of attributes a token, each a string with a weight: CRFsuite's way of giving features."""
+class BagColumn(Ragged):
+    """Any number of attributes per token, each a string with a value: the features of CRFsuite."""
 
-    starts: npt.NDArray[np.int64]  # [n_tokens + 1]; token t has items starts[t]..starts[t + 1]
-    codes: npt.NDArray[np.int32]  # [n_items]
-    weights: npt.NDArray[np.float32]  # [n_items]
-    values: Strings
-
-    def slice(self, begin: int, end: int) -> BagColumn:
-        """The tokens begin..end, values shared."""
-        first, last = int(self.starts[begin]), int(self.starts[end])
-        return BagColumn(
-            self.starts[begin : end + 1] - first,
-            self.codes[first:last],
-            self.weights[first:last],
-            self.values,
-        )
-
-    def take(self, tokens: npt.NDArray[np.int64]) -> BagColumn:
-        """The given tokens in the given order, values shared."""
-        sizes = np.diff(self.starts)[tokens]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        items = np.repeat(self.starts[tokens] - starts[:-1], sizes) + np.arange(starts[-1])
-        return BagColumn(starts, self.codes[items], self.weights[items], self.values)
+    names: Strings  # of the ids
 
     def tolist(self) -> list[dict[str, float]]:
-        """The attributes of every token with their weights."""
-        values, codes, weights = self.values.tolist(), self.codes.tolist(), self.weights.tolist()
-        ends = self.starts.tolist()
-        return [{values[codes[i]]: weights[i] for i in range(a, b)} for a, b in itertools.pairwise(ends)]
+        """The attributes of every token with their values."""
+        names, ids, values = self.names.tolist(), self.ids.tolist(), self.full_values().tolist()
+        ends = itertools.pairwise(self.starts.tolist())
+        return [{names[ids[i]]: values[i] for i in range(a, b)} for a, b in ends]
 
 
 @dataclass(frozen=True, slots=True)
 class Extras:
     """Lines of the file that are not tokens (comments, word ranges, empty nodes), to be written back."""
 
-    sentences: npt.NDArray[np.int64]  # [n_extras] the sentence each belongs to
-    tokens: npt.NDArray[np.int64]  # [n_extras] how many tokens of the corpus stand before it
+    sentences: Longs  # [n_extras] the sentence each belongs to
+    tokens: Longs  # [n_extras] how many tokens of the corpus stand before it
     lines: list[str]
 
     def slice(self, begin: int, end: int, first_token: int) -> Extras:
@@ -97,9 +78,9 @@ class Corpus:
     """Sentences over named columns. Get one from ``trellis.read``."""
 
     columns: Mapping[str, Column | BagColumn]
-    starts: npt.NDArray[np.int64]  # [n_sentences + 1]; sentence i is tokens starts[i]..starts[i + 1]
+    starts: Longs  # [n_sentences + 1]; sentence i is tokens starts[i]..starts[i + 1]
     source: str = ""  # the file's name, for messages
-    lines: npt.NDArray[np.int64] | None = None  # [n_tokens] the line of the file each token came from
+    lines: Longs | None = None  # [n_tokens] the line of the file each token came from
     extras: Extras | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -168,10 +149,7 @@ class Corpus:
 
     def take(self, indices: npt.ArrayLike) -> Corpus:
         """The given sentences in the given order. What is not a token is left behind."""
-        chosen = np.asarray(indices, np.int64)
-        sizes = np.diff(self.starts)[chosen]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        tokens = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        starts, tokens = runs_of(self.starts, np.asarray(indices, np.int64))
         return replace(
             self,
             columns={name: c.take(tokens) for name, c in self.columns.items()},

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Longs, starts_of
 from trellis.corpus.columns import default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus
 from trellis.corpus.strings import Strings
@@ -117,7 +117,7 @@ def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
     return list(sentence)
 
 
-def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColumn, npt.NDArray[np.int64]]:
+def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColumn, Longs]:
     if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
         raise CorpusError(
             origin.source, None, f"column {name!r} must be a list of sentences, each a list of strings"
@@ -127,9 +127,9 @@ def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColu
     try:
         if isinstance(first, (dict, list, tuple)):
             (codes, data, ends), weights, items = _core.intern_bags([token for row in rows for token in row])
-            starts = np.zeros(len(rows) + 1, np.int64)
-            np.cumsum([len(row) for row in rows], out=starts[1:])
-            return BagColumn(items, codes, weights, Strings(data, ends)), starts
+            return BagColumn(items, codes, weights, Strings(data, ends)), starts_of(
+                [len(row) for row in rows]
+            )
         (codes, data, ends), starts = _core.intern_sentences(rows)
         return Column(codes, Strings(data, ends)), starts
     except (TypeError, ValueError):
@@ -163,9 +163,7 @@ def _refusal(token: Any, bags: bool) -> str:
     return ""
 
 
-def _uneven(
-    name: str, starts: npt.NDArray[np.int64], other: str, ends: npt.NDArray[np.int64], origin: Origin
-) -> CorpusError:
+def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -> CorpusError:
     if len(starts) != len(ends):
         return CorpusError(
             origin.source,
@@ -179,5 +177,5 @@ def _uneven(
     )
 
 
-def _token_lines(starts: npt.NDArray[np.int64], origin: Origin) -> npt.NDArray[np.int64] | None:
+def _token_lines(starts: Longs, origin: Origin) -> Longs | None:
     return None if origin.lines is None else np.repeat(np.asarray(origin.lines, np.int64), np.diff(starts))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Longs
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import reading
 from trellis.corpus.strings import Strings
@@ -120,7 +120,7 @@ def _to_arrow(source: Any, path: str) -> pa.Table:
     raise CorpusError(path, None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
 
 
-def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
     import pyarrow as pa
 
@@ -169,7 +169,7 @@ def _refuse_nulls(name: str, values: pa.Array, path: str) -> None:
         raise CorpusError(path, None, why)
 
 
-def _runs(ids: pa.Array, name: str, path: str) -> npt.NDArray[np.int64]:
+def _runs(ids: pa.Array, name: str, path: str) -> Longs:
     """Where the value of a column changes: the starts of sentences, and the end."""
     import pyarrow.compute as pc
 

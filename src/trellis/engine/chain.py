@@ -24,21 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 
-Floats = npt.NDArray[np.float64] | npt.NDArray[np.float32]
-Labels = npt.NDArray[np.int32]
-
-
-class LabelSets(NamedTuple):
-    """The labels that each token may have, as arrays: few distinct sets, shared by many tokens."""
-
-    set_of: npt.NDArray[np.int32]  # [n_tokens]
-    starts: npt.NDArray[
-        np.int64
-    ]  # [n_sets + 1]; set s is labels[starts[s]:starts[s + 1]], ascending, not empty
-    labels: Labels
+Scores = Doubles | Floats
 
 
+# The labels of each token.
 Allowed = Sequence[Sequence[int]] | LabelSets
 
 
@@ -50,10 +41,10 @@ class Potentials:
     float32 if it is float32, otherwise float64.
     """
 
-    emit: Floats  # [T, L]
-    edge: Floats  # [L+1, L], or [T, L+1, L]: another table at every token
-    tri: Floats | None = None  # [L+1, L+1, L]; None makes the chain one of order 1
-    end: Floats | None = None  # [L] at order 1, [L+1, L] at order 2
+    emit: Scores  # [T, L]
+    edge: Scores  # [L+1, L], or [T, L+1, L]: another table at every token
+    tri: Scores | None = None  # [L+1, L+1, L]; None makes the chain one of order 1
+    end: Scores | None = None  # [L] at order 1, [L+1, L] at order 2
 
     def __post_init__(self) -> None:
         emit = np.asarray(self.emit)
@@ -77,7 +68,7 @@ class Potentials:
         return 1 if self.tri is None else 2
 
 
-def _check_shape(name: str, table: Floats, *shapes: tuple[int, ...]) -> None:
+def _check_shape(name: str, table: Scores, *shapes: tuple[int, ...]) -> None:
     if table.shape not in shapes:
         wanted = " or ".join(str(shape) for shape in shapes)
         raise ValueError(f"{name} must have shape {wanted}; it has {table.shape}")
@@ -87,14 +78,14 @@ class Chains(NamedTuple):
     """The potentials of many sentences, with the labels that each token may have; None allows all."""
 
     potentials: Potentials
-    starts: npt.NDArray[np.int64]  # [n_sentences + 1]
+    starts: Longs  # [n_sentences + 1]
     allowed: LabelSets | None = None
 
 
 class ScoredPath(NamedTuple):
     """A path and its score."""
 
-    path: Labels  # [T]
+    path: Ints  # [T]
     score: float
 
 
@@ -102,23 +93,23 @@ class Marginals(NamedTuple):
     """What is known about all paths, each with probability exp(score) / Z."""
 
     log_z: float
-    node: npt.NDArray[np.float64]  # [T, L]        P(z at t)
-    edge: npt.NDArray[np.float64]  # [T, L+1, L]   P(y at t-1, z at t); at t = 0 only the row of NULL is not 0
+    node: Doubles  # [T, L]        P(z at t)
+    edge: Doubles  # [T, L+1, L]   P(y at t-1, z at t); at t = 0 only the row of NULL is not 0
 
 
 class PathBatch(NamedTuple):
     """The best path of every sentence."""
 
-    paths: Labels  # [n_tokens]
-    scores: npt.NDArray[np.float64]  # [n_sentences]
+    paths: Ints  # [n_tokens]
+    scores: Doubles  # [n_sentences]
 
 
 class MarginalsBatch(NamedTuple):
     """`Marginals` of every sentence."""
 
-    log_z: npt.NDArray[np.float64]  # [n_sentences]
-    node: npt.NDArray[np.float64]  # [n_tokens, L]
-    edge: npt.NDArray[np.float64]  # [n_tokens, L+1, L]
+    log_z: Doubles  # [n_sentences]
+    node: Doubles  # [n_tokens, L]
+    edge: Doubles  # [n_tokens, L+1, L]
 
 
 # ------------------------------------------------------------ one sentence
@@ -188,11 +179,9 @@ def k_best_batch(
 
 def log_partition_batch(
     potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
-) -> npt.NDArray[np.float64]:
+) -> Doubles:
     """`log_partition` of every sentence, [n_sentences]."""
-    log_z: npt.NDArray[np.float64] = _core.log_partitions(
-        *_arrays(potentials, starts), *_label_sets(allowed), n_threads
-    )
+    log_z: Doubles = _core.log_partitions(*_arrays(potentials, starts), *_label_sets(allowed), n_threads)
     return log_z
 
 
@@ -207,7 +196,7 @@ def marginals_batch(
 
 def node_marginals_batch(
     potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[Doubles, Doubles]:
     """`marginals` of every sentence without those of pairs: log Z [n_sentences] and node [n_tokens, L]."""
     arrays = _arrays(potentials, starts)
     log_z, node, _ = _core.marginals(*arrays, *_label_sets(allowed), n_threads, pairs=False)
@@ -216,18 +205,18 @@ def node_marginals_batch(
 
 def span_probabilities(
     chains: Chains,
-    type_of: npt.NDArray[np.int32],
+    type_of: Ints,
     cut: npt.NDArray[np.uint8],
-    spans: npt.NDArray[np.int64],
+    spans: Longs,
     n_threads: int = 1,
-) -> npt.NDArray[np.float64]:
+) -> Doubles:
     """The probability of each span, summed over the paths that have exactly that one: [n_spans].
 
     ``type_of`` [L] is the type of a label's span, -1 outside; ``cut`` [L, L] whether something ends or begins between
     two neighbours; ``spans`` [n_spans, 4] are rows of sentence, begin, end, type in the order of their sentences.
     """
     potentials, starts, allowed = chains
-    found: npt.NDArray[np.float64] = _core.span_probabilities(
+    found: Doubles = _core.span_probabilities(
         *_arrays(potentials, starts), *_label_sets(allowed), type_of, cut, spans, n_threads
     )
     return found
@@ -235,17 +224,17 @@ def span_probabilities(
 
 def path_score_batch(
     potentials: Potentials, starts: npt.ArrayLike, paths: npt.ArrayLike, n_threads: int = 1
-) -> npt.NDArray[np.float64]:
+) -> Doubles:
     """`path_score` of every sentence's path, [n_sentences]; paths is [n_tokens]."""
     labels = np.ascontiguousarray(paths, dtype=np.int32)
-    scores: npt.NDArray[np.float64] = _core.path_scores(*_arrays(potentials, starts), labels, n_threads)
+    scores: Doubles = _core.path_scores(*_arrays(potentials, starts), labels, n_threads)
     return scores
 
 
 # ------------------------------------------------------------ to the core
 
 
-def _whole(potentials: Potentials) -> npt.NDArray[np.int64]:
+def _whole(potentials: Potentials) -> Longs:
     """All tokens as one sentence."""
     return np.array([0, len(potentials.emit)], dtype=np.int64)
 
@@ -259,16 +248,10 @@ def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Any, An
 
 
 def _label_sets(allowed: Allowed | None) -> tuple[Any, Any, Any]:
-    """Each token's set of labels by number; the sets as starts and labels. Equal sets are kept once."""
+    """The sets as native code takes them."""
     if allowed is None:
         return None, None, None
-    if isinstance(allowed, LabelSets):
-        return allowed
-    numbers: dict[tuple[int, ...], int] = {}
-    of_token = [numbers.setdefault(tuple(sorted(set(labels))), len(numbers)) for labels in allowed]
-    starts = np.cumsum([0, *(len(labels) for labels in numbers)], dtype=np.int64)
-    flat = [label for labels in numbers for label in labels]
-    return np.array(of_token, dtype=np.int32), starts, np.array(flat, dtype=np.int32)
+    return allowed if isinstance(allowed, LabelSets) else LabelSets.of(allowed)
 
 
 def scaled(potentials: Potentials, temperature: float) -> Potentials:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Ints
 from trellis.engine import chain
 from trellis.engine.chain import Chains, scaled
 
-IntArray = npt.NDArray[np.int32]
 Criterion = Literal["labels", "paths"]
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
 STEPS = 16  # of golden section: the bracket, a factor of 4, shrinks to one of 1.0007
@@ -36,7 +35,7 @@ class Fit:
 
 
 def fit_temperature(
-    pieces: Sequence[Chains], golds: Sequence[IntArray], by: Criterion, n_threads: int
+    pieces: Sequence[Chains], golds: Sequence[Ints], by: Criterion, n_threads: int
 ) -> Fit | None:
     """The temperature of least loss on these sentences; None if no gold label is possible.
 
@@ -85,14 +84,14 @@ def search(loss: Callable[[float], float]) -> float:
     return math.exp((low + high) / 2)
 
 
-def _possible(chains: Chains, gold: IntArray, n_threads: int) -> IntArray:
+def _possible(chains: Chains, gold: Ints, n_threads: int) -> Ints:
     """The labels, -1 for those that no path can have: no path's probability is 0 where all is hot."""
     hot = Chains(scaled(chains.potentials, MOST), chains.starts, chains.allowed)
     _, node = chain.node_marginals_batch(*hot, n_threads=n_threads)
     return np.where((gold >= 0) & (node[np.arange(len(gold)), gold] > 0), gold, -1).astype(np.int32)
 
 
-def _label_loss(chains: Chains, gold: IntArray, n_threads: int) -> tuple[float, int]:
+def _label_loss(chains: Chains, gold: Ints, n_threads: int) -> tuple[float, int]:
     """-sum log P(gold label at t), over the labels that count."""
     _, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
     counted = np.flatnonzero(gold >= 0)
@@ -100,7 +99,7 @@ def _label_loss(chains: Chains, gold: IntArray, n_threads: int) -> tuple[float, 
     return float(-np.log(believed).sum()), len(counted)
 
 
-def _path_loss(chains: Chains, gold: IntArray, n_threads: int) -> tuple[float, int]:
+def _path_loss(chains: Chains, gold: Ints, n_threads: int) -> tuple[float, int]:
     """Sum of log Z - score(gold path), over the paths that count."""
     starts = chains.starts
     unknown = np.concatenate([[0], np.cumsum(gold < 0)])

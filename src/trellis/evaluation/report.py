@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from trellis.arrays import Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
@@ -83,9 +81,7 @@ def evaluate(
     return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans)
 
 
-def evaluate_columns(
-    gold: Column, predicted: Column, starts: npt.NDArray[np.int64], *, spans: bool | None = None
-) -> Report:
+def evaluate_columns(gold: Column, predicted: Column, starts: Longs, *, spans: bool | None = None) -> Report:
     """The same on columns over sentences that begin at starts [n_sentences + 1]."""
     if len(gold.codes) != len(predicted.codes):
         why = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"

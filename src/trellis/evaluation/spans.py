@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import OUTSIDE, split_label, starts_anew
 
@@ -52,12 +52,12 @@ class SpanScores:
 class SpanTable:
     """The spans of many sentences, by where they begin."""
 
-    begins: npt.NDArray[np.int64]  # [n_spans] first token
-    ends: npt.NDArray[np.int64]  # [n_spans] last token + 1
-    types: npt.NDArray[np.int64]  # [n_spans] index into a list of types
+    begins: Longs  # [n_spans] first token
+    ends: Longs  # [n_spans] last token + 1
+    types: Longs  # [n_spans] index into a list of types
 
 
-def span_scores(gold: Column, predicted: Column, starts: npt.NDArray[np.int64]) -> SpanScores:
+def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
     """Compare two columns of span labels; starts [n_sentences + 1].
 
     A predicted span is correct if gold has one of the same type with the same first and last token.
@@ -77,7 +77,7 @@ def span_scores(gold: Column, predicted: Column, starts: npt.NDArray[np.int64]) 
     return SpanScores(Score(*(sum(column) for column in counts)), scores)
 
 
-def find_spans(column: Column, starts: npt.NDArray[np.int64], types: list[str]) -> SpanTable:
+def find_spans(column: Column, starts: Longs, types: list[str]) -> SpanTable:
     """The spans that a column of labels marks, read as ``corpus.schemes.spans`` reads them, all at once."""
     index = {name: i for i, name in enumerate(types)}
     parsed = [split_label(label) for label in column.values] or [(OUTSIDE, "")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
 
 
-def right_tokens(gold: Column, predicted: Column) -> npt.NDArray[np.bool_]:
+def right_tokens(gold: Column, predicted: Column) -> Bools:
     """Which tokens have the label they should have: [n_tokens]."""
     # Predicted codes in the words of the gold column; -1 for a label that gold never has.
     code_of = {label: code for code, label in enumerate(gold.values)}
@@ -16,12 +16,12 @@ def right_tokens(gold: Column, predicted: Column) -> npt.NDArray[np.bool_]:
     return np.asarray(gold.codes == renamed[predicted.codes])
 
 
-def token_accuracy(right: npt.NDArray[np.bool_]) -> float:
+def token_accuracy(right: Bools) -> float:
     """The share of tokens that are right, 0 if there are none."""
     return float(right.mean()) if len(right) else 0.0
 
 
-def sentence_accuracy(right: npt.NDArray[np.bool_], starts: npt.NDArray[np.int64]) -> float:
+def sentence_accuracy(right: Bools, starts: Longs) -> float:
     """The share of sentences without a mistake, 0 if there are none; starts [n_sentences + 1]."""
     if len(starts) < 2:
         return 0.0

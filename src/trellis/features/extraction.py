@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import BagColumn, Column, Corpus
 from trellis.corpus.strings import Strings
 from trellis.errors import TemplateError
@@ -27,18 +28,10 @@ from trellis.features.plan import (
     read_lookups,
     views_of,
 )
-from trellis.features.vocabulary import (
-    AttributeLists,
-    ColumnVocabulary,
-    IntArray,
-    LongArray,
-    Sources,
-    Tables,
-    Vocabulary,
-)
+from trellis.features.vocabulary import ColumnVocabulary, Sources, Tables, Vocabulary
 
 
-def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[IntArray, Strings]:
+def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[Ints, Strings]:
     """What a view says of each value, as numbers of distinct strings in order of first appearance."""
     function, numbers = function_of(view, lookups, column), dict[str, int]()
     values, calls = strings.tolist(), native_calls(view)
@@ -84,12 +77,12 @@ class Extraction:
     vocabulary: Vocabulary  # its tables are still empty
     growing: _core.GrowingVocabulary
     growing_edges: _core.GrowingVocabulary | None
-    lists: AttributeLists
-    edge_lists: AttributeLists | None
+    lists: Ragged
+    edge_lists: Ragged | None
     n_attributes: int  # those of templates, then those of the bag
     n_edge_attributes: int
-    known: IntArray  # the number here of each attribute of the vocabulary that was known before
-    known_edges: IntArray
+    known: Ints  # the number here of each attribute of the vocabulary that was known before
+    known_edges: Ints
 
 
 def extract(
@@ -135,11 +128,11 @@ def extract(
     vocabularies = [_core.GrowingVocabulary(part) for part in parts]
     old = [_seed(known, which, vocabulary, parts) for which, vocabulary in enumerate(vocabularies)]
     starts, ids = vocabularies[0].extract(parts[0], coded, corpus.starts, n_threads)
-    lists = AttributeLists(starts, ids, np.empty(0, np.float32))
+    lists = Ragged(starts, ids, np.empty(0, np.float32))
     edge_lists = None
     if n_emission < len(templates):
         starts, ids = vocabularies[1].extract(parts[1], coded, corpus.starts, n_threads)
-        edge_lists = AttributeLists(starts, ids, np.empty(0, np.float32))
+        edge_lists = Ragged(starts, ids, np.empty(0, np.float32))
     old_numbers = [_numbers(vocabulary, seeds) for vocabulary, seeds in zip(vocabularies, old, strict=True)]
 
     growing = vocabularies[0]
@@ -150,11 +143,11 @@ def extract(
         assert isinstance(column, BagColumn)
         if known is not None and known.bag is not None:
             column = united_bag(column, known.bag[1])
-        lists = _join(lists, column.starts, column.codes + n_attributes, column.weights)
-        bag = (bags[0], column.values, np.arange(len(column.values), dtype=np.int32) + n_attributes)
+        lists = _join(lists, column.starts, column.ids + n_attributes, column.values)
+        bag = (bags[0], column.names, np.arange(len(column.names), dtype=np.int32) + n_attributes)
         if known is not None and known.bag is not None:
             old_numbers[0] = _with_bag(old_numbers[0], known.bag[2], n_attributes)
-        n_attributes += len(column.values)
+        n_attributes += len(column.names)
     empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
     vocabulary = Vocabulary(tuple(templates), n_emission, columns, plan, empty, empty, bag, lookups)
     n_edges = growing_edges.n_attributes if growing_edges else 0
@@ -175,16 +168,15 @@ def _frequent_words(
     return found
 
 
-Seeds = list[
-    tuple[int, IntArray, IntArray]
-]  # of a table: its number, old numbers of attributes, numbers within it
+# Of each table: its number, old numbers of attributes, numbers within it.
+Seeds = list[tuple[int, Ints, Ints]]
 
 
 def _seed(
     known: Vocabulary | None,
     which: int,
     vocabulary: _core.GrowingVocabulary,
-    parts: Sequence[tuple[IntArray, IntArray, int, int, int]],
+    parts: Sequence[tuple[Ints, Ints, int, int, int]],
 ) -> Seeds:
     """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others."""
     seeds = Seeds()
@@ -199,16 +191,16 @@ def _seed(
     return seeds
 
 
-def _numbers(vocabulary: _core.GrowingVocabulary, seeds: Seeds) -> IntArray:
+def _numbers(vocabulary: _core.GrowingVocabulary, seeds: Seeds) -> Ints:
     """The number here of each old attribute: tables follow one another."""
-    base = np.concatenate([[0], np.cumsum(vocabulary.table_sizes)])
+    base = starts_of(vocabulary.table_sizes)
     out = np.empty(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), np.int32)
     for table, numbers, local in seeds:
         out[numbers] = base[table] + local
     return out
 
 
-def _with_bag(numbers: IntArray, attributes: IntArray, base: int) -> IntArray:
+def _with_bag(numbers: Ints, attributes: Ints, base: int) -> Ints:
     """The same with the attributes that were given as strings: string i has number base + i here."""
     out = np.empty(max(len(numbers), int(attributes.max(initial=-1)) + 1), np.int32)
     out[: len(numbers)] = numbers
@@ -217,7 +209,7 @@ def _with_bag(numbers: IntArray, attributes: IntArray, base: int) -> IntArray:
     return out
 
 
-def _part(plan: Plan, first: int, last: int) -> tuple[IntArray, IntArray, int, int, int]:
+def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]:
     """The plan with only some of its templates; tables and folds keep their numbers."""
     return (
         plan.atoms,
@@ -228,21 +220,19 @@ def _part(plan: Plan, first: int, last: int) -> tuple[IntArray, IntArray, int, i
     )
 
 
-def _join(
-    lists: AttributeLists, starts: LongArray, ids: IntArray, weights: npt.NDArray[np.float32]
-) -> AttributeLists:
+def _join(lists: Ragged, starts: Longs, ids: Ints, weights: Floats) -> Ragged:
     """Two lists of attributes a token made one."""
     sizes, more = np.diff(lists.starts), np.diff(starts)
-    joined = np.concatenate([[0], np.cumsum(sizes + more)]).astype(np.int64)
+    joined = starts_of(sizes + more)
     out = np.empty(joined[-1], np.int32)
     values = np.ones(joined[-1], np.float32)
     here = np.repeat(joined[:-1] - lists.starts[:-1], sizes) + np.arange(len(lists.ids))
     there = np.repeat(joined[:-1] + sizes - starts[:-1], more) + np.arange(len(ids))
     out[here], out[there], values[there] = lists.ids, ids, weights
-    return AttributeLists(joined, out, np.empty(0, np.float32) if bool((weights == 1).all()) else values)
+    return Ragged(joined, out, np.empty(0, np.float32) if bool((weights == 1).all()) else values)
 
 
-def freeze(extraction: Extraction, rank: IntArray, edge_rank: IntArray) -> Vocabulary:
+def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
     vocabulary = extraction.vocabulary
     n = extraction.growing.n_attributes
@@ -263,7 +253,7 @@ def freeze(extraction: Extraction, rank: IntArray, edge_rank: IntArray) -> Vocab
     return replace(vocabulary, tables=tables, folds=folds, bag=bag)
 
 
-def sources(extraction: Extraction, rank: IntArray) -> Sources:
+def sources(extraction: Extraction, rank: Ints) -> Sources:
     """The source of every attribute of labels, under the numbers that ``rank`` gives."""
     vocabulary, n = extraction.vocabulary, extraction.growing.n_attributes
     (_, ids, starts), _ = extraction.growing.freeze(rank[:n])
@@ -280,9 +270,9 @@ def sources(extraction: Extraction, rank: IntArray) -> Sources:
     return Sources(of, (*grouped, ()))
 
 
-def _interleave(first: Tables, second: Tables, from_second: npt.NDArray[np.bool_]) -> Tables:
+def _interleave(first: Tables, second: Tables, from_second: Bools) -> Tables:
     """Tables of one layout filled by two extractions, each table taken from the one that filled it."""
-    keys, ids, starts = list[npt.NDArray[np.uint64]](), list[IntArray](), [0]
+    keys, ids, starts = list[npt.NDArray[np.uint64]](), list[Ints](), [0]
     for k, use_second in enumerate(from_second.tolist()):
         source = second if use_second else first
         keys.append(source[0][source[2][k] : source[2][k + 1]])
@@ -293,18 +283,16 @@ def _interleave(first: Tables, second: Tables, from_second: npt.NDArray[np.bool_
     return np.concatenate(keys), np.concatenate(ids), np.array(starts, np.int64)
 
 
-def encode(
-    vocabulary: Vocabulary, corpus: Corpus, n_threads: int
-) -> tuple[AttributeLists, AttributeLists | None]:
+def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragged, Ragged | None]:
     """The attributes of another corpus that the vocabulary knows, of labels and of label pairs."""
-    coded = list[tuple[IntArray, IntArray]]()
+    coded = list[tuple[Ints, Ints]]()
     for known in vocabulary.columns:
         column = corpus.column(known.name)
         coded.append((column.codes, _known_view_ids(vocabulary, known, column.values)))
     none = np.empty(0, np.float32)
     part = _part(vocabulary.plan, 0, vocabulary.n_emission)
     found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
-    lists = AttributeLists(*found, none)
+    lists = Ragged(*found, none)
     if vocabulary.bag is not None:
         name, strings, attributes = vocabulary.bag
         bag_column = corpus.columns.get(name)
@@ -313,17 +301,16 @@ def encode(
                 f"the model reads attributes from column {name!r}, which the corpus does not have"
             )
         number = {s: int(a) for s, a in zip(strings, attributes, strict=True)}
-        of_value = np.array([number.get(s, -1) for s in bag_column.values], np.int32)
-        bag = AttributeLists(bag_column.starts, bag_column.codes, bag_column.weights).renumber(of_value)
+        bag = bag_column.renumber(np.array([number.get(s, -1) for s in bag_column.names], np.int32))
         lists = _join(lists, bag.starts, bag.ids, bag.values)
     if vocabulary.n_emission == len(vocabulary.templates):
         return lists, None
     part = _part(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates))
     found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
-    return lists, AttributeLists(*found, none)
+    return lists, Ragged(*found, none)
 
 
-def _known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> IntArray:
+def _known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> Ints:
     numbers = [
         {s: i for i, s in enumerate(known.values if strings is None else strings)}
         for strings in known.strings

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Ints
 from trellis.corpus.corpus import BagColumn, Column
 from trellis.corpus.strings import Strings
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
-IntArray = npt.NDArray[np.int32]
 
-
-def entries(vocabulary: Vocabulary) -> Iterator[tuple[int, IntArray, IntArray]]:
+def entries(vocabulary: Vocabulary) -> Iterator[tuple[int, Ints, Ints]]:
     """For each table its first template, the numbers of its attributes and the view ids behind each [n, n_atoms]."""
     plan, seen = vocabulary.plan, set[int]()
     folded = [_by_number(vocabulary.folds, f) for f in range(plan.n_folds)]
@@ -57,6 +56,6 @@ def united(column: Column, known: ColumnVocabulary) -> Column:
 def united_bag(column: BagColumn, known: Strings) -> BagColumn:
     """The same for attributes given as strings."""
     numbers = {value: i for i, value in enumerate(known)}
-    of_value = np.array([numbers.setdefault(value, len(numbers)) for value in column.values], np.int32)
-    codes = of_value[column.codes] if len(column.codes) else column.codes
-    return BagColumn(column.starts, codes, column.weights, Strings.of(numbers))
+    of_name = np.array([numbers.setdefault(name, len(numbers)) for name in column.names], np.int32)
+    ids = of_name[column.ids] if len(column.ids) else column.ids
+    return BagColumn(column.starts, ids, column.values, Strings.of(numbers))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Ints
 from trellis.features import functions
 from trellis.features.functions import Function, Lookup
 from trellis.features.templates import Call, Template
@@ -106,8 +106,8 @@ def _step(call: Call, lookups: Lookups, column: str) -> Function:
 class Plan:
     """The templates as arrays for native code; emission templates first, then those of label pairs."""
 
-    atoms: npt.NDArray[np.int32]  # [n_atoms, 5]: column, view, offset, bits, fold or -1
-    templates: npt.NDArray[np.int32]  # [n_templates, 3]: first atom, last atom, table
+    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1
+    templates: Ints  # [n_templates, 3]: first atom, last atom, table
     n_tables: int
     n_folds: int
     reach: int

@@ -13,12 +13,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
+from trellis.arrays import Lists
 from trellis.errors import LearnerError
 from trellis.learning.checks import check_at_least, check_choice
 from trellis.learning.events import Event, Observer
 from trellis.learning.gradients import log_loss, minimize
 from trellis.learning.lbfgs import Floats
-from trellis.learning.parameters import Lists, Parameters
+from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
 from trellis.learning.progress import State, begin, go_on, stopping
 from trellis.model.weights import ChainWeights

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Arrays
 from trellis.errors import ModelError
 from trellis.learning.events import Event
-from trellis.model.dual import Dual
 from trellis.model.tensor_file import Tensors, map_tensors, write_tensors
-from trellis.model.votes import Votes
-from trellis.model.weights import ChainWeights, Rows
+from trellis.model.weights import ChainWeights
 
 FORMAT = "trellis-checkpoint-1"
 
@@ -57,7 +56,7 @@ class Checkpoint:
         """Replace the file by where training stands now."""
         tensors = {f"state.{name}": array for name, array in progress.state.items()}
         if progress.best is not None:
-            tensors |= {f"best.{name}": array for name, array in _tensors(progress.best).items()}
+            tensors |= {f"best.{name}": array for name, array in progress.best.tensors().items()}
         text = {
             "fingerprint": self.fingerprint,
             "done": progress.done,
@@ -81,50 +80,14 @@ class Checkpoint:
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
                 "delete it or name another file"
             )
-        best = None if said["n_labels"] is None else _weights(_under("best.", tensors), said["n_labels"])
-        state = {name: np.array(array) for name, array in _under("state.", tensors).items()}
+        best = None
+        if said["n_labels"] is not None:
+            best = ChainWeights.of_tensors(_under("best.", tensors), said["n_labels"])
+        state = _under("state.", tensors)
         history = [Event(**event) for event in said["history"]]
         return Progress(said["done"], state, history, best, said["best_score"], said["since_best"])
 
 
-def _under(prefix: str, tensors: Tensors) -> dict[str, npt.NDArray[Any]]:
-    return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}
-
-
-def _tensors(weights: ChainWeights) -> dict[str, npt.NDArray[Any]]:
-    out: dict[str, npt.NDArray[Any]] = {"edge": weights.edge}
-    for name, rows in (("rows", weights.rows), ("edge_rows", weights.edge_rows)):
-        if rows is not None:
-            parts = {"starts": rows.starts, "labels": rows.labels, "weights": rows.weights}
-            out |= {f"{name}.{part}": array for part, array in parts.items()}
-    for name, array in (("tri", weights.tri), ("end", weights.end)):
-        if array is not None:
-            out[name] = array
-    if weights.votes is not None:
-        out |= {f"votes.{part.name}": getattr(weights.votes, part.name) for part in fields(Votes)}
-    return out if weights.dual is None else out | weights.dual.tensors()
-
-
-def _weights(tensors: dict[str, npt.NDArray[Any]], n_labels: int) -> ChainWeights:
-    def rows(name: str) -> Rows:
-        return Rows(*(np.array(tensors[f"{name}.{part}"]) for part in ("starts", "labels", "weights")))
-
-    def array(name: str) -> npt.NDArray[Any] | None:
-        return np.array(tensors[name]) if name in tensors else None
-
-    edge_rows = rows("edge_rows") if "edge_rows.starts" in tensors else None
-    votes = None
-    if "votes.counts" in tensors:
-        votes = Votes(*(np.array(tensors[f"votes.{part.name}"]) for part in fields(Votes)))
-    return ChainWeights(
-        n_labels,
-        rows("rows"),
-        edge_rows,
-        np.array(tensors["edge"]),
-        array("tri"),
-        array("end"),
-        votes,
-        Dual.of_tensors(
-            {name: np.array(part) for name, part in tensors.items()}, len(tensors["rows.starts"]) - 1
-        ),
-    )
+def _under(prefix: str, tensors: Tensors) -> Arrays:
+    """Copies, for the file is replaced while training goes on."""
+    return {name.removeprefix(prefix): np.array(a) for name, a in tensors.items() if name.startswith(prefix)}

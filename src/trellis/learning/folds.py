@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Ragged
 from trellis.errors import LearnerError
-from trellis.features.vocabulary import AttributeLists
 from trellis.learning.problem import Problem
 from trellis.model.predict import decode
 from trellis.model.weights import ChainWeights
@@ -54,14 +54,14 @@ def _taken(problem: Problem, sentences: Longs, tokens: Longs) -> _core.Encoded:
     """Some sentences of an encoded corpus as a corpus of their own."""
     corpus = problem.corpus
     starts = np.concatenate([[0], np.cumsum(np.diff(problem.starts)[sentences])]).astype(np.int64)
-    edge_lists = None if corpus.edge_lists is None else AttributeLists(*corpus.edge_lists).take(tokens).arrays
+    edge_lists = None if corpus.edge_lists is None else Ragged(*corpus.edge_lists).take(tokens).arrays
     sets = None
     if corpus.sets is not None:
         set_of_token, set_starts, set_labels = corpus.sets
         sets = (np.ascontiguousarray(set_of_token[tokens]), set_starts, set_labels)
     return _core.Encoded(
         starts,
-        AttributeLists(*corpus.lists).take(tokens).arrays,
+        Ragged(*corpus.lists).take(tokens).arrays,
         edge_lists,
         sets,
         corpus.n_attributes,

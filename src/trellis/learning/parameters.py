@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Bools, Doubles, Ints, Lists, Longs
 from trellis.learning.problem import Problem
 from trellis.model.weights import ChainWeights, Rows, padded
-
-IntArray = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Lists = tuple[npt.NDArray[np.int64], IntArray, npt.NDArray[np.float32]]  # as _core.Encoded has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +20,8 @@ class Parameters:
     n_labels: int
     rows: Rows
     edge_rows: Rows | None
-    edge_places: IntArray  # cells of [L + 1, stride]
-    tri_places: IntArray  # cells of [L + 1, L + 1, stride]
+    edge_places: Ints  # cells of [L + 1, stride]
+    tri_places: Ints  # cells of [L + 1, L + 1, stride]
 
     @classmethod
     def of(cls, problem: Problem, *, transitions: str, start: bool) -> Parameters:
@@ -35,7 +31,7 @@ class Parameters:
         pairs, triples = _places(problem, transitions, start)
         return cls(n, rows, problem.seen_edges, pairs, triples)
 
-    def only(self, kept: npt.NDArray[np.bool_]) -> Parameters:
+    def only(self, kept: Bools) -> Parameters:
         """Some of the weights, ``kept`` saying of each whether it stays."""
         at = len(self.rows.labels)
         rows, edge_rows = _taken(self.rows, kept[:at]), self.edge_rows
@@ -58,7 +54,7 @@ class Parameters:
         return _core.Objective(problem.corpus, problem.gold, problem.partial, *rest)
 
     def booster(
-        self, problem: Problem, sentence_weights: Floats | None, bound: str, max_step: float
+        self, problem: Problem, sentence_weights: Doubles | None, bound: str, max_step: float
     ) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
         rest = (*self._layout(problem), bound, max_step)
@@ -80,7 +76,7 @@ class Parameters:
             np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
         )
 
-    def start(self, problem: Problem) -> Floats:
+    def start(self, problem: Problem) -> Doubles:
         """Where to begin: at zero, or at the weights that the problem has."""
         vector = np.zeros(self.size)
         given = problem.initial
@@ -99,7 +95,7 @@ class Parameters:
             vector[at + len(self.edge_places) :] = given.tri.reshape(-1)[self.tri_places]
         return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
 
-    def gold_counts(self, problem: Problem) -> Floats:
+    def gold_counts(self, problem: Problem) -> Doubles:
         """How often each feature occurs with the gold labels: the sum of Phi(x, gold) over the corpus."""
         token_weights = problem.token_weights()
         gold, stride = problem.gold.astype(np.int64), padded(self.n_labels)
@@ -118,7 +114,7 @@ class Parameters:
             parts.append(counted.astype(np.float64))
         return np.concatenate(parts)
 
-    def weights(self, vector: Floats, problem: Problem) -> ChainWeights:
+    def weights(self, vector: Doubles, problem: Problem) -> ChainWeights:
         """The vector as weights of a chain, with what the problem forbids; zeros are left out of rows."""
         n, stride = self.n_labels, padded(self.n_labels)
         at = len(self.rows.labels)
@@ -145,26 +141,26 @@ def _full(n_attributes: int, n_labels: int) -> Rows:
     return Rows(starts, labels, np.zeros(len(labels), np.float32))
 
 
-def _taken(rows: Rows, kept: npt.NDArray[np.bool_]) -> Rows:
+def _taken(rows: Rows, kept: Bools) -> Rows:
     starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
     return Rows(starts.astype(np.uint32), rows.labels[kept], rows.weights[kept])
 
 
-def _nonzero(rows: Rows, values: Floats, kind: type[np.unsignedinteger]) -> Rows:
+def _nonzero(rows: Rows, values: Doubles, kind: type[np.unsignedinteger]) -> Rows:
     weights = values.astype(np.float32)
     kept = weights != 0
     starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
     return Rows(starts.astype(np.uint32), rows.labels[kept].astype(kind), weights[kept])
 
 
-def _keys(rows: Rows, n_labels: int) -> npt.NDArray[np.int64]:
+def _keys(rows: Rows, n_labels: int) -> Longs:
     """Every slot as one number, (attribute, label), ascending."""
     starts = rows.starts.astype(np.int64)
-    sizes: npt.NDArray[np.int64] = starts[1:] - starts[:-1]
+    sizes: Longs = starts[1:] - starts[:-1]
     return np.repeat(np.arange(rows.n_attributes, dtype=np.int64), sizes) * n_labels + rows.labels
 
 
-def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Floats:
+def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Doubles:
     """The weights that ``given`` has for the slots of ``wanted``, 0 where it has none."""
     known, keys = _keys(given, n_labels), _keys(wanted, n_labels)
     order = np.argsort(known, kind="stable")
@@ -177,9 +173,7 @@ def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Floats:
     return out
 
 
-def _count(
-    rows: Rows, lists: Lists, labels: npt.NDArray[np.int64], token_weights: Floats, n_labels: int
-) -> Floats:
+def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_labels: int) -> Doubles:
     """How often the label of each slot stood at a token of its attribute."""
     starts, ids, values = lists
     token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -195,7 +189,7 @@ def _count(
     return np.bincount(slot, weights=amount, minlength=len(keys)).astype(np.float64)
 
 
-def _places(problem: Problem, transitions: str, start: bool) -> tuple[IntArray, IntArray]:
+def _places(problem: Problem, transitions: str, start: bool) -> tuple[Ints, Ints]:
     n, stride = problem.n_labels, padded(problem.n_labels)
     null = n
     if problem.order == 0:

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 from trellis.features.vocabulary import Sources
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.feature_names import FeatureNames
 from trellis.model.weights import ChainWeights, Rows
-
-IntArray = npt.NDArray[np.int32]
-Sets = tuple[IntArray, npt.NDArray[np.int64], IntArray]  # the set of each token, set starts, set labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +20,8 @@ class Problem:
     """A training problem."""
 
     corpus: _core.Encoded
-    starts: npt.NDArray[np.int64]  # [n_sentences + 1]
-    gold: IntArray  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
+    starts: Longs  # [n_sentences + 1]
+    gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
     n_labels: int
     order: int  # 0: label pairs have no weights; 1; 2
     n_threads: int
@@ -33,15 +30,11 @@ class Problem:
     score_dev: Callable[[ChainWeights], float] | None = None
     checkpoint: Checkpoint | None = None  # where training is kept, to be taken up again
     patience: int | None = None  # epochs without a better dev score after which to stop
-    partial: Sets | None = None  # labels that agree with what is known, for every token
-    sentence_weights: npt.NDArray[np.float64] | None = None  # [n_sentences] how much each counts
-    label_costs: npt.NDArray[np.float32] | None = (
-        None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
-    )
-    edge_base: npt.NDArray[np.float32] | None = (
-        None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
-    )
-    end_base: npt.NDArray[np.float32] | None = None  # [stride] the same for last labels
+    partial: LabelSets | None = None  # labels that agree with what is known, for every token
+    sentence_weights: Doubles | None = None  # [n_sentences] how much each counts
+    label_costs: Floats | None = None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
+    edge_base: Floats | None = None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
+    end_base: Floats | None = None  # [stride] the same for last labels
     initial: ChainWeights | None = None  # where to begin (warm start), in the numbering of this corpus
     sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
     names: FeatureNames | None = None  # what numbers stand for, for learners that say ``names_features``
@@ -51,17 +44,17 @@ class Problem:
         """How many sentences there are."""
         return len(self.starts) - 1
 
-    def weigh(self, losses: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def weigh(self, losses: Doubles) -> Doubles:
         """The loss of every sentence, as much as it counts."""
         return losses if self.sentence_weights is None else losses * self.sentence_weights
 
-    def token_weights(self) -> npt.NDArray[np.float64]:
+    def token_weights(self) -> Doubles:
         """How much each token counts: as its sentence does."""
         lengths = np.diff(self.starts)
         weights = np.ones(self.n_sentences) if self.sentence_weights is None else self.sentence_weights
         return np.repeat(weights, lengths)
 
-    def label_triples(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def label_triples(self) -> tuple[Longs, Longs, Longs]:
         """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
         z = self.gold.astype(np.int64)
         before = [z]

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
-from trellis.engine.chain import LabelSets, Potentials
+from trellis.engine.chain import Potentials
 from trellis.errors import ConstraintError, CorpusError
-from trellis.model.weights import ChainWeights, FloatArray, padded
+from trellis.model.weights import ChainWeights, padded
 
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 # What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
 # alone is forced.
 AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str] | None]
@@ -24,7 +22,7 @@ AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str]
 # ------------------------------------------------------------ the rules of a scheme
 
 
-def scheme_base(labels: Sequence[str], scheme: str) -> tuple[FloatArray, FloatArray]:
+def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     """edge [L + 1, stride] and end [stride]: 0, or minus infinity where the scheme forbids a pair or a last label."""
     scheme = scheme_named(scheme)
     foreign = next((label for label in labels if not belongs(label, scheme)), None)
@@ -44,8 +42,8 @@ def scheme_base(labels: Sequence[str], scheme: str) -> tuple[FloatArray, FloatAr
 
 
 def scheme_rules(
-    corpus: Corpus, target: str, labels: Sequence[str], gold: IntArray, scheme: str
-) -> tuple[FloatArray, FloatArray]:
+    corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str
+) -> tuple[Floats, Floats]:
     """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
     edge, end = scheme_base(labels, scheme)
     broken = first_illegal(gold, corpus.starts, edge, end)
@@ -68,7 +66,7 @@ def scheme_rules(
     )
 
 
-def forbid(weights: ChainWeights, edge: FloatArray, end: FloatArray) -> ChainWeights:
+def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
     """The weights with minus infinity where the base tables have it."""
     old_end = np.zeros_like(end) if weights.end is None else weights.end
     return replace(
@@ -78,15 +76,7 @@ def forbid(weights: ChainWeights, edge: FloatArray, end: FloatArray) -> ChainWei
     )
 
 
-def forbids(weights: ChainWeights) -> bool:
-    """Whether some label pair or last label is forbidden."""
-    tables = (weights.edge, weights.tri, weights.end)
-    return any(table is not None and bool(np.isneginf(table).any()) for table in tables)
-
-
-def first_illegal(
-    path: IntArray, starts: LongArray, edge: FloatArray, end: FloatArray
-) -> tuple[int, bool] | None:
+def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple[int, bool] | None:
     """The first token whose label cannot follow the one before it (False) or end its sentence (True).
 
     Where the label is not known (-1) nothing is said.
@@ -99,7 +89,7 @@ def first_illegal(
     return (int(places[0]), not bool(wrong[places[0]])) if len(places) else None
 
 
-def illegal_sentences(path: IntArray, starts: LongArray, weights: ChainWeights) -> LongArray:
+def illegal_sentences(path: Ints, starts: Longs, weights: ChainWeights) -> Longs:
     """The sentences whose path has a pair of labels, or a last label, that the weights forbid."""
     before, last = _neighbours(path, starts, weights.n_labels)
     wrong = np.isneginf(weights.edge[before, path])
@@ -108,7 +98,7 @@ def illegal_sentences(path: IntArray, starts: LongArray, weights: ChainWeights) 
     return np.unique(np.searchsorted(starts, np.flatnonzero(wrong), side="right") - 1)
 
 
-def _neighbours(path: IntArray, starts: LongArray, null: int) -> tuple[LongArray, npt.NDArray[np.bool_]]:
+def _neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     """The label before each token, and which tokens are the last of their sentence."""
     filled = starts[:-1] < starts[1:]
     before = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]
@@ -121,7 +111,7 @@ def _neighbours(path: IntArray, starts: LongArray, null: int) -> tuple[LongArray
 def rules_of(potentials: Potentials) -> Potentials | None:
     """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
 
-    def rule(table: npt.NDArray[np.float64] | npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def rule(table: Doubles | Floats) -> Doubles:
         return np.where(np.isneginf(table), -np.inf, 0.0)
 
     p = potentials
@@ -138,48 +128,30 @@ def rules_of(potentials: Potentials) -> Potentials | None:
 def label_sets(
     allowed: Sequence[AllowedLabels | None],
     labels: Sequence[str],
-    starts: LongArray,
+    starts: Longs,
     otherwise: LabelSets | None = None,
 ) -> LabelSets:
     """The sets of all tokens: what each sentence's caller allows, otherwise the given sets or all labels."""
     check_number(len(allowed), len(starts) - 1)
     if otherwise is None:
-        everything = np.arange(len(labels), dtype=np.int32)
-        none = np.zeros(int(starts[-1]), np.int32)
-        otherwise = LabelSets(none, np.array([0, len(labels)], np.int64), everything)
+        otherwise = LabelSets.of([range(len(labels))]).at(np.zeros(int(starts[-1]), np.int32))
     number = {label: z for z, label in enumerate(labels)}
-    n_sets = len(otherwise.starts) - 1
-    numbers: dict[tuple[int, ...], int] = {}
-    set_of = otherwise.set_of.copy()
+    tokens, sets = list[int](), list[list[int]]()
     for given, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         for t, some in _positions(given, end - begin):
-            chosen = tuple(sorted({_number_of(label, number) for label in some}))
-            if not chosen:
+            if not some:
                 raise ConstraintError(
                     f"no label is allowed at position {t}; allow at least one, or give None"
                 )
-            set_of[begin + t] = numbers.setdefault(chosen, n_sets + len(numbers))
-    sizes = [len(chosen) for chosen in numbers]
-    return LabelSets(
-        set_of,
-        np.concatenate([otherwise.starts, otherwise.starts[-1] + np.cumsum(sizes)]).astype(np.int64),
-        np.concatenate([otherwise.labels, *(np.array(chosen) for chosen in numbers)]).astype(np.int32),
-    )
+            tokens.append(begin + t)
+            sets.append([_number_of(label, number) for label in some])
+    return otherwise.replaced(np.array(tokens, np.int64), LabelSets.of(sets))
 
 
 def check_number(n_allowed: int, n_sentences: int) -> None:
     """ConstraintError unless there is one entry a sentence."""
     if n_allowed != n_sentences:
         raise ConstraintError(f"constraints for {n_allowed} sentences, but there are {n_sentences}")
-
-
-def replace_sets(sets: LabelSets, other: LabelSets, tokens: npt.NDArray[np.bool_]) -> LabelSets:
-    """The sets, but at some tokens [n_tokens] those of the other."""
-    return LabelSets(
-        np.where(tokens, other.set_of + (len(sets.starts) - 1), sets.set_of).astype(np.int32),
-        np.concatenate([sets.starts, sets.starts[-1] + other.starts[1:]]),
-        np.concatenate([sets.labels, other.labels]),
-    )
 
 
 def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
@@ -203,7 +175,7 @@ def _number_of(label: str, number: Mapping[str, int]) -> int:
     return number[label]
 
 
-def require_possible(scores: npt.NDArray[np.float64]) -> None:
+def require_possible(scores: Doubles) -> None:
     """ConstraintError if some sentence's best path or log Z [n_sentences] is minus infinity."""
     impossible = np.flatnonzero(np.isneginf(scores))
     if len(impossible):

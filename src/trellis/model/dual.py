@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Arrays, Doubles, Ints, Longs
 from trellis.model.kernels import Expansion, Kernel, KernelFunction, Observations
 
-Arrays = dict[str, npt.NDArray[Any]]
 _SUPPORT = ("sentences", "alphas", "starts", "positions", "gold", "labels")
 _EXPANSION = ("starts", "labels", "coefs")
 _OBSERVATIONS = ("starts", "ids", "values")
@@ -37,10 +37,10 @@ class SupportSequence:
 class Support:
     """All sequences with alpha > 0 as arrays, by sentence; of each only where it differs from the gold one."""
 
-    sentences: npt.NDArray[np.int64]  # [n]
-    alphas: npt.NDArray[np.float64]  # [n]
-    starts: npt.NDArray[np.int64]  # [n + 1]
-    positions: npt.NDArray[np.int32]  # [n_differences]
+    sentences: Longs  # [n]
+    alphas: Doubles  # [n]
+    starts: Longs  # [n + 1]
+    positions: Ints  # [n_differences]
     gold: npt.NDArray[np.uint16]  # [n_differences]
     labels: npt.NDArray[np.uint16]  # [n_differences]
 
@@ -78,9 +78,8 @@ class Dual:
     """Beside the weights of a chain: the support, and of a kernel model the expansion that scores labels."""
 
     support: Support
-    expansion: Expansion | None = (
-        None  # None with the linear kernel, whose weights are in rows like any other's
-    )
+    # None with the linear kernel, whose weights are in rows like any other's.
+    expansion: Expansion | None = None
 
     def tensors(self) -> Arrays:
         """As named arrays, for files; a kernel that is a function is left out."""
@@ -106,7 +105,7 @@ class Dual:
         parts: list[Any] = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
         return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))
 
-    def renumbered(self, attributes: npt.NDArray[np.int32]) -> Dual:
+    def renumbered(self, attributes: Ints) -> Dual:
         """With other numbers for attributes; none that the expansion knows may have been dropped."""
         if self.expansion is None:
             return self

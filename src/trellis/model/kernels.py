@@ -14,12 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Doubles, Lists, Longs, Ragged
 from trellis.errors import ModelError
-
-Floats = npt.NDArray[np.float64]
-Lists = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]
-]  # as _core.Encoded has them
 
 KERNELS = ("linear", "poly", "rbf", "callable")
 # A function's kernel values are asked for in pieces of so many bytes.
@@ -27,49 +23,29 @@ PIECE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Observations:
-    """Sparse vectors, one a token: what a kernel that is a function gets two of."""
+class Observations(Ragged):
+    """Sparse vectors of attributes, one per token: what a kernel that is a function gets two of."""
 
-    starts: npt.NDArray[np.int64]  # [n + 1]
-    ids: npt.NDArray[np.int32]  # [n_items] attributes of token t: ids[starts[t]:starts[t + 1]]
-    values: npt.NDArray[np.float32]  # [n_items], or empty: all one
     n_attributes: int
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def lists(self) -> Lists:
-        """As native code takes them."""
-        return self.starts, self.ids, self.values
-
-    def dot(self, other: Observations, n_threads: int = 1) -> Floats:
+    def dot(self, other: Observations, n_threads: int = 1) -> Doubles:
         """The inner product of each of these with each of the others, [len(self), len(other)]."""
-        return _core.sparse_products(self.lists, other.lists, self.n_attributes, n_threads)
+        return _core.sparse_products(self.arrays, other.arrays, self.n_attributes, n_threads)
 
-    def squares(self) -> Floats:
+    def squares(self) -> Doubles:
         """|x|² of each, [len(self)]."""
         token = np.repeat(np.arange(len(self)), np.diff(self.starts))
         keys, place = np.unique(token * self.n_attributes + self.ids, return_inverse=True)
-        once = np.bincount(place, weights=self.values if len(self.values) else None, minlength=len(keys))
+        once = np.bincount(place, weights=self.full_values(), minlength=len(keys))
         out = np.bincount(keys // max(1, self.n_attributes), weights=once**2, minlength=len(self))
         return out.astype(np.float64)
 
-    def dense(self) -> Floats:
+    def dense(self) -> Doubles:
         """As one array [len(self), n_attributes]."""
         out = np.zeros((len(self), self.n_attributes))
         rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        np.add.at(out, (rows, self.ids), self.values if len(self.values) else 1.0)
+        np.add.at(out, (rows, self.ids), self.full_values())
         return out
-
-    def take(self, tokens: npt.ArrayLike) -> Observations:
-        """Some of them, in that order."""
-        chosen = np.asarray(tokens, np.int64)
-        sizes = np.diff(self.starts)[chosen]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        items = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        values = self.values[items] if len(self.values) else self.values
-        return Observations(starts, self.ids[items], values, self.n_attributes)
 
 
 KernelFunction = Callable[[Observations, Observations], npt.ArrayLike]
@@ -91,7 +67,7 @@ class Kernel:
         return "given" if self.name == "callable" else self.name, self.degree, self.gamma, self.coef0
 
     @property
-    def parameters(self) -> Floats:
+    def parameters(self) -> Doubles:
         """As an array, for files."""
         return np.array([KERNELS.index(self.name), self.degree, self.gamma, self.coef0])
 
@@ -105,7 +81,7 @@ class Kernel:
             raise ValueError("parameters that are not of a kernel")
         return cls(KERNELS[int(kind)], int(degree), gamma, coef0)
 
-    def values(self, a: Observations, b: Observations) -> Floats:
+    def values(self, a: Observations, b: Observations) -> Doubles:
         """What a kernel that is a function says of each of a with each of b, [len(a), len(b)], checked."""
         if self.function is None:
             raise ModelError("the model's kernel is a function that it was loaded without")
@@ -125,16 +101,16 @@ class Expansion:
 
     kernel: Kernel
     observations: Observations  # the support
-    starts: npt.NDArray[np.int64]  # [n_support + 1] coefficients of each
+    starts: Longs  # [n_support + 1] coefficients of each
     labels: npt.NDArray[np.uint16]  # [n_coefs]
-    coefs: Floats  # [n_coefs]
+    coefs: Doubles  # [n_coefs]
 
     def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
         """Checked, and ready to score; ValueError or IndexError if the parts do not fit."""
-        lists, coefs = self.observations.lists, (self.starts, self.labels, self.coefs)
+        lists, coefs = self.observations.arrays, (self.starts, self.labels, self.coefs)
         return _core.Expansion(*self.kernel.native, lists, *coefs, n_attributes, n_labels)
 
-    def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Floats:
+    def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:
         """Scores of the labels of some tokens, [n_tokens, n_labels]."""
         if self.kernel.name != "callable":
             return native.emit(lists, n_threads)

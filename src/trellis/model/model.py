@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trellis.arrays import LabelSets
 from trellis.features.vocabulary import Vocabulary
-from trellis.model.tag_dictionary import TagDictionary
 from trellis.model.weights import ChainWeights
 
 START = "<start>"  # the label before the sentence
@@ -24,7 +24,8 @@ class Model:
     order: int
     vocabulary: Vocabulary
     weights: ChainWeights
-    dictionary: TagDictionary | None = None
+    # Of every value of the first column; the first set is that of other words.
+    dictionary: LabelSets | None = None
     info: dict[str, Any] = field(default_factory=dict)  # learner, history, version, sizes: for people
     family: str = "scores"  # what scores mean, see FAMILIES
     temperature: float = 1.0  # by which scores are divided before they become probabilities

@@ -9,19 +9,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from trellis.arrays import Arrays, LabelSets
 from trellis.corpus.strings import Strings
 from trellis.features.plan import Plan, View
 from trellis.features.templates import Call, Look, Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Vocabulary
-from trellis.model.dual import Dual
 from trellis.model.model import Model
-from trellis.model.tag_dictionary import TagDictionary
 from trellis.model.tensor_file import (
     Tensors,
     map_tensors,
@@ -29,8 +25,7 @@ from trellis.model.tensor_file import (
     unpack_tensors,
     write_tensors,
 )
-from trellis.model.votes import Votes
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.weights import ChainWeights
 
 FORMAT = "trellis-model-1"
 T = TypeVar("T")
@@ -63,13 +58,12 @@ def load_as(path: str | os.PathLike[str], make: Callable[[Model], T]) -> T:
     )
 
 
-def _tensors(model: Model) -> dict[str, npt.NDArray[Any]]:
-    vocabulary, weights = model.vocabulary, model.weights
-    out: dict[str, npt.NDArray[Any]] = {
+def _tensors(model: Model) -> Arrays:
+    vocabulary = model.vocabulary
+    out: Arrays = {
         "plan.atoms": vocabulary.plan.atoms,
         "plan.templates": vocabulary.plan.templates,
-        **_rows_tensors("rows", weights.rows),
-        **_nonzero("edge", weights.edge[:, : weights.n_labels]),
+        **model.weights.tensors(),
     }
     for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
@@ -85,19 +79,8 @@ def _tensors(model: Model) -> dict[str, npt.NDArray[Any]]:
     for i, lookup in enumerate(vocabulary.lookups.values()):
         out |= _strings_tensors(f"lookup{i}", Strings.of(lookup))
         out |= _strings_tensors(f"lookup{i}.said", Strings.of(lookup.values()), slots=False)
-    if weights.edge_rows is not None:
-        out |= _rows_tensors("edge_rows", weights.edge_rows)
-    if weights.tri is not None:
-        out |= _nonzero("tri", weights.tri[:, :, : weights.n_labels])
-    if weights.end is not None:
-        out |= _nonzero("end", weights.end[: weights.n_labels])
-    if weights.votes is not None:
-        out |= {f"votes.{part.name}": getattr(weights.votes, part.name) for part in fields(Votes)}
-    if weights.dual is not None:
-        out |= weights.dual.tensors()
     if model.dictionary is not None:
-        tags = model.dictionary
-        out |= {"tags.set_of": tags.set_of, "tags.starts": tags.starts, "tags.labels": tags.labels}
+        out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
     return out
 
 
@@ -115,7 +98,6 @@ def _header(model: Model) -> dict[str, Any]:
         ],
         "bag": None if vocabulary.bag is None else vocabulary.bag[0],
         "lookups": [list(key) for key in vocabulary.lookups],
-        "open_set": 0 if model.dictionary is None else model.dictionary.open_set,
         "info": model.info,
         "family": model.family,
         "temperature": model.temperature,
@@ -130,7 +112,7 @@ def _view_text(view: View) -> str:
 def _model(tensors: Tensors, text: str) -> Model:
     header = json.loads(text)
     labels = tuple(str(label) for label in header["labels"])
-    order, n_labels = int(header["order"]), len(labels)
+    order = int(header["order"])
     if order not in (0, 1, 2):
         raise ValueError(f"order {order}")
     n_tables, n_folds, reach = (int(n) for n in header["tables"])
@@ -155,21 +137,12 @@ def _model(tensors: Tensors, text: str) -> Model:
         bag,
         lookups,
     )
-    edge = _expand("edge", tensors, (n_labels + 1, n_labels))
-    tri = _expand("tri", tensors, (n_labels + 1, n_labels + 1, n_labels)) if order == 2 else None
-    edge_rows = _rows("edge_rows", tensors) if "edge_rows.starts" in tensors else None
-    end = _expand("end", tensors, (n_labels,)) if "end.places" in tensors else None
-    votes = None
-    if "votes.counts" in tensors:
-        votes = Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes)))
-    rows = _rows("rows", tensors)
-    dual = Dual.of_tensors(tensors, rows.n_attributes)
-    weights = ChainWeights(n_labels, rows, edge_rows, edge, tri, end, votes, dual)
     dictionary = None
     if "tags.set_of" in tensors:
-        dictionary = TagDictionary(
-            tensors["tags.set_of"], tensors["tags.starts"], tensors["tags.labels"], int(header["open_set"])
-        )
+        dictionary = LabelSets(*(tensors[f"tags.{part}"] for part in LabelSets._fields))
+    weights = ChainWeights.of_tensors(tensors, len(labels))
+    if (weights.tri is not None) != (order == 2):
+        raise ValueError(f"order {order}, but weights of another")
     return Model(
         labels,
         str(header["target"]),
@@ -206,8 +179,8 @@ def _column(c: int, entry: dict[str, Any], tensors: Tensors) -> ColumnVocabulary
     )
 
 
-def _strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> dict[str, npt.NDArray[Any]]:
-    out: dict[str, npt.NDArray[Any]] = {f"{name}.data": strings.data, f"{name}.starts": strings.starts}
+def _strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Arrays:
+    out: Arrays = {f"{name}.data": strings.data, f"{name}.starts": strings.starts}
     if slots:
         out[f"{name}.slots"] = strings.slots
     return out
@@ -215,27 +188,3 @@ def _strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> dict
 
 def _strings(name: str, tensors: Tensors) -> Strings:
     return Strings(tensors[f"{name}.data"], tensors[f"{name}.starts"], tensors.get(f"{name}.slots"))
-
-
-def _rows_tensors(name: str, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-    return {f"{name}.starts": rows.starts, f"{name}.labels": rows.labels, f"{name}.weights": rows.weights}
-
-
-def _rows(name: str, tensors: Tensors) -> Rows:
-    return Rows(tensors[f"{name}.starts"], tensors[f"{name}.labels"], tensors[f"{name}.weights"])
-
-
-def _nonzero(name: str, array: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
-    """Only the numbers that are not zero, with their places."""
-    flat = array.reshape(-1)
-    places = np.flatnonzero(flat)
-    return {f"{name}.places": places.astype(np.uint32), f"{name}.weights": flat[places]}
-
-
-def _expand(name: str, tensors: Tensors, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """The array again, its rows padded for the kernels."""
-    flat = np.zeros(int(np.prod(shape)), np.float32)
-    flat[tensors[f"{name}.places"]] = tensors[f"{name}.weights"]
-    out = np.zeros((*shape[:-1], padded(shape[-1])), np.float32)
-    out[..., : shape[-1]] = flat.reshape(shape)
-    return out

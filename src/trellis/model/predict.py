@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Ints, LabelSets
 from trellis.model.weights import ChainWeights
 
 
-def decode(
-    corpus: _core.Encoded, weights: ChainWeights, n_threads: int, *, local: bool = False
-) -> npt.NDArray[np.int32]:
+def decode(corpus: _core.Encoded, weights: ChainWeights, n_threads: int, *, local: bool = False) -> Ints:
     """One label a token: of the path with the best score, or with the most votes where weights vote.
 
     ``local``: scores are normalised label by label first.
@@ -28,17 +26,15 @@ def decode(
     )
 
 
-def vote(
-    corpus: _core.Encoded, votes: _core.Votes, weights: ChainWeights, n_threads: int
-) -> npt.NDArray[np.int32]:
+def vote(corpus: _core.Encoded, votes: _core.Votes, weights: ChainWeights, n_threads: int) -> Ints:
     """The path with the most votes of every sentence; of the weights only what forbids label pairs and ends matters."""
     forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
     return votes.decode(corpus, forbidden, weights.end_rows, n_threads)
 
 
-def decode_expanded(corpus: _core.Encoded, weights: ChainWeights, n_threads: int) -> npt.NDArray[np.int32]:
+def decode_expanded(corpus: _core.Encoded, weights: ChainWeights, n_threads: int) -> Ints:
     """The best paths of a kernel model."""
-    from trellis.engine.chain import LabelSets, Potentials, best_path_batch
+    from trellis.engine.chain import Potentials, best_path_batch
 
     assert weights.expansion is not None
     n, expansion = weights.n_labels, weights.expansion

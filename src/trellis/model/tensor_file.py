@@ -36,7 +36,6 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
 }
 _NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
-_DIGEST = "2:"  # how a digest by the second and faster hash begins
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format
 
 
@@ -99,16 +98,13 @@ def _opened(whole: bytes | mmap.mmap, path: Path, format: str, what: str) -> Ope
     tensors, header = _split(whole, path, what)
     if header.get("format") != format:
         raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
-    check = Digest if str(header.get("digest")).startswith(_DIGEST) else _FirstDigest
-    return Opened(path, what, tensors, header["text"], str(header["digest"]), check(header["text"], tensors))
+    return Opened(path, what, tensors, header["text"], str(header["digest"]), Digest(header["text"], tensors))
 
 
 class Opened:
     """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
 
-    def __init__(
-        self, path: Path, what: str, tensors: Tensors, text: str, given: str, check: Digest | _FirstDigest
-    ) -> None:
+    def __init__(self, path: Path, what: str, tensors: Tensors, text: str, given: str, check: Digest) -> None:
         self.path, self.what, self.tensors, self.text = path, what, tensors, text
         self._given, self._check = given, check
 
@@ -212,22 +208,7 @@ class Digest:
         kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in self.names]
         heads = [_hash_text(self.text), _hash_text("\n".join(kinds))]
         parts = np.array([*heads, *self.work.result()], np.uint64)
-        return f"{_DIGEST}{_core.hash_array(_bytes_of(parts)):016x}"
-
-
-class _FirstDigest:
-    """The same by the hash that the first files had, which takes four times as long."""
-
-    def __init__(self, text: str, tensors: Tensors) -> None:
-        self.text, self.tensors = text, tensors
-
-    def result(self) -> str:
-        parts = [_hash_text(self.text)]
-        for name in sorted(self.tensors):
-            tensor = self.tensors[name]
-            parts.append(_hash_text(f"{name} {tensor.dtype.str} {tensor.shape}"))
-            parts.append(_core.hash_array(_bytes_of(tensor)))
-        return f"{_core.hash_array(np.array(parts, np.uint64).view(np.uint8)):016x}"
+        return f"{_core.hash_array(_bytes_of(parts)):016x}"
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

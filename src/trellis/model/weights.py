@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Arrays, Floats, Ints
 from trellis.model.dual import Dual
 from trellis.model.kernels import Expansion
 from trellis.model.votes import Votes
 
-FloatArray = npt.NDArray[np.float32]
 LANES = 8
 
 
@@ -26,13 +27,12 @@ class Rows:
     """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
 
     starts: npt.NDArray[np.uint32]  # [n_attributes + 1]
-    labels: (
-        npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-    )  # [n_slots]; of edge rows: previous * stride + label
-    weights: FloatArray  # [n_slots]
+    # [n_slots]; of edge rows: previous * stride + label.
+    labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+    weights: Floats  # [n_slots]
 
     @property
-    def arrays(self) -> tuple[Any, Any, FloatArray]:
+    def arrays(self) -> tuple[Any, Any, Floats]:
         """The arrays as native code takes them."""
         return self.starts, self.labels, self.weights
 
@@ -41,7 +41,16 @@ class Rows:
         """How many attributes have a row."""
         return len(self.starts) - 1
 
-    def without_empty(self) -> tuple[Rows, npt.NDArray[np.int32]]:
+    def tensors(self, name: str) -> Arrays:
+        """As named arrays, for files."""
+        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    @classmethod
+    def of_tensors(cls, name: str, tensors: Mapping[str, Any]) -> Rows:
+        """From such arrays."""
+        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
+
+    def without_empty(self) -> tuple[Rows, Ints]:
         """Only the attributes that have a weight, and the new number of each attribute (-1: it has none)."""
         alive = np.diff(self.starts) > 0
         rank = np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
@@ -57,15 +66,13 @@ class ChainWeights:
     n_labels: int
     rows: Rows
     edge_rows: Rows | None
-    edge: FloatArray  # [n_labels + 1, stride]; row n_labels is NULL, the label before the sentence
-    tri: FloatArray | None  # [n_labels + 1, n_labels + 1, stride] at order 2
-    end: FloatArray | None = None  # [stride] what a last label gives; minus infinity forbids it
-    votes: Votes | None = (
-        None  # where given, tagging is by these; all else (scores, k best) by the weights above
-    )
-    dual: Dual | None = (
-        None  # of a model learnt in the dual; with a kernel, labels are scored by its expansion
-    )
+    edge: Floats  # [n_labels + 1, stride]; row n_labels is NULL, the label before the sentence
+    tri: Floats | None  # [n_labels + 1, n_labels + 1, stride] at order 2
+    end: Floats | None = None  # [stride] what a last label gives; minus infinity forbids it
+    # Where given, tagging is by these; all else (scores, k best) by the weights above.
+    votes: Votes | None = None
+    # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
+    dual: Dual | None = None
 
     @property
     def expansion(self) -> Expansion | None:
@@ -73,7 +80,7 @@ class ChainWeights:
         return None if self.dual is None else self.dual.expansion
 
     @property
-    def end_rows(self) -> FloatArray | None:
+    def end_rows(self) -> Floats | None:
         """What a last label gives as kernels read it: a row for every label before it at order 2."""
         if self.end is None:
             return None
@@ -90,3 +97,47 @@ class ChainWeights:
         parts += [] if self.edge_rows is None else [self.edge_rows.weights]
         parts += [] if self.expansion is None else [self.expansion.coefs]
         return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files; of the tables of labels only what is not zero."""
+        n = self.n_labels
+        out = {**self.rows.tensors("rows"), **_nonzero("edge", self.edge[:, :n])}
+        out |= {} if self.edge_rows is None else self.edge_rows.tensors("edge_rows")
+        out |= {} if self.tri is None else _nonzero("tri", self.tri[:, :, :n])
+        out |= {} if self.end is None else _nonzero("end", self.end[:n])
+        if self.votes is not None:
+            out |= {f"votes.{part.name}": getattr(self.votes, part.name) for part in fields(Votes)}
+        return out if self.dual is None else out | self.dual.tensors()
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int) -> ChainWeights:
+        """From such arrays; LookupError or ValueError if they make no sense."""
+        n, rows = n_labels, Rows.of_tensors("rows", tensors)
+        return cls(
+            n,
+            rows,
+            Rows.of_tensors("edge_rows", tensors) if "edge_rows.starts" in tensors else None,
+            _expand("edge", tensors, (n + 1, n)),
+            _expand("tri", tensors, (n + 1, n + 1, n)) if "tri.places" in tensors else None,
+            _expand("end", tensors, (n,)) if "end.places" in tensors else None,
+            Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes)))
+            if "votes.counts" in tensors
+            else None,
+            Dual.of_tensors(tensors, rows.n_attributes),
+        )
+
+
+def _nonzero(name: str, array: Floats) -> Arrays:
+    """Only the numbers that are not zero, with their places."""
+    flat = array.reshape(-1)
+    places = np.flatnonzero(flat)
+    return {f"{name}.places": places.astype(np.uint32), f"{name}.weights": flat[places]}
+
+
+def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Floats:
+    """The table again, its rows padded for the kernels."""
+    flat = np.zeros(int(np.prod(shape)), np.float32)
+    flat[tensors[f"{name}.places"]] = tensors[f"{name}.weights"]
+    out = np.zeros((*shape[:-1], padded(shape[-1])), np.float32)
+    out[..., : shape[-1]] = flat.reshape(shape)
+    return out

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.read import read
 from trellis.corpus.schemes import guess_scheme
@@ -79,13 +79,13 @@ def _span_reliability(
     return reliability(believed, np.isin(_keys(found, len(types)), known), n_bins)
 
 
-def _keys(spans: SpanTable, n_types: int) -> npt.NDArray[np.int64]:
+def _keys(spans: SpanTable, n_types: int) -> Longs:
     """One number a span: where it begins, how long it is, its type."""
     longest = 1 << 20  # far more tokens than a sentence has
     return (spans.begins * longest + (spans.ends - spans.begins)) * n_types + spans.types
 
 
-def _codes(tagger: Tagger, column: Column) -> npt.NDArray[np.int32]:
+def _codes(tagger: Tagger, column: Column) -> Ints:
     """A column's labels by the model's numbers, -1 for those that it does not have."""
     number = {label: z for z, label in enumerate(tagger.labels)}
     of_value = np.array([number.get(label, -1) for label in column.values] or [-1], np.int32)

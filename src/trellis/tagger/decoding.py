@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import CorpusError, ModelError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 By = Literal["path", "label"]
 Constraints = Sequence["AllowedLabels | None"]  # one a sentence
-IntArray = npt.NDArray[np.int32]
 
 # What asks for marginals goes over a corpus in pieces whose tables take about so many bytes.
 PIECE_BYTES = 256 << 20
@@ -68,7 +67,7 @@ def _encode_corpus(tagger: Tagger, corpus: Corpus, n_threads: int) -> _core.Batc
             raise CorpusError(
                 corpus.source, None, f"the model reads attributes from column {tagger.columns[-1]!r}"
             )
-        bag = (given.starts, given.codes, given.weights, given.values.data, given.values.starts)
+        bag = (*given.arrays, given.names.data, given.names.starts)
     columns = [corpus.column(column.name) for column in tagger.model.vocabulary.columns]
     return tagger._decoder.encode_corpus(
         [(column.codes, column.values.data, column.values.starts) for column in columns],
@@ -110,8 +109,8 @@ def chains_of(
     What a caller allows beats the tag dictionary. Where the dictionary and forbidden transitions together leave a
     sentence no path, the dictionary gives way.
     """
-    from trellis.engine.chain import Chains, LabelSets, Potentials, best_path_batch
-    from trellis.model.constraints import label_sets, replace_sets
+    from trellis.engine.chain import Chains, Potentials, best_path_batch
+    from trellis.model.constraints import label_sets
 
     emit: Any
     emit, edges = tagger._decoder.potentials(batch, n_threads)
@@ -129,13 +128,14 @@ def chains_of(
         end[0] if end is not None and weights.tri is None else end,
     )
     starts = batch.starts
-    known = None if tags is None else LabelSets(tagger._decoder.set_of(batch), tags.starts, tags.labels)
+    known = None if tags is None else tags._replace(set_of=tagger._decoder.set_of(batch))
     sets = known if allowed is None else label_sets(allowed, tagger.labels, starts, known)
     if sets is not None and known is not None and tagger._forbids:
         _, scores = best_path_batch(potentials, starts, sets, n_threads)
         if np.isneginf(scores).any():
             opened = label_sets(allowed or [None] * (len(starts) - 1), tagger.labels, starts)
-            sets = replace_sets(sets, opened, np.repeat(np.isneginf(scores), np.diff(starts)))
+            closed = np.repeat(np.isneginf(scores), np.diff(starts))
+            sets = sets.replaced(closed, opened.at(closed))
     return Chains(potentials, starts, sets)
 
 
@@ -171,7 +171,7 @@ def pieces(
 
 def best_codes(
     tagger: Tagger, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
-) -> tuple[IntArray, npt.NDArray[np.int64]]:
+) -> tuple[Ints, Longs]:
     """The numbers of the best labels, one a token, and where sentences begin."""
     if by not in get_args(By):
         raise ValueError(f"by must be 'path' or 'label', not {by!r}")
@@ -208,7 +208,7 @@ def best_codes(
     return codes, starts
 
 
-def _vote(tagger: Tagger, batch: _core.Batch, n_threads: int) -> IntArray:
+def _vote(tagger: Tagger, batch: _core.Batch, n_threads: int) -> Ints:
     """The paths with the most votes: training's updates are replayed once for all sentences."""
     from trellis import _core
     from trellis.model.predict import vote
@@ -219,7 +219,7 @@ def _vote(tagger: Tagger, batch: _core.Batch, n_threads: int) -> IntArray:
         batch.starts,
         tagger._decoder.attribute_lists(batch, False),
         None if weights.edge_rows is None else tagger._decoder.attribute_lists(batch, True),
-        None if tags is None else (tagger._decoder.set_of(batch), tags.starts, tags.labels),
+        None if tags is None else tags._replace(set_of=tagger._decoder.set_of(batch)),
         weights.rows.n_attributes,
         0 if weights.edge_rows is None else weights.edge_rows.n_attributes,
         len(tagger.labels),

@@ -11,17 +11,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Ints, Lists
 from trellis.engine.chain import Potentials
 from trellis.features.names import attribute_names
 from trellis.model.model import START, Model
 from trellis.model.weights import Rows
 
 END = "<end>"  # the label after the sentence
-Lists = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]
-]  # starts, ids, values (none: all one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def explain(
     attributes: Lists,
     edge_attributes: Lists | None,
     potentials: Potentials,
-    paths: Sequence[npt.NDArray[np.int32]],
+    paths: Sequence[Ints],
 ) -> Explanation:
     """Of one sentence's attributes and its best path, or its two best."""
     explainer = _Explainer(model, attributes, edge_attributes, potentials)

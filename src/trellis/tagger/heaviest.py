@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Floats
 from trellis.features.names import attribute_names
 from trellis.model.model import START, Model
 from trellis.model.weights import Rows
@@ -54,9 +54,7 @@ def _of_rows(
     ]
 
 
-def _of_labels(
-    weights: npt.NDArray[np.float32], n: int, feature: str, names: Sequence[str]
-) -> list[NamedWeight]:
+def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> list[NamedWeight]:
     found = list[NamedWeight]()
     for place in _top(weights.reshape(-1), n):
         at = np.unravel_index(place, weights.shape)
@@ -64,7 +62,7 @@ def _of_labels(
     return found
 
 
-def _top(weights: npt.NDArray[np.float32], n: int) -> list[int]:
+def _top(weights: Floats, n: int) -> list[int]:
     """Where the n weights farthest from zero are, the first among equals; zeros are left out, and what is forbidden."""
     size = np.where(np.isfinite(weights), np.abs(weights), 0)
     if n == 0 or len(size) == 0:

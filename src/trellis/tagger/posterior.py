@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Doubles, Ints
 from trellis.corpus.schemes import OUTSIDE, Span, split_label, starts_anew
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
 from trellis.model.constraints import require_possible, rules_of
 from trellis.model.model import START
 
-Doubles = npt.NDArray[np.float64]
 # A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
 Measure = Literal["probability", "confidence"]
 
@@ -70,7 +70,7 @@ def posteriors(
     ]
 
 
-def best_labels(chains: Chains, n_threads: int) -> npt.NDArray[np.int32]:
+def best_labels(chains: Chains, n_threads: int) -> Ints:
     """The most probable label at every position, the lowest among equals: [n_tokens].
 
     Where transitions are forbidden: the sequence that keeps to them and has the most expected right labels.
@@ -79,7 +79,7 @@ def best_labels(chains: Chains, n_threads: int) -> npt.NDArray[np.int32]:
     require_possible(log_z)
     rules = rules_of(chains.potentials)
     if rules is None:
-        best: npt.NDArray[np.int32] = node.argmax(axis=1).astype(np.int32)
+        best: Ints = node.argmax(axis=1).astype(np.int32)
         return best
     # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
     believed = Potentials(np.where(np.isneginf(rules.emit), -np.inf, node), rules.edge, rules.tri, rules.end)
@@ -94,7 +94,7 @@ class SpanReading:
     """What labels say of spans, as ``corpus.schemes.spans`` reads them: the same for all schemes."""
 
     types: tuple[str, ...]
-    type_of: npt.NDArray[np.int32]  # [L] the type of a label's span, -1 outside
+    type_of: Ints  # [L] the type of a label's span, -1 outside
     cut: npt.NDArray[np.uint8]  # [L, L] whether something ends or begins between two neighbours
 
     @classmethod

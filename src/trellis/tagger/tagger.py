@@ -99,7 +99,7 @@ class Tagger:
                 weights.edge,
                 weights.tri,
                 weights.end_rows,
-                None if tags is None else (tags.starts, tags.labels, tags.open_set),
+                None if tags is None else (tags.starts, tags.labels, 0),
                 list(self.labels),
                 self._wanted(),
                 CACHE_BYTES,

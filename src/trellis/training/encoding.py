@@ -7,22 +7,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Bools, Ints, LabelSets, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.strings import Strings
 from trellis.evaluation.report import METRICS, evaluate_columns
 from trellis.features.extraction import encode
-from trellis.features.vocabulary import AttributeLists, Vocabulary
-from trellis.learning.problem import Sets
+from trellis.features.vocabulary import Vocabulary
 from trellis.model.predict import decode
-from trellis.model.tag_dictionary import TagDictionary
 from trellis.model.weights import ChainWeights, Rows
 from trellis.training.labels import target_column
 
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 Pairs = Literal["seen", "all"]
 
 
@@ -35,7 +31,7 @@ class Sizes:
     n_labels: int
 
     def bind(
-        self, starts: LongArray, lists: AttributeLists, edge_lists: AttributeLists | None, sets: Sets | None
+        self, starts: Longs, lists: Ragged, edge_lists: Ragged | None, sets: LabelSets | None
     ) -> _core.Encoded:
         """An encoded corpus, checked once and ready for native code."""
         return _core.Encoded(
@@ -50,13 +46,13 @@ class Sizes:
 
 
 def select(
-    lists: AttributeLists,
-    seen: tuple[LongArray, IntArray],
+    lists: Ragged,
+    seen: tuple[Longs, Ints],
     n_attributes: int,
     cutoff: int,
     pairs: Pairs,
-    known: IntArray,
-) -> tuple[IntArray, Rows | None]:
+    known: Ints,
+) -> tuple[Ints, Rows | None]:
     """The new number of every attribute, most frequent first and -1 for those cut; with "seen", their labels.
 
     A feature is an attribute with a label; ``seen`` are the tokens and labels of training. With pairs "seen" the
@@ -82,19 +78,19 @@ def select(
     by_rank = np.argsort(np.where(rank < 0, n_attributes, rank), kind="stable")[
         : int(rank.max(initial=-1)) + 1
     ]
-    row_starts = np.concatenate([[0], np.cumsum(sizes[by_rank])]).astype(np.uint32)
+    row_starts = starts_of(sizes[by_rank]).astype(np.uint32)
     row_labels = labels[np.argsort(rank[attribute], kind="stable")]
     return rank, Rows(row_starts, row_labels, np.zeros(len(row_labels), np.float32))
 
 
-def _by_frequency(frequency: LongArray, alive: npt.NDArray[np.bool_]) -> IntArray:
+def _by_frequency(frequency: Longs, alive: Bools) -> Ints:
     order = np.argsort(-np.where(alive, frequency, -1), kind="stable")[: int(alive.sum())]
     rank = np.full(len(frequency), -1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     return rank
 
 
-def previous_labels(gold: IntArray, starts: LongArray, null: int) -> LongArray:
+def previous_labels(gold: Ints, starts: Longs, null: int) -> Longs:
     """The label before each token, NULL at the beginning of a sentence, -1 where it is not known."""
     before = np.concatenate([[null], gold[:-1]]).astype(np.int64)
     firsts = starts[:-1]
@@ -102,7 +98,7 @@ def previous_labels(gold: IntArray, starts: LongArray, null: int) -> LongArray:
     return before
 
 
-def chained(first: IntArray, second: IntArray) -> IntArray:
+def chained(first: Ints, second: Ints) -> Ints:
     """One renumbering after another; -1 stays dropped."""
     out = np.full(len(first), -1, np.int32)
     out[first >= 0] = second[first[first >= 0]]
@@ -114,7 +110,7 @@ def dev_scorer(
     target: str,
     labels: tuple[str, ...],
     vocabulary: Vocabulary,
-    dictionary: TagDictionary | None,
+    dictionary: LabelSets | None,
     sizes: Sizes,
     metric: str,
     n_threads: int,
@@ -124,15 +120,12 @@ def dev_scorer(
     """A function from weights to their score on the dev corpus."""
     gold, label_strings = target_column(dev, target), Strings.of(labels)
     lists, edge_lists = encode(vocabulary, dev, n_threads)
-    sets: Sets | None = None
+    sets: LabelSets | None = None
     if dictionary is not None:
         known = {value: i for i, value in enumerate(vocabulary.columns[0].values)}
         words = dev.column(vocabulary.columns[0].name)
-        of_value = [
-            dictionary.set_of[known[value]] if value in known else dictionary.open_set
-            for value in words.values
-        ]
-        sets = (np.array(of_value, np.int32)[words.codes], dictionary.starts, dictionary.labels)
+        of_value = [dictionary.set_of[known[value]] if value in known else 0 for value in words.values]
+        sets = dictionary._replace(set_of=np.array(of_value, np.int32)[words.codes])
     encoded = sizes.bind(dev.starts, lists, edge_lists, sets)
 
     def score(weights: ChainWeights) -> float:

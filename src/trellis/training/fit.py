@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 import trellis
 from trellis import _core
+from trellis.arrays import Ragged
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
@@ -21,7 +22,7 @@ from trellis.evaluation.report import METRICS
 from trellis.features.extraction import compact, extract, freeze, sources
 from trellis.features.feature_set import Features, FeatureSet, feature_set
 from trellis.features.names import attribute_names
-from trellis.features.vocabulary import AttributeLists, Vocabulary
+from trellis.features.vocabulary import Vocabulary
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.events import Event, Observer
@@ -29,7 +30,7 @@ from trellis.learning.feature_names import FeatureNames
 from trellis.learning.problem import Problem
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import Model
-from trellis.model.tag_dictionary import TagDictionary
+from trellis.model.tag_dictionary import learn_tags
 from trellis.model.weights import ChainWeights, padded
 from trellis.tagger import Tagger
 from trellis.threads import thread_count
@@ -131,7 +132,7 @@ def train(
     )
     lists = extraction.lists.renumber(rank)
     # The lists under their first numbers are as long as the corpus, and not wanted any more.
-    extraction = replace(extraction, lists=AttributeLists.none())
+    extraction = replace(extraction, lists=Ragged.none())
     edge_rank, edge_lists, seen_edges = np.empty(0, np.int32), None, None
     if extraction.edge_lists is not None:
         before = previous_labels(labelling.gold, corpus.starts, len(labels))
@@ -156,8 +157,8 @@ def train(
         words = compact(corpus.column(extraction.vocabulary.columns[0].name))
         min_count = 5 if tag_dictionary is True else tag_dictionary
         tokens, tags = seen_pairs
-        dictionary = TagDictionary.learn(words.codes[tokens], len(words.values), tags, len(labels), min_count)
-        sets = (dictionary.set_of[words.codes], dictionary.starts, dictionary.labels)
+        dictionary = learn_tags(words.codes[tokens], len(words.values), tags, len(labels), min_count)
+        sets = dictionary.at(words.codes)
 
     if cutoff > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"cutoff {cutoff} leaves no feature; choose a smaller one")
@@ -289,7 +290,7 @@ def _checkpoint(
     path: str | os.PathLike[str] | None,
     every: int,
     corpus: Corpus,
-    lists: AttributeLists,
+    lists: Ragged,
     labelling: Labelling,
     parameters: object,
 ) -> Checkpoint | None:

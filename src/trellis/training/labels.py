@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import Column, Corpus
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import compact
-from trellis.learning.problem import Sets
-
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
 SEPARATOR = "|"  # between the labels a token may have
@@ -25,10 +22,11 @@ class Labelling:
     """Gold labels of a corpus."""
 
     labels: tuple[str, ...]
-    gold: IntArray  # [n_tokens], -1 where a label is not fully known
-    partial: Sets | None  # for every token the labels that agree with what is known; None where all are known
+    gold: Ints  # [n_tokens], -1 where a label is not fully known
+    # For every token the labels that agree with what is known; None where all are known.
+    partial: LabelSets | None
 
-    def pairs(self) -> tuple[LongArray, IntArray]:
+    def pairs(self) -> tuple[Longs, Ints]:
         """(token, label) for all that was seen: a token of which nothing is known was seen with no label."""
         known = np.flatnonzero(self.gold >= 0)
         if self.partial is None:
@@ -62,10 +60,9 @@ def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str,
     if not numbers:
         raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
     sets = [labels or list(range(len(numbers))) for labels in sets]
-    starts = np.concatenate([[0], np.cumsum([len(labels) for labels in sets])]).astype(np.int64)
     gold = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)[column.codes]
-    flat = np.array([label for labels in sets for label in labels], np.int32)
-    return Labelling(tuple(numbers), gold, (column.codes, starts, flat) if (gold < 0).any() else None)
+    unknown = LabelSets.of(sets).at(column.codes) if (gold < 0).any() else None
+    return Labelling(tuple(numbers), gold, unknown)
 
 
 def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False) -> Column:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis.arrays import Ints
 from trellis.model.weights import ChainWeights, Rows, padded
-
-IntArray = npt.NDArray[np.int32]
 
 
 def carried_over(
     old: ChainWeights,
-    numbers: IntArray,
-    edge_numbers: IntArray,
+    numbers: Ints,
+    edge_numbers: Ints,
     n_attributes: int,
     n_edges: int,
     n_labels: int,
@@ -47,7 +45,7 @@ def carried_over(
     )
 
 
-def _rows(rows: Rows, numbers: IntArray, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
+def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
     """The rows in the order of their new numbers; attributes that are new have empty ones."""
     sizes = np.zeros(n_attributes, np.int64)
     sizes[numbers] = np.diff(rows.starts)

@@ -1,0 +1,102 @@
+"""Types of arrays, ragged arrays and label sets: the shapes of data that all rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Arrays = dict[str, npt.NDArray[Any]]
+Lists = tuple[Longs, Ints, Floats]  # a Ragged as native code takes and gives it
+
+
+def starts_of(sizes: npt.ArrayLike) -> Longs:
+    """Where runs of these sizes begin when one follows the other, and where the last one ends: [n + 1]."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def runs_of(starts: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> tuple[Longs, Longs]:
+    """The chosen runs one after the other: where each begins [n_chosen + 1], and their items under the old numbers."""
+    sizes = np.diff(starts)[chosen]
+    new = starts_of(sizes)
+    return new, np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """A sparse vector per token: ids[starts[t]:starts[t + 1]], each with a value."""
+
+    starts: Longs  # [n_tokens + 1]
+    ids: Ints  # [n_items]
+    values: Floats  # [n_items], or empty where every value is one
+
+    @classmethod
+    def none(cls) -> Ragged:
+        """Of no token."""
+        return Ragged(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def arrays(self) -> Lists:
+        """The three arrays as native code takes them."""
+        return self.starts, self.ids, self.values
+
+    def full_values(self) -> Floats:
+        """The value of every item, also where all are one."""
+        return self.values if len(self.values) else np.ones(len(self.ids), np.float32)
+
+    def slice(self, begin: int, end: int) -> Self:
+        """The tokens begin..end."""
+        first, last = int(self.starts[begin]), int(self.starts[end])
+        starts = self.starts[begin : end + 1] - first
+        return replace(self, starts=starts, ids=self.ids[first:last], values=self.values[first:last])
+
+    def take(self, tokens: npt.ArrayLike) -> Self:
+        """The given tokens in the given order."""
+        starts, items = runs_of(self.starts, np.asarray(tokens, np.int64))
+        values = self.values[items] if len(self.values) else self.values
+        return replace(self, starts=starts, ids=self.ids[items], values=values)
+
+    def renumber(self, rank: Ints) -> Ragged:
+        """The same under new ids; items of rank -1 are dropped."""
+        return Ragged(*_core.renumber(*self.arrays, rank))
+
+
+class LabelSets(NamedTuple):
+    """Which labels each token, or each word, may have: those of set s, labels[starts[s]:starts[s + 1]]."""
+
+    set_of: Ints  # [n_tokens] the set of each
+    starts: Longs  # [n_sets + 1]
+    labels: Ints  # ascending within a set, none of which is empty
+
+    @classmethod
+    def of(cls, sets: Iterable[Iterable[int]]) -> LabelSets:
+        """From the labels of each token; equal sets are kept once, in order of first appearance."""
+        numbers: dict[tuple[int, ...], int] = {}
+        set_of = [numbers.setdefault(tuple(sorted(set(labels))), len(numbers)) for labels in sets]
+        flat = [label for labels in numbers for label in labels]
+        sizes = [len(labels) for labels in numbers]
+        return cls(np.array(set_of, np.int32), starts_of(sizes), np.array(flat, np.int32))
+
+    def at(self, tokens: npt.NDArray[Any]) -> LabelSets:
+        """The sets of the given tokens, or of the words that stand at tokens."""
+        return self._replace(set_of=self.set_of[tokens])
+
+    def replaced(self, tokens: npt.NDArray[Any], other: LabelSets) -> LabelSets:
+        """Other sets, one per token given, for some tokens (their numbers, or a mask)."""
+        set_of = self.set_of.copy()
+        set_of[tokens] = other.set_of + (len(self.starts) - 1)
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        return LabelSets(set_of, starts, np.concatenate([self.labels, other.labels]))
