@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis.cli import tagging
+from trellis.cli import tag
 from trellis.cli.file_shape import FileShape
 from trellis.cli.main import run
-from trellis.cli.plain import plain_tagging
 
 NOUNS, VERBS = ("dog", "cat", "boat", "tree"), ("sees", "likes", "finds")
 SENTENCES = [(("the", "DT", "B-NP"), (n, "NN", "I-NP"), (v, "VB", "B-VP")) for n in NOUNS for v in VERBS]
@@ -123,7 +122,7 @@ def test_lines_of_the_documentation(here: Path) -> None:
 def test_version_imports_nothing_slow() -> None:
     code = (
         "import sys; sys.argv = ['trellis', '--version']; from trellis.__main__ import main; main(); "
-        "assert not {'typer', 'rich', 'numpy'} & set(sys.modules)"
+        "assert not {'argparse', 'numpy', 'trellis.cli'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"trellis {trellis.__version__}\n", "")
@@ -200,8 +199,8 @@ def test_streaming_is_the_same_as_whole(chunk: Path, call) -> None:
     for kbest, expected in ((None, whole), (1, whole)):
         for piece_bytes in (1, 7, 64, 1000):
             out = io.BytesIO()
-            label = tagging._labeller(tagger, kbest)
-            tagging.write_columns(label, "chunk", "test.txt", layout, 2, out, lambda n: None, piece_bytes)
+            label = tag._labeller(tagger, kbest)
+            tag.write_columns(label, tagger, "test.txt", layout, 2, out, lambda n: None, piece_bytes)
             assert out.getvalue().decode() == expected
 
 
@@ -221,48 +220,14 @@ def test_a_pipe_is_answered_before_it_ends(chunk: Path) -> None:
         assert process.communicate(b"the DT")[0] == b"the DT B-VP"
 
 
-@pytest.mark.parametrize(
-    ("line", "asked"),
-    [
-        ("tag -m a", {"model": "a"}),
-        (
-            "tag f --model a -o - --threads 3 -q",
-            {"source": "f", "model": "a", "output": "-", "threads": 3, "quiet": True},
-        ),
-        ("tag - -m a --output b --quiet -q", {"source": "-", "model": "a", "output": "b", "quiet": True}),
-        ("info -m a", None),
-        ("tag", None),
-        ("tag f", None),
-        ("tag f g -m a", None),
-        ("tag -m", None),
-        ("tag -m a -m b", None),
-        ("tag -m a -o -q", None),
-        ("tag -m a --by label", None),
-        ("tag -m a --json f", None),
-        ("tag -ma", None),
-        ("tag --model=a", None),
-        ("tag -m a -- f", None),
-        ("tag -m a --threads 0", None),
-        ("tag -m a --threads x", None),
-        ("tag -m a --help", None),
-    ],
-)
-def test_which_command_lines_are_plain(line: str, asked: dict[str, Any] | None) -> None:
-    assert plain_tagging(line.split()) == asked
-
-
-def test_plain_command_lines_are_what_typer_makes_of_them(chunk: Path, here: Path, call) -> None:
-    for line in ("tag -m chunk.trellis test.txt", "tag test.txt --threads 2 -q --model chunk.trellis -o -"):
-        done = shell(f"trellis {line}")
-        assert plain_tagging(line.split()) is not None
-        assert (done.stdout, done.stderr, done.returncode) == (call(line).out, "", 0)
-    done = shell("trellis tag -m chunk.trellis none.txt")
-    refused(Done(done.returncode, done.stdout, done.stderr), "none.txt: no such file")
+def test_only_what_is_needed_is_imported(chunk: Path) -> None:
     slow = (
         "import sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis test.txt'.split(); m.main()"
     )
-    done = shell(f"{sys.executable} -c \"{slow}; print(int('typer' in sys.modules))\"")
-    assert done.stdout.endswith("\n0\n")
+    watched = "set(sys.modules) & {'matplotlib', 'pyarrow', 'rich', 'typer', 'trellis.training', 'trellis.learners'}"
+    code = f"import atexit, sys; atexit.register(lambda: print({watched})); {slow}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.endswith("\nset()\n")
 
 
 def test_output_file(chunk: Path, here: Path, call) -> None:
@@ -280,7 +245,7 @@ def test_nothing_changes_when_tagging_fails(
 ) -> None:
     (here / "out.txt").write_text("precious\n")
     (here / "bad.txt").write_text(COLUMNS + "the DT\n")
-    monkeypatch.setattr(tagging, "PIECE_BYTES", 16)
+    monkeypatch.setattr(tag, "PIECE_BYTES", 16)
     before = sorted(here.iterdir())
     line = COLUMNS.count("\n") + 1
     refused(
@@ -302,7 +267,7 @@ def test_jsonl_and_tables(chunk: Path, here: Path, call) -> None:
     assert call("tag -m chunk.trellis in.parquet --output out.parquet").code == 0
     assert trellis.read("out.parquet").sentences("chunk") == [["B-NP", "I-NP", "B-VP"]]
     refused(call("tag -m chunk.trellis in.jsonl --kbest 2"), "--json")
-    refused(call("tag -m chunk.trellis in.jsonl --format xml"), "no format 'xml'")
+    refused(call("tag -m chunk.trellis in.jsonl --format xml"), "--format", "'xml'", "conllu")
 
 
 def test_evaluate_two_columns(here: Path, call) -> None:
@@ -386,7 +351,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         (f"train {TRAIN.replace('--target chunk', '--target ner')} --model m", ["no column 'ner'"]),
         ("train short.txt --model m", ["short.txt:2: 2 fields"]),
         ("train train.txt --features nosuch --model m", ["nosuch", "presets"]),
-        ("train train.txt --learner nosuch --model m", ["no learner 'nosuch'", "perceptron"]),
+        ("train train.txt --learner nosuch --model m", ["--learner", "'nosuch'", "perceptron"]),
         ("train train.txt --set nosuch=1 --model m", ["no parameter 'nosuch'", "epochs"]),
         ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
         ("train train.txt --set average=maybe --model m", ["average must be true or false"]),
@@ -394,8 +359,8 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
         ("train train.txt --epochs 0 --model m", ["epochs must be at least 1"]),
         ("train train.txt --order 3 --model m", ["order must be"]),
-        ("train train.txt --pairs some --model m", ["pairs must be"]),
-        ("train train.txt --format xml --model m", ["no format 'xml'"]),
+        ("train train.txt --pairs some --model m", ["--pairs", "'seen'"]),
+        ("train train.txt --format xml --model m", ["--format", "'xml'", "conllu"]),
         ("train train.txt --dev short.txt --model m", ["short.txt:2"]),
         ("train train.txt --model nosuch/m", ["nosuch/m", "no such folder"]),
         ("train train.txt --model .", ["not a regular file"]),
@@ -463,7 +428,7 @@ def test_interrupt(chunk: Path, here: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     assert process.returncode == 130
-    assert err.strip().splitlines()[-1] == "trellis: interrupted; no file was changed"
+    assert err == "trellis: interrupted\n"
     assert sorted(here.iterdir()) == before
 
 
@@ -526,9 +491,11 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("--foo", "No such option: --foo"),
-        ("trian", "No such command 'trian'"),
-        ("train", "Missing argument"),
+        ("--foo", "no option --foo"),
+        ("trian", "no command trian; the commands are train, tag"),
+        ("train", "required: FILE, --model/-m"),
+        ("train train.txt --mod m", "--model"),
+        ("tag --model m a b", "b"),
         ("train train.txt --model m --epochs abc", "--epochs"),
         ("tag --model m --kbest 0", "--kbest"),
     ],

@@ -12,7 +12,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
-from trellis.cli.learners import build_learner
+from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError
 from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters

@@ -12,7 +12,7 @@ from test_constraints import legal_corpus
 from test_explain import check_sums
 
 import trellis
-from trellis.cli.learners import LEARNERS
+from trellis.cli.learner_options import LEARNERS, learner_class
 from trellis.corpus import schemes
 from trellis.tagger import Tagger
 
@@ -23,7 +23,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "maxent": {"epochs": 20},
     "hmm": {},
 }
-CASES = {name: kind(**QUICK.get(name, {"epochs": 2})) for name, kind in LEARNERS.items()}
+CASES = {name: learner_class(name)(**QUICK.get(name, {"epochs": 2})) for name in LEARNERS}
 CASES["voted"] = trellis.Perceptron(epochs=2, vote=True)
 
 

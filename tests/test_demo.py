@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from trellis.cli.demo import make_typos, measure
+from trellis.cli.demo import NEIGHBOURS, make_typos, measure, mistype
 from trellis.cli.main import run
-from trellis.cli.noise import NEIGHBOURS, mistype
 
 
 def demo(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -14,7 +14,7 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import AROW, MIRA, PassiveAggressive, Perceptron
-from trellis.cli.learners import build_learner
+from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError, ModelError
 from trellis.learning.online import OnlineRun
 from trellis.model.predict import decode

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from trellis import __version__
 
 
 def main() -> None:
-    """Run the command line; the version is told before anything slow is imported."""
+    """Run the command line; the version is printed before anything slow is imported."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"trellis {__version__}")
         return
-    try:
-        from trellis.cli.plain import plain_tagging
+    import signal
 
-        plain = plain_tagging(sys.argv[1:])
-        if plain is None:
-            from trellis.cli.main import run
+    def leave(number: int, frame: object) -> None:
+        os.write(2, b"trellis: interrupted\n")
+        os._exit(130)
 
-            run(sys.argv[1:])
-        else:
-            from trellis.cli.outcome import telling_errors
-            from trellis.cli.tagging import tag_file
+    # NumPy turns an interrupt within its import into errors of its own, and there is nothing to clean up yet: until
+    # everything is imported, Ctrl-C ends the process at once. Where it is ignored (a background job), it stays so.
+    hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if hears:
+        signal.signal(signal.SIGINT, leave)
+    from trellis.cli.main import run
 
-            with telling_errors():
-                tag_file(**plain)
-    except KeyboardInterrupt:
-        print("trellis: interrupted", file=sys.stderr)
-        sys.exit(130)
+    run(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler) if hears else None)
 
 
 if __name__ == "__main__":

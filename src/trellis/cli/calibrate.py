@@ -1,52 +1,54 @@
-"""``trellis calibrate``: make a model's confidences keep their word."""
+"""``trellis calibrate``: fit the probabilities of a model to a held-out file."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import Namespace
 
-import typer
+from trellis.cli.file_shape import FileShape
+from trellis.cli.options import Parser, add_file_options, add_json, add_model, add_quiet, add_threads
+from trellis.cli.outputs import check_apart, check_writable, show, show_json
+from trellis.tagger import load
 
-from trellis.cli.options import Columns, Comments, Format, Json, ModelFile, Quiet, Tabs, Threads
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.add_argument("dev", metavar="DEV", help="file with true labels, not that of training")
+    add_model(parser)
+    parser.add_argument(
+        "--output", "-o", required=True, metavar="FILE", help="file to write the calibrated model to"
+    )
+    parser.add_argument(
+        "--loss",
+        choices=("labels", "paths"),
+        default="labels",
+        help="fit the temperature to the probabilities of single labels or of whole label sequences",
+    )
+    parser.add_argument("--gold", metavar="NAME", help="column of true labels (default: the model's target)")
+    add_threads(parser)
+    add_quiet(parser)
+    add_json(parser)
+    add_file_options(parser)
+    parser.description = """\
+Fit the temperature of a model to a held-out file, write the model with it, and show how well calibrated it was
+before and is now. Its labels stay the same; its probabilities and confidences change."""
+    parser.epilog = """\
+example:
+  trellis calibrate --model chunk.trellis dev.txt --output calibrated.trellis"""
 
 
-def command(
-    source: Annotated[str, typer.Argument(metavar="MODEL", help="The model to calibrate.")],
-    dev: Annotated[str, typer.Argument(metavar="DEV", help="A file with true labels, not that of training.")],
-    model: ModelFile,
-    by: Annotated[
-        str, typer.Option(help="Fit the temperature to single labels or to whole paths: labels, paths.")
-    ] = "labels",
-    gold: Annotated[
-        str | None, typer.Option(help="The column of true labels; else the model's target.")
-    ] = None,
-    columns: Columns = None,
-    format: Format = None,
-    comments: Comments = None,
-    tabs: Tabs = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Fit a model's temperature to a file, write the model with it, and show how reliable it was and is.
-
-    Its labels stay the same; its probabilities and confidences change.
-    """
-    from trellis.cli.file_shape import FileShape
-    from trellis.cli.outputs import check_writable, print_json
-    from trellis.errors import CorpusError
-    from trellis.tagger import load
-
-    if by not in ("labels", "paths"):
-        raise CorpusError(dev, None, f"--by {by}: give labels or paths")
-    tagger = load(source)
-    check_writable(model)
-    shape = FileShape.of(dev, format, tabs, comments, like=FileShape.of_training(tagger))
-    corpus = shape.read_for(dev, tagger, columns)
-    calibrated = tagger.calibrated(corpus, target=gold, by=by, n_threads=threads)  # type: ignore[arg-type]
-    before, after = (one.reliability(corpus, target=gold, n_threads=threads) for one in (tagger, calibrated))
-    calibrated.save(model)
-    if as_json:
+def command(given: Namespace) -> None:
+    """Write the model with another temperature."""
+    tagger = load(given.model)
+    check_writable(given.output)
+    check_apart(given.output, given.dev)
+    shape = FileShape.of(given, given.dev, like=FileShape.of_training(tagger))
+    corpus = shape.read_for(given.dev, tagger, given.columns)
+    how = {"target": given.gold, "n_threads": given.threads}
+    calibrated = tagger.calibrated(corpus, by=given.loss, **how)
+    before, after = (one.reliability(corpus, **how) for one in (tagger, calibrated))
+    calibrated.save(given.output)
+    if given.json:
         figures = {"before": before.to_dict(), "after": after.to_dict()}
-        print_json({"model": model, "temperature": calibrated.temperature, **figures})
-    elif not quiet:
-        print(f"before: {before}\n\nafter: {after}")
+        show_json({"model": given.output, "temperature": calibrated.temperature, **figures})
+    elif not given.quiet:
+        show(f"before: {before}\n\nafter: {after}")

@@ -9,13 +9,17 @@ from __future__ import annotations
 import random
 import re
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from pydoc_data.topics import topics
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from trellis.cli.options import Json, Quiet
+from trellis.cli.options import Parser, add_json, add_quiet, at_least
+from trellis.cli.outputs import align, show, show_json
+from trellis.cli.progress import watch_epochs
+from trellis.learners.perceptron import Perceptron
+from trellis.training import train
 
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
@@ -23,6 +27,22 @@ if TYPE_CHECKING:
 LINE = "Tge functuon retirns a lisr of strinhs, amd raises an exceptiom ig the argumemt is invalod."
 ORDERS = (1, 2)
 HELD_OUT = 10  # one paragraph in so many is kept for the test
+TYPOS = 0.1  # of the letters
+
+_ROWS = (("qwertyuiop", 0.0), ("asdfghjkl", 0.25), ("zxcvbnm", 0.75))  # letters and how far the row is set in
+_PLACES = {
+    letter: (row, shift + i) for row, (letters, shift) in enumerate(_ROWS) for i, letter in enumerate(letters)
+}
+
+# Keys that touch: in the same row or the next, at most one key's width to either side.
+NEIGHBOURS = {
+    letter: "".join(
+        other
+        for other, (row, x) in sorted(_PLACES.items())
+        if other != letter and abs(row - here[0]) <= 1 and abs(x - here[1]) <= 1
+    )
+    for letter, here in _PLACES.items()
+}
 
 Pairs = list[tuple[str, str]]  # typed, meant
 
@@ -36,24 +56,32 @@ class Errors:
     new_words: float  # of the words that the training text does not have
 
 
-def command(
-    text: Annotated[str | None, typer.Argument(help="A line to correct; else a built-in one.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the typos.")] = 1,
-    words: Annotated[int | None, typer.Option(min=100, help="Use only so many words of the text.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training words.")] = 10,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Learn to correct typos, in seconds: what every Python carries is the text, nothing is fetched."""
-    from trellis.cli.outputs import print_json
-    from trellis.cli.progress import watch_epochs
-    from trellis.learners.perceptron import Perceptron
-    from trellis.training import train
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.add_argument(
+        "text", nargs="?", default=LINE, metavar="LINE", help="a line to correct (default: built in)"
+    )
+    parser.add_argument("--seed", type=at_least(0), default=1, metavar="N", help="seed of the typos")
+    parser.add_argument("--words", type=at_least(100), metavar="N", help="use only so many words of the text")
+    parser.add_argument(
+        "--epochs", type=at_least(1), default=10, metavar="N", help="number of passes over the training words"
+    )
+    add_quiet(parser)
+    add_json(parser)
+    parser.description = """\
+Learn to correct typos, in seconds. The text is the manual of Python, which comes with every Python; nothing is
+downloaded."""
+    parser.epilog = """\
+example:
+  trellis demo "tge qyick brpwn fox\""""
 
-    training, test = make_typos(seed, words)
+
+def command(given: Namespace) -> None:
+    """Train with two orders, and show how many errors are left."""
+    training, test = make_typos(given.seed, given.words)
     known = {meant for _, meant in training}
     facts: dict[str, Any] = {
-        "seed": seed,
+        "seed": given.seed,
         "training_words": len(training),
         "test_words": len(test),
         "new_test_words": sum(meant not in known for _, meant in test),
@@ -63,7 +91,7 @@ def command(
     seconds: dict[int, float] = {}
     for order in ORDERS:
         begun = time.perf_counter()
-        with watch_epochs(quiet, f"order {order}") as observer:
+        with watch_epochs(given.quiet, f"order {order}") as observer:
             taggers[order] = train(
                 {
                     "letter": [list(typed) for typed, _ in training],
@@ -71,7 +99,7 @@ def command(
                 },
                 target="meant",
                 features="letters",
-                learner=Perceptron(epochs=epochs),
+                learner=Perceptron(epochs=given.epochs),
                 order=order,
                 observer=observer,
             )
@@ -80,20 +108,15 @@ def command(
             "".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])
         ]
         facts[f"order_{order}"] = asdict(measure(guessed, test, known))
-    line = LINE if text is None else text
-    facts["line"], facts["corrected"] = line, correct(taggers[max(ORDERS)], line)
-    if as_json:
-        print_json(facts)
+    facts["line"], facts["corrected"] = given.text, correct(taggers[max(ORDERS)], given.text)
+    if given.json:
+        show_json(facts)
     else:
-        _show(facts, seconds)
+        show(_text(facts, seconds))
 
 
 def make_typos(seed: int, n_words: int | None) -> tuple[Pairs, Pairs]:
     """(typed, meant) words to train on and to test on; no paragraph gives words to both."""
-    from pydoc_data.topics import topics
-
-    from trellis.cli.noise import mistype
-
     # Some topics repeat others; a paragraph counts once, so that none of the test's was seen in training.
     paragraphs = list(dict.fromkeys(part for name in sorted(topics) for part in topics[name].split("\n\n")))
     chance = random.Random(seed)
@@ -101,10 +124,15 @@ def make_typos(seed: int, n_words: int | None) -> tuple[Pairs, Pairs]:
     parts: tuple[Pairs, Pairs] = ([], [])
     for i, paragraph in enumerate(paragraphs):
         for word in re.findall(r"[a-z]+", paragraph.lower()):
-            parts[i % HELD_OUT == 0].append((mistype(word, 0.1, chance), word))
+            parts[i % HELD_OUT == 0].append((mistype(word, TYPOS, chance), word))
         if n_words is not None and len(parts[0]) + len(parts[1]) >= n_words:
             break
     return parts
+
+
+def mistype(word: str, rate: float, chance: random.Random) -> str:
+    """The word (letters a to z) as typed: each letter is with probability ``rate`` one of its neighbours."""
+    return "".join(chance.choice(NEIGHBOURS[c]) if chance.random() < rate else c for c in word)
 
 
 def measure(guessed: Sequence[str], test: Pairs, known: set[str]) -> Errors:
@@ -122,39 +150,34 @@ def measure(guessed: Sequence[str], test: Pairs, known: set[str]) -> Errors:
 def correct(tagger: Tagger, line: str) -> str:
     """The line with its words corrected; capitals stay capitals, and what is no letter stays as it is."""
 
-    def mend(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         letters = tagger.tag(list(match[0].lower()))
         return "".join(
             new.upper() if old.isupper() else new for new, old in zip(letters, match[0], strict=True)
         )
 
-    return re.sub(r"[A-Za-z]+", mend, line)
+    return re.sub(r"[A-Za-z]+", replace, line)
 
 
-def _show(facts: dict[str, Any], seconds: dict[int, float]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    console.print(
-        "Typos in the manual of Python: one letter in ten is a neighbour's on the keyboard "
-        f"(seed {facts['seed']}).\n"
-        f"{facts['training_words']:,} words to train on, {facts['test_words']:,} held out, "
-        f"{facts['new_test_words']:,} of them not in the training text.\n",
-        soft_wrap=True,
-    )
-    table = Table("wrong of the held-out", "letters", "words", "new words", "training")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    rows = [("before", facts["before"], "")] + [
+def _text(facts: dict[str, Any], seconds: dict[int, float]) -> str:
+    """The facts for readers."""
+    found = [("before", facts["before"], "")] + [
         (f"averaged perceptron, order {order}", facts[f"order_{order}"], f"{seconds[order]:.1f} s")
         for order in ORDERS
     ]
-    for name, errors, took in rows:
-        shares = (f"{100 * errors[key]:.2f}%" for key in ("letters", "words", "new_words"))
-        table.add_row(name, *shares, took)
-    console.print(table)
-    console.print()
-    console.print(Text.assemble(("typed      ", "bold"), facts["line"]), soft_wrap=True)
-    console.print(Text.assemble(("corrected  ", "bold"), facts["corrected"]), soft_wrap=True)
+    rows = [
+        (name, *(f"{100 * errors[key]:.2f}%" for key in ("letters", "words", "new_words")), took)
+        for name, errors, took in found
+    ]
+    table = align(
+        [("wrong of the held-out", "letters", "words", "new words", "training"), *rows], right=range(1, 5)
+    )
+    return f"""\
+Typos in the manual of Python: one letter in ten is replaced by a neighbour on the keyboard (seed {facts["seed"]}).
+{facts["training_words"]:,} words to train on, {facts["test_words"]:,} held out, \
+{facts["new_test_words"]:,} of them not in the training text.
+
+{table}
+
+typed      {facts["line"]}
+corrected  {facts["corrected"]}"""

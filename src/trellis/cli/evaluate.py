@@ -2,83 +2,86 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from argparse import Namespace
+from typing import TYPE_CHECKING
 
-import typer
-
-from trellis.cli.options import By, Columns, Comments, Format, Json, Scheme, Tabs, Threads
+from trellis.cli.file_shape import FileShape
+from trellis.cli.options import Parser, add_decoding, add_file_options, add_json, add_model, add_threads
+from trellis.cli.outputs import show, show_json
+from trellis.cli.progress import say
+from trellis.errors import CorpusError
+from trellis.evaluation.report import evaluate_columns
+from trellis.tagger import load
 
 if TYPE_CHECKING:
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
 
 
-def command(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A file with the true labels.")],
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", help="The model's file; without it, two columns are compared."),
-    ] = None,
-    gold: Annotated[
-        str | None,
-        typer.Option(help="The column of true labels; else the model's target, or the last but one."),
-    ] = None,
-    predicted: Annotated[
-        str | None, typer.Option(help="Without a model: the column to judge; else the last.")
-    ] = None,
-    by: By = "path",
-    scheme: Scheme = None,
-    calibration: Annotated[
-        bool,
-        typer.Option("--calibration", help="With a model: also whether its confidences keep their word."),
-    ] = False,
-    columns: Columns = None,
-    format: Format = None,
-    comments: Comments = None,
-    tabs: Tabs = None,
-    threads: Threads = None,
-    as_json: Json = False,
-) -> None:
-    """Token and sentence accuracy, and precision, recall and F1 of spans, type by type."""
-    from trellis.cli.file_shape import FileShape
-    from trellis.cli.outputs import print_json
-    from trellis.cli.progress import say
-    from trellis.errors import CorpusError
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.add_argument("source", metavar="FILE", help="file with the true labels; - is standard input")
+    add_model(parser, required=False)
+    parser.add_argument(
+        "--gold",
+        metavar="NAME",
+        help="column of true labels (default: the model's target, or the last but one)",
+    )
+    parser.add_argument(
+        "--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)"
+    )
+    parser.add_argument(
+        "--calibration", action="store_true", help="with a model: show how well calibrated it is"
+    )
+    add_decoding(parser)
+    add_threads(parser)
+    add_json(parser)
+    add_file_options(parser)
+    parser.description = """\
+Token accuracy, sentence accuracy, and for labels that mark spans precision, recall and F1 per type. Without a model
+two columns of the file are compared."""
+    parser.epilog = """\
+examples:
+  trellis evaluate --model chunk.trellis test.txt
+  trellis evaluate tagged.txt --gold chunk --predicted label --columns word,pos,chunk,label"""
 
-    report: Report
-    reliability: Calibration | None = None
-    if model is not None:
-        from trellis.tagger import load
 
-        if predicted is not None:
-            raise CorpusError(source, None, "give --model or --predicted, not both")
-        if by not in ("path", "label"):
-            raise CorpusError(source, None, f"--by {by}: give path or label")
-        tagger = load(model) if scheme is None else load(model).constrained(scheme)
-        shape = FileShape.of(source, format, tabs, comments, like=FileShape.of_training(tagger))
-        corpus = shape.read_for(source, tagger, columns)
-        report = tagger.evaluate(corpus, target=gold, by=by, n_threads=threads)  # type: ignore[arg-type]
-        if calibration:
-            reliability = tagger.reliability(corpus, target=gold, n_threads=threads)
-    elif calibration or scheme is not None:
-        raise CorpusError(source, None, "--calibration and --scheme need a model; give --model")
+def command(given: Namespace) -> None:
+    """Show the figures."""
+    report, calibration = _model_figures(given) if given.model else (_column_figures(given), None)
+    if given.json:
+        more = {} if calibration is None else {"calibration": calibration.to_dict()}
+        show_json({**report.to_dict(), **more})
     else:
-        from trellis.evaluation.report import evaluate_columns
+        show(f"{report}" if calibration is None else f"{report}\n\n{calibration}")
 
-        shape = FileShape.of(source, format, tabs, comments)
-        corpus = shape.read(source, columns)
-        names = list(corpus.columns)
-        if shape.format == "conllu" and not (gold and predicted):
-            raise CorpusError(source, None, "give --model, or name two columns by --gold and --predicted")
-        if len(names) < 2:
-            raise CorpusError(source, None, "one column alone cannot be compared; give --model")
-        truth, guess = corpus.column(gold or names[-2]), corpus.column(predicted or names[-1])
-        say(f"column {predicted or names[-1]!r} judged by column {gold or names[-2]!r}", as_json)
-        report = evaluate_columns(truth, guess, corpus.starts)
-    if as_json:
-        more = {} if reliability is None else {"calibration": reliability.to_dict()}
-        print_json({**report.to_dict(), **more})
-    else:
-        print(report)
-        if reliability is not None:
-            print(f"\n{reliability}")
+
+def _model_figures(given: Namespace) -> tuple[Report, Calibration | None]:
+    """How good the model's labels of the file are, and with --calibration its probabilities."""
+    if given.predicted is not None:
+        raise CorpusError(given.source, None, "give --model or --predicted, not both")
+    tagger = load(given.model)
+    if given.scheme is not None:
+        tagger = tagger.constrained(given.scheme)
+    shape = FileShape.of(given, given.source, like=FileShape.of_training(tagger))
+    corpus = shape.read_for(given.source, tagger, given.columns)
+    how = {"target": given.gold, "n_threads": given.threads}
+    report = tagger.evaluate(corpus, by=given.by, **how)
+    return report, tagger.reliability(corpus, **how) if given.calibration else None
+
+
+def _column_figures(given: Namespace) -> Report:
+    """How good one column of the file is by another."""
+    if given.calibration or given.scheme is not None:
+        raise CorpusError(given.source, None, "--calibration and --scheme need a model; give --model")
+    shape = FileShape.of(given, given.source)
+    corpus = shape.read(given.source, given.columns)
+    names = list(corpus.columns)
+    if shape.format == "conllu" and not (given.gold and given.predicted):
+        raise CorpusError(given.source, None, "give --model, or name two columns by --gold and --predicted")
+    if len(names) < 2:
+        raise CorpusError(given.source, None, "one column alone cannot be compared; give --model")
+    gold, predicted = given.gold or names[-2], given.predicted or names[-1]
+    truth, guess = corpus.column(gold), corpus.column(predicted)
+    say(f"column {predicted!r} compared with the true labels in column {gold!r}", given.json)
+    return evaluate_columns(truth, guess, corpus.starts)

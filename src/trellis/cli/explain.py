@@ -2,60 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from trellis.cli.options import Columns, Json, Scheme
+from trellis.cli.file_shape import FileShape
+from trellis.cli.options import Parser, add_file_options, add_json, add_model, add_scheme, at_least
+from trellis.cli.outputs import show
+from trellis.cli.progress import say
+from trellis.cli.sentences import sentences_of
+from trellis.corpus.files import STANDARD_STREAM
+from trellis.errors import CorpusError
+from trellis.tagger import load
 
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
 
 
-def command(
-    model: Annotated[str, typer.Argument(help="The model's file.")],
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[WORD]...",
-            help="A sentence; where the model reads several columns, the/DT man/NN. Else standard input.",
-        ),
-    ] = None,
-    scheme: Scheme = None,
-    top: Annotated[int, typer.Option(min=1, help="How many features of a label to show.")] = 6,
-    labels: Annotated[int, typer.Option(min=1, help="How many labels of a token to show.")] = 3,
-    columns: Columns = None,
-    as_json: Json = False,
-) -> None:
-    """Which features speak for and against the labels of a sentence, and why the best labels beat the next best.
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.usage = "trellis explain [options] MODEL [WORD ...]"
+    add_model(parser, required=False)
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="the model, unless --model names it; then the words of a sentence, as the/DT man/NN where the model reads "
+        "several columns (default: standard input, one token per line, as for trellis tag)",
+    )
+    parser.add_argument(
+        "--top", type=at_least(1), default=6, metavar="N", help="number of features per label"
+    )
+    parser.add_argument(
+        "--labels", type=at_least(1), default=3, metavar="N", help="number of labels per token"
+    )
+    add_scheme(parser)
+    add_json(parser)
+    add_file_options(parser)
+    parser.description = """\
+Show which features speak for and against the labels of a sentence, and why the best label sequence beats the next."""
+    parser.epilog = """\
+examples:
+  trellis explain chunk.trellis the/DT dog/NN
+  trellis explain --model chunk.trellis --labels 1 < test.txt"""
 
-    Standard input has a token a line, as for trellis tag, and may have several sentences.
-    """
-    import json
 
-    from trellis.tagger import load
-
-    tagger = load(model)
-    if scheme is not None:
-        tagger = tagger.constrained(scheme)
-    for number, sentence in enumerate(_given(tagger, words) if words else _read(tagger, columns)):
+def command(given: Namespace) -> None:
+    """Show explanations."""
+    if given.model is None:
+        if not given.words:
+            raise CorpusError("", None, "name the model's file: trellis explain MODEL [WORD ...]")
+        given.model, *given.words = given.words
+    tagger = load(given.model)
+    if given.scheme is not None:
+        tagger = tagger.constrained(given.scheme)
+    for number, sentence in enumerate(_typed(tagger, given) if given.words else _read(tagger, given)):
         explanation = tagger.explain(sentence)
-        if as_json:
-            print(json.dumps(explanation.to_dict(), ensure_ascii=False))
+        if given.json:
+            show(json.dumps(explanation.to_dict(), ensure_ascii=False))
         else:
-            print("\n" * bool(number) + explanation.text(n_labels=labels, n_terms=top))
+            show("\n" * bool(number) + explanation.text(n_labels=given.labels, n_terms=given.top))
 
 
-def _given(tagger: Tagger, words: list[str]) -> list[Any]:
+def _typed(tagger: Tagger, given: Namespace) -> Iterable[Any]:
     """One sentence from the words of the command line."""
-    from trellis.errors import CorpusError
-
-    n = len(tagger.columns)
+    n, words = len(tagger.columns), given.words
     if tagger.model.vocabulary.bag is not None:
         raise CorpusError("", None, "the model reads attributes; give them as JSON lines on standard input")
+    if blank := next((word for word in words if " " in word.strip()), None):
+        say(f"{blank!r} is taken as one token; leave out the quotes to give one word per token", given.json)
     if n == 1:
-        return [list(words)]
+        return [words]
     fields = [tuple(word.rsplit("/", n - 1)) for word in words]
     wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != n), None)
     if wrong is not None:
@@ -63,11 +81,7 @@ def _given(tagger: Tagger, words: list[str]) -> list[Any]:
     return [fields]
 
 
-def _read(tagger: Tagger, columns: str | None) -> Iterator[Any]:
+def _read(tagger: Tagger, given: Namespace) -> Iterable[Any]:
     """The sentences of standard input."""
-    from trellis.cli.file_shape import FileShape
-    from trellis.cli.sentences import sentences_of
-    from trellis.corpus.files import STANDARD_STREAM
-
-    shape = FileShape.of(STANDARD_STREAM, None, None, None, like=FileShape.of_training(tagger))
-    return sentences_of(tagger, shape.read_for(STANDARD_STREAM, tagger, columns))
+    shape = FileShape.of(given, STANDARD_STREAM, like=FileShape.of_training(tagger))
+    return sentences_of(tagger, shape.read_for(STANDARD_STREAM, tagger, given.columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from trellis.corpus.columns import Layout, parse_names, parse_text
 from trellis.corpus.conllu import CONLLU, CONLLU_NAMES
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
-from trellis.corpus.read import FORMATS, format_of, read
+from trellis.corpus.read import format_of, read
 from trellis.errors import CorpusError
 from trellis.tagger import Tagger
 
@@ -26,20 +27,12 @@ class FileShape:
     comments: bool = False
 
     @classmethod
-    def of(
-        cls,
-        path: str,
-        format: str | None,
-        tabs: bool | None,
-        comments: bool | None,
-        like: FileShape | None = None,
-    ) -> FileShape:
+    def of(cls, given: Namespace, path: str, like: FileShape | None = None) -> FileShape:
         """The shape of a file: what is given, then what its name tells, then that of what it is ``like``."""
         like = like or cls()
+        format, tabs, comments = given.format, given.tabs, given.comments
         if format is None:
             format = like.format if path == STANDARD_STREAM else format_of(path)
-        if format not in FORMATS:
-            raise CorpusError(path, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
         if tabs is None:
             tabs = extension(path) == ".tsv" or like.tabs
         return cls(format, tabs, like.comments if comments is None else comments)
@@ -87,6 +80,8 @@ def _naming(source: str, tagger: Tagger) -> Callable[[int], tuple[str, ...]]:
         shown = "the ten of CoNLL-U" if trained == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
         found = "1 column" if n_columns == 1 else f"{n_columns} columns"
         why = f"{found}, but the model learned from {shown}; name those of this file with --columns"
+        if len(inputs) == 1:
+            why += ", or tag running text with --text"
         raise CorpusError(source, None, why)
 
     return name

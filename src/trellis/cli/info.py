@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from trellis.cli.options import Json
+from trellis.cli.options import Parser, add_json, at_least
+from trellis.cli.outputs import align, show, show_json
+from trellis.cli.progress import describe as describe_epoch
+from trellis.learning.events import Event
+from trellis.tagger import load
+from trellis.tagger.heaviest import heaviest
 
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
 
+LAST_EPOCHS = 5
 
-def command(
-    model: Annotated[str, typer.Argument(help="The model's file.")],
-    top: Annotated[int, typer.Option(min=0, help="How many of the heaviest weights to show.")] = 20,
-    as_json: Json = False,
-) -> None:
-    """Labels, templates, heaviest weights, history and sizes of a model."""
-    from pathlib import Path
 
-    from trellis.cli.outputs import print_json
-    from trellis.tagger import load
+def describe(parser: Parser) -> None:
+    """The options."""
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("model", nargs="?", metavar="MODEL", help="model file")
+    model.add_argument(
+        "--model", "-m", dest="model_option", metavar="FILE", help="the same, as for other commands"
+    )
+    parser.add_argument(
+        "--top", type=at_least(0), default=20, metavar="N", help="number of the heaviest weights shown"
+    )
+    parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
+    add_json(parser)
+    parser.description = "Show labels, templates, heaviest weights, history and sizes of a model."
+    parser.epilog = """\
+example:
+  trellis info chunk.trellis --top 50"""
 
-    facts = describe(load(model), top)
-    facts["sizes"]["bytes"] = Path(model).stat().st_size
-    if as_json:
-        print_json(facts)
+
+def command(given: Namespace) -> None:
+    """Show what is known of the model."""
+    path = given.model or given.model_option
+    facts = facts_of(load(path), given.top)
+    facts["sizes"]["bytes"] = Path(path).stat().st_size
+    if given.json:
+        show_json(facts)
     else:
-        _show(facts)
+        show(_text(facts, None if given.history else LAST_EPOCHS))
 
 
-def describe(tagger: Tagger, top: int) -> dict[str, Any]:
+def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
     """The model as plain data."""
-    from dataclasses import asdict
-
-    from trellis.tagger.heaviest import heaviest
-
     model = tagger.model
     rest = {key: value for key, value in tagger.info.items() if key not in ("history", "sentences", "tokens")}
     return {
@@ -59,44 +73,37 @@ def describe(tagger: Tagger, top: int) -> dict[str, Any]:
     }
 
 
-def _show(facts: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from trellis.cli.progress import describe as describe_epoch
-    from trellis.learning.events import Event
-
-    console = Console(highlight=False)
+def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
+    """The facts for readers."""
     sizes, training = facts["sizes"], facts["training"]
     settings = dict(training.get("learner", {}))
     learner = settings.pop("name", "unknown learner")
     given = ", ".join(f"{key}={value}" for key, value in settings.items())
     megabytes = sizes["bytes"] / 1e6
-    rows = {
-        "predicts": f"{facts['target']} from {', '.join(facts['columns'])}",
-        "learner": f"{learner}({given}), order {facts['order']}",
-        "trained on": f"{sizes['sentences'] or 0:,} sentences, {sizes['tokens'] or 0:,} tokens",
-        "by": f"trellis {training.get('version', '?')}",
-        "sizes": f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB",
-        f"{sizes['labels']} labels": " ".join(facts["labels"]),
-        f"{len(facts['templates'])} templates": "; ".join(facts["templates"]),
-    }
-    table = Table.grid(padding=(0, 2))
-    for name, value in rows.items():
-        table.add_row(Text(name, "bold"), Text(value))
-    console.print(table)
-    if facts["heaviest"]:
-        weights = Table(
-            "weight", "label", "feature", title="heaviest weights", title_justify="left", box=None
+    parts = [
+        align(
+            [
+                ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
+                ("learner", f"{learner}({given}), order {facts['order']}"),
+                ("trained on", f"{sizes['sentences'] or 0:,} sentences, {sizes['tokens'] or 0:,} tokens"),
+                ("by", f"trellis {training.get('version', '?')}"),
+                (
+                    "sizes",
+                    f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB",
+                ),
+                (f"{sizes['labels']} labels", " ".join(facts["labels"])),
+                (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
+            ]
         )
-        weights.columns[0].justify = "right"
-        for weight in facts["heaviest"]:
-            weights.add_row(f"{weight['weight']:.3f}", Text(weight["label"]), Text(weight["feature"]))
-        console.print()
-        console.print(weights)
-    if facts["history"]:
-        console.print()
-        console.print(Text("history", "italic"))
-    for entry in facts["history"]:
-        console.print(Text(f"epoch {entry['epoch']}: {describe_epoch(Event(**entry))}"))
+    ]
+    if facts["heaviest"]:
+        rows = [(f"{one['weight']:.3f}", one["label"], one["feature"]) for one in facts["heaviest"]]
+        parts.append("heaviest weights\n" + align([("weight", "label", "feature"), *rows], right=[0]))
+    if history := facts["history"]:
+        kept = history if n_epochs is None else history[-n_epochs:]
+        title = (
+            "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
+        )
+        lines = (f"epoch {entry['epoch']}: {describe_epoch(Event(**entry))}" for entry in kept)
+        parts.append("\n".join((title, *lines)))
+    return "\n\n".join(parts)

@@ -18,7 +18,7 @@ def keeping_the_best(observer: Observer | None, quiet: bool) -> Iterator[Observe
 
     def ask(number: int, frame: FrameType | None) -> None:
         nonlocal asked
-        if asked or epochs == 0:  # nothing to keep yet, or a second time
+        if asked or epochs == 0:  # a second time, or nothing to keep yet
             raise KeyboardInterrupt
         asked = True
         say("stopping after this epoch, the best model so far is kept; Ctrl-C again gives up", quiet)
@@ -31,7 +31,9 @@ def keeping_the_best(observer: Observer | None, quiet: bool) -> Iterator[Observe
         if asked:
             raise StopTrainingError
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # as it is for a job in the background, which goes on
+        signal.signal(signal.SIGINT, ask)
     try:
         yield observe
     finally:

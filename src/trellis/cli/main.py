@@ -1,76 +1,93 @@
-"""The commands."""
+"""The commands, and what becomes of their errors: one line on standard error and an exit code."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Any
-
-import typer
-from typer.core import TyperGroup
-from typer.main import get_command
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
 
 import trellis
-from trellis.cli.outcome import USER_ERROR, leave, telling_errors
+from trellis.cli.options import Parser
+from trellis.errors import TrellisError
 
-# Each is a module of this package with a function ``command``, in the order of the help.
-COMMANDS = ("train", "tag", "evaluate", "calibrate", "explain", "info", "demo")
-
-
-class Commands(TyperGroup):
-    """Imports a command when it is called."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Their names."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name, None if there is none."""
-        if cmd_name not in COMMANDS:
-            return None
-        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command(name=cmd_name)(importlib.import_module(f"trellis.cli.{cmd_name}").command)
-        return get_command(app)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; errors that a user can mend are told in one line."""
-        with telling_errors():
-            super().invoke(ctx)
+# Each is a module of this package, imported when it is called, with ``describe``, which gives its parser options, and
+# ``command``, which does the work.
+COMMANDS = {
+    "train": "Train a model and write it to a file.",
+    "tag": "Label a file or standard input.",
+    "evaluate": "Measure a model, or a file that has been tagged.",
+    "calibrate": "Fit the probabilities of a model to a held-out file.",
+    "explain": "Show why a sentence gets its labels.",
+    "info": "Show what is in a model.",
+    "demo": "Learn to correct typos, in seconds.",
+}
+USER_ERROR = 2
+INTERRUPTED = 130  # as shells count: 128 and the number of the signal
+CLOSED_PIPE = 141
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
-        print(f"trellis {trellis.__version__}")
-        raise typer.Exit
+def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
+    """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
+    with reporting_errors():
+        if arguments and arguments[0] in COMMANDS:
+            name, *rest = arguments
+            module = importlib.import_module(f"trellis.cli.{name}")
+            parser = Parser(f"trellis {name}", COMMANDS[name])
+            module.describe(parser)
+            given = parser.parse_args(rest)
+            begin()
+            module.command(given)
+        else:
+            _run_without_command(arguments)
+    sys.exit(0)
 
 
-app = typer.Typer(
-    cls=Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+def _run_without_command(arguments: Sequence[str]) -> None:
+    """Help, the version, or a mistake."""
+    parser = Parser("trellis", "Label sequences: train taggers, run them, measure them.")
+    parser.usage = "trellis COMMAND ..."
+    listed = "\n".join(f"  {name:10}  {what}" for name, what in COMMANDS.items())
+    parser.epilog = f"commands:\n{listed}\n\nEvery command has --help."
+    parser.add_argument("--version", "-V", action="version", version=f"trellis {trellis.__version__}")
+    if not arguments:
+        parser.print_help(sys.stderr)
+        sys.exit(USER_ERROR)
+    _, rest = parser.parse_known_args(arguments)
+    what = "option" if rest[0].startswith("-") else "command"
+    parser.error(f"no {what} {rest[0]}; the commands are {', '.join(COMMANDS)}")
 
 
-@app.callback()
-def about(
-    version: bool = typer.Option(
-        False, "--version", "-V", help="Show the version and exit.", callback=_tell_version, is_eager=True
-    ),
-) -> None:
-    """Label sequences: train taggers, run them, measure them."""
-
-
-def run(arguments: Sequence[str]) -> None:
-    """Run one command line; exits with its code."""
+@contextmanager
+def reporting_errors() -> Iterator[None]:
+    """Run a command within; an error that the user can correct is reported in one line."""
+    if sys.stderr is None:  # closed: print would write to standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     try:
-        code = get_command(app)(list(arguments), prog_name="trellis", standalone_mode=False)
-    except Exception as error:
-        # What a command line lacks or has too much of is told as every other mistake is.
-        told = getattr(error, "format_message", None)
-        if told is None:
-            raise
-        leave(f"{str(told()).rstrip('.')}; see trellis --help", USER_ERROR)
-    sys.exit(code if isinstance(code, int) else 0)
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except TrellisError as error:
+        _leave(str(error), USER_ERROR)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Nothing may be flushed into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(CLOSED_PIPE)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        _leave(f"{place}{error.strerror or error}", USER_ERROR)
+    except MemoryError:
+        _leave(
+            "not enough memory; train with --cutoff or --pairs seen, or on a part of the corpus", USER_ERROR
+        )
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, and threads at work are not waited for
+        _leave("interrupted", INTERRUPTED)
+
+
+def _leave(why: str, code: int) -> NoReturn:
+    print(f"trellis: {' '.join(why.splitlines())}", file=sys.stderr)
+    sys.exit(code)

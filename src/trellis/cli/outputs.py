@@ -6,26 +6,50 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from trellis.corpus.files import STANDARD_STREAM, is_gzip, replacing
-from trellis.errors import ModelError
+from trellis.errors import CorpusError, ModelError
 
 
-def print_json(value: Any) -> None:
+def standard_output() -> TextIO:
+    """Standard output, unless it was closed by whoever started the process."""
+    if sys.stdout is None:
+        raise CorpusError("<stdout>", None, "standard output is closed; redirect it to a file")
+    return sys.stdout
+
+
+def show(text: str) -> None:
+    """Text on standard output."""
+    print(text, file=standard_output())
+
+
+def show_json(value: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    show(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def align(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows of cells as columns of text, two blanks apart; those numbered in ``right`` end where they end."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
 
 
 @contextmanager
 def writing(path: str | None) -> Iterator[BinaryIO]:
     """A place for bytes: standard output, or with a path a file that is there when all is written."""
     if path is None or path == STANDARD_STREAM:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        yield standard_output().buffer
+        standard_output().buffer.flush()
     elif Path(path).is_char_device() or Path(path).is_fifo():
         with Path(path).open("wb") as device:  # nothing to rename over
             yield device
@@ -47,3 +71,11 @@ def check_writable(path: str) -> None:
         raise ModelError(f"cannot write {path}: no such folder")
     if not os.access(target.parent, os.W_OK):
         raise ModelError(f"cannot write {path}: its folder is read-only")
+
+
+def check_apart(output: str | None, *inputs: str | None) -> None:
+    """ModelError where the output would replace a file that is read."""
+    target = Path(output or STANDARD_STREAM)
+    for path in inputs:
+        if path is not None and target.is_file() and Path(path).exists() and target.samefile(path):
+            raise ModelError(f"{output}: the output would replace {path}, which is read; name another file")

@@ -3,41 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 from trellis.cli.outputs import check_writable
+from trellis.corpus.schemes import guess_scheme
 from trellis.errors import LearnerError
 from trellis.learning.events import Event
+from trellis.training import Learner
+
+SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
 
 
-def check_plot(path: str) -> None:
-    """Refuse early what could not be drawn after an hour of training."""
+def check_plot(path: str, learner: Learner) -> None:
+    """LearnerError now, where a picture could not be drawn after an hour of training."""
     try:
-        import matplotlib  # noqa: F401
+        from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise LearnerError("--plot needs matplotlib; install trellis-tagger[plot]") from None
+    known = Figure().canvas.get_supported_filetypes()
+    if Path(path).suffix[1:].lower() not in known:
+        raise LearnerError(
+            f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}"
+        )
+    if not any(field.name == "epochs" for field in fields(learner)):  # type: ignore[arg-type]
+        raise LearnerError(
+            f"--plot: {type(learner).__name__} learns without epochs, so there is no curve to draw"
+        )
     check_writable(path)
 
 
-def draw(history: Sequence[Event], path: str, title: str) -> None:
-    """Mistakes or objective, and the dev score beside it, over epochs or iterations."""
+def score_name(metric: str, labels: Sequence[str]) -> str:
+    """What the score on dev is."""
+    return SCORES.get(metric) or SCORES["token" if guess_scheme(labels) is None else "span"]
+
+
+def draw(history: Sequence[Event], path: str, title: str, score: str) -> None:
+    """Mistakes or objective over epochs, and beside it the score on dev, with a mark at the best."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     left = figure.subplots()
-    epochs = [event.epoch for event in history]
-    if history and history[0].objective is not None:
-        left.plot(epochs, [event.objective or 0.0 for event in history], color="tab:blue")
-        left.set(ylabel="objective", xlabel="iteration", yscale="log")
-    else:
-        wrong = [100 * (event.mistakes or 0) / max(1, event.tokens) for event in history]
-        left.plot(epochs, wrong, color="tab:blue")
-        left.set(ylabel="tokens wrong in training, %", xlabel="epoch")
-    scored = [event for event in history if event.dev_score is not None]
-    if scored:
-        right = left.twinx()
-        right.plot(
-            [e.epoch for e in scored], [100 * (e.dev_score or 0.0) for e in scored], color="tab:orange"
-        )
-        right.set(ylabel="dev score, %")
-    left.set_title(title)
+    left.set(title=title, xlabel="epoch")
+    left.locator_params("x", integer=True)
+    marker = "o" if len(history) < 30 else None
+    name, curve = "objective", [(e.epoch, e.objective) for e in history if e.objective is not None]
+    if not curve:
+        name = "wrong in training, % of tokens"
+        curve = [(e.epoch, 100 * e.mistakes / max(1, e.tokens)) for e in history if e.mistakes is not None]
+    scores = [(e.epoch, 100 * e.dev_score) for e in history if e.dev_score is not None]
+    lines, axes = list[Any](), left
+    for color, label, points in (("tab:blue", name, curve), ("tab:orange", f"{score} on dev, %", scores)):
+        if points:
+            axes = left.twinx() if lines else left
+            lines += axes.plot(
+                *zip(*points, strict=True), color=color, marker=marker, markersize=3, label=label
+            )
+            axes.set_ylabel(label, color=color)
+            axes.tick_params("y", labelcolor=color)
+    if best := next((event for event in reversed(history) if event.best), None):
+        point = (best.epoch, 100 * (best.dev_score or 0.0))
+        named = f"best: {point[1]:.2f} at epoch {best.epoch}"
+        lines += axes.plot(*point, "*", color="tab:red", markersize=12, label=named)
+    left.legend(handles=lines, loc="center right")
     figure.savefig(path)

@@ -1,22 +1,23 @@
-"""Progress on standard error: bars where it is a terminal, plain lines where it is not."""
+"""Progress on standard error: one line that is written over where it is a terminal, plain lines where it is not."""
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from trellis.learning.events import Event, Observer
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
+CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
+SECONDS = 0.1  # between two states of a line
 
 
 def say(line: str, quiet: bool = False) -> None:
     """One line on standard error."""
     if not quiet:
-        print(line, file=sys.stderr, flush=True)
+        print(f"{CLEAR if sys.stderr.isatty() else ''}{line}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -27,11 +28,22 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
     elif not sys.stderr.isatty():
         yield lambda event: say(f"{what}: {_number(event)}, {describe(event)}")
     else:
-        with _bar("{task.description} {task.completed}/{task.total}") as progress:
-            task = progress.add_task(what, total=None, status="extracting features")
-            yield lambda event: progress.update(
-                task, total=event.epochs, completed=event.epoch, status=describe(event)
-            )
+        spent = list[float]()
+
+        def observe(event: Event) -> None:
+            told = [f"{what}: {_number(event)}", describe(event)]
+            if event.seconds:
+                spent.append(event.seconds)
+                told.append(f"{event.tokens / event.seconds:,.0f} tokens/s")
+            if spent and event.objective is None:  # an objective may converge long before the last epoch
+                told.append(f"{_clock((event.epochs - event.epoch) * sum(spent) / len(spent))} left")
+            _write_over(", ".join(told))
+
+        _write_over(f"{what}: extracting features")
+        try:
+            yield observe
+        finally:
+            print(file=sys.stderr)
 
 
 @contextmanager
@@ -40,24 +52,30 @@ def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
     if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return
-    with _bar("tagging") as progress:
-        task = progress.add_task("", total=None, status="")
+    done, begun = 0, time.monotonic()
+    due = begun
 
-        def add(n: int) -> None:
-            progress.advance(task, n)
-            state = progress.tasks[0]
-            progress.update(task, status=f"{state.completed:,.0f} tokens, {state.speed or 0:,.0f} a second")
+    def add(n: int) -> None:
+        nonlocal done, due
+        done += n
+        now = time.monotonic()
+        if now >= due:
+            due = now + SECONDS
+            _write_over(f"tagging: {done:,} tokens, {done / max(now - begun, 1e-9):,.0f} tokens/s")
 
+    try:
         yield add
+    finally:
+        print(end=CLEAR, file=sys.stderr, flush=True)
 
 
 def _number(event: Event) -> str:
-    """Which epoch, or of a learner by gradients which iteration; of those there may be fewer than allowed."""
-    return f"epoch {event.epoch}/{event.epochs}" if event.objective is None else f"iteration {event.epoch}"
+    """Which epoch; where there is an objective, it may converge long before the last one."""
+    return f"epoch {event.epoch}" + (f"/{event.epochs}" if event.objective is None else "")
 
 
 def describe(event: Event) -> str:
-    """An epoch or an iteration in words."""
+    """An epoch in words."""
     said = list[str]()
     if event.mistakes is not None:
         said.append(f"{100 * event.mistakes / max(1, event.tokens):.2f}% of tokens wrong in training")
@@ -70,9 +88,12 @@ def describe(event: Event) -> str:
     return ", ".join(said)
 
 
-def _bar(text: str) -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}"
 
-    columns = (TextColumn(text), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[status]}"))
-    return Progress(*columns, console=Console(stderr=True))
+
+def _write_over(text: str) -> None:
+    """In place of what the terminal's last line showed; a longer line would not stay one line, so it is cut."""
+    width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    print(f"{CLEAR}{text[: width - 1]}", end="", file=sys.stderr, flush=True)

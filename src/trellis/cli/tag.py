@@ -2,55 +2,329 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import gzip
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import typer
+import numpy as np
 
-from trellis.cli.options import By, Columns, Comments, Format, Json, ModelFile, Quiet, Scheme, Tabs, Threads
-from trellis.cli.tagging import tag_file
+from trellis.cli.file_shape import STREAMED, FileShape
+from trellis.cli.options import (
+    Parser,
+    add_decoding,
+    add_file_options,
+    add_model,
+    add_quiet,
+    add_threads,
+    at_least,
+)
+from trellis.cli.outputs import check_apart, writing
+from trellis.cli.progress import count_tokens, say
+from trellis.cli.sentences import sentences_of
+from trellis.corpus.columns import append_labels, replace_labels
+from trellis.corpus.conllu import CONLLU_NAMES
+from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.files import STANDARD_STREAM, extension, message_name, reading
+from trellis.corpus.jsonl import format_jsonl
+from trellis.corpus.objects import from_mapping
+from trellis.corpus.read import format_of
+from trellis.corpus.schemes import guess_scheme
+from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
+from trellis.corpus.strings import Strings
+from trellis.corpus.write import format_columns, format_conllu, write
+from trellis.errors import ArgumentError, CorpusError
+from trellis.tagger import load
+from trellis.threads import thread_count
+
+if TYPE_CHECKING:
+    from trellis.corpus.columns import Layout
+    from trellis.tagger import Tagger
+
+TABLES = ("parquet", "feather")
+PIECE_BYTES = 1 << 20
+NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
 
 
-def command(
-    model: ModelFile,
-    source: Annotated[str, typer.Argument(metavar="[FILE]", help="What to tag; else standard input.")] = "-",
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Where to; else standard output.")
-    ] = None,
-    kbest: Annotated[
-        int | None,
-        typer.Option(min=1, help="The K best label sequences, a column each; scores with --json."),
-    ] = None,
-    by: By = "path",
-    scheme: Scheme = None,
-    confidence: Annotated[
-        bool, typer.Option("--confidence", help="With --json: how sure each label, and each span, is.")
-    ] = False,
-    columns: Columns = None,
-    format: Format = None,
-    comments: Comments = None,
-    tabs: Tabs = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Label a file, or standard input.
-
-    Files of columns get one more; in CoNLL-U, JSON lines and tables the target's own column is filled in.
-    Columns are known by their place, as in the file of training, with the target or without it.
-    """
-    tag_file(
-        model,
-        source,
-        output,
-        kbest=kbest,
-        by=by,
-        scheme=scheme,
-        confidence=confidence,
-        columns=columns,
-        format=format,
-        comments=comments,
-        tabs=tabs,
-        threads=threads,
-        quiet=quiet,
-        as_json=as_json,
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.add_argument(
+        "source",
+        nargs="?",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="what to tag (default: standard input)",
     )
+    add_model(parser)
+    parser.add_argument(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="where to write, in the format of its extension (default: standard output, in the format of the input)",
+    )
+    parser.add_argument(
+        "--text",
+        action="store_true",
+        help="the input is running text: one sentence per line, words between blanks",
+    )
+    parser.add_argument(
+        "--kbest",
+        type=at_least(1),
+        metavar="K",
+        help="the K best label sequences, one column each; scores with --json",
+    )
+    parser.add_argument(
+        "--confidence",
+        action="store_true",
+        help="with --json: the probability or confidence of each label and span",
+    )
+    add_decoding(parser)
+    add_threads(parser)
+    add_quiet(parser)
+    parser.add_argument("--json", action="store_true", help="JSON lines, one per sentence")
+    add_file_options(parser)
+    parser.description = """\
+Label a file or standard input. A file of columns gets one more column; in CoNLL-U, JSON lines and tables the target's
+own column is filled in. Columns are known by their position, as in the training file, with or without the target."""
+    parser.epilog = """\
+examples:
+  trellis tag --model chunk.trellis test.txt --output tagged.txt
+  trellis tag --model chunk.trellis test.txt --output tagged.parquet
+  echo "the dog ran" | trellis tag --model pos.trellis --text"""
+
+
+def command(given: Namespace) -> None:
+    """Label what is given."""
+    tagger = load(given.model)
+    if given.scheme is not None:
+        tagger = tagger.constrained(given.scheme)
+    shape = FileShape.of(given, given.source, like=FileShape.of_training(tagger))
+    wanted = _output_shape(given, shape)
+    check_apart(given.output, given.source, given.model)
+    _check_asked(given, tagger, wanted.format)
+    # Progress and results on the same terminal would be in each other's way.
+    with count_tokens(not given.quiet and not (given.output is None and sys.stdout.isatty())) as count:
+        if wanted == shape and shape.format in STREAMED and not (given.json or given.text):
+            layout = shape.layout(given.source, tagger, given.columns)
+            label = _labeller(tagger, given.kbest, given.by)
+            with writing(given.output) as out:
+                n_threads = thread_count(given.threads)
+                write_columns(label, tagger, given.source, layout, n_threads, out, count, PIECE_BYTES)
+            return
+        corpora: Iterable[Corpus]
+        if given.text:
+            corpora = _read_text(given.source, tagger.columns[0])
+        elif shape.format in STREAMED and wanted.format not in TABLES:
+            layout = shape.layout(given.source, tagger, given.columns)
+            corpora = (piece.corpus for piece in pieces_of_path(given.source, layout, PIECE_BYTES))
+        else:
+            corpora = [shape.read_for(given.source, tagger, given.columns)]
+        if wanted.format in TABLES and not given.json:
+            for corpus in corpora:  # the only one
+                write(_labelled(tagger, corpus, given), given.output, format=wanted.format)
+            return
+        with writing(given.output) as out:
+            for corpus in corpora:
+                if corpus.n_tokens:
+                    if given.json:
+                        out.write(_json_lines(tagger, corpus, given))
+                    else:
+                        out.write(_formatted(_labelled(tagger, corpus, given), wanted))
+                    _send(out)
+                    count(corpus.n_tokens)
+
+
+def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
+    """The shape that the output's extension tells, else that of the input; running text becomes columns."""
+    if given.text:
+        shape = FileShape()
+    if given.output in (None, STANDARD_STREAM):
+        return shape
+    ending, format = extension(given.output), format_of(given.output)
+    if given.json:
+        if format not in ("conll", "jsonl"):
+            raise ArgumentError(
+                f"--json writes JSON lines, which {given.output} is no name for; name a .jsonl file"
+            )
+    elif ending == ".json":
+        raise ArgumentError(
+            f"{given.output}: give --json for labels alone, or name a .jsonl file for whole sentences"
+        )
+    elif format != "conll" or ending == ".tsv":
+        return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
+    return shape
+
+
+def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
+    """ArgumentError for options that do not go together."""
+    if given.kbest is not None and (given.by != "path" or given.confidence):
+        raise ArgumentError("--kbest gives the best paths with their scores; leave out --by and --confidence")
+    if given.confidence and not given.json:
+        raise ArgumentError("--confidence has no place in columns; give it with --json")
+    if given.text and len(tagger.columns) > 1:
+        raise ArgumentError(
+            f"--text: the model reads {', '.join(tagger.columns)}; running text has only words"
+        )
+    if given.text and (given.columns or given.format):
+        raise ArgumentError("--text: running text has no columns; leave out --columns and --format")
+    if given.json:
+        return
+    if given.kbest is not None and format != "conll":
+        raise ArgumentError(f"--kbest: {format} has one place for a label; give --json, or write columns")
+    if format == "conllu" and tagger.target not in CONLLU_NAMES:
+        raise ArgumentError(f"CoNLL-U has no column {tagger.target!r} to be filled in; give --json")
+    if format in TABLES and given.output in (None, STANDARD_STREAM):
+        raise ArgumentError(f"{format} is not for standard output; name a file with --output")
+
+
+def write_columns(
+    label: Callable[[Corpus], list[Column]],
+    tagger: Tagger,
+    source: str,
+    layout: Layout,
+    n_threads: int,
+    out: BinaryIO,
+    count: Callable[[int], None],
+    piece_bytes: int,
+) -> None:
+    """The text of a file with labels: in the target's column of CoNLL-U, else in new columns."""
+
+    def labelled(piece: Piece) -> tuple[bytes, int]:
+        text, layout = piece.text, piece.layout
+        if piece.corpus.n_tokens:
+            if piece.first_line == 1 and not layout.ids:
+                _check_gold(piece.corpus, tagger)
+            for labels in label(piece.corpus):
+                if layout.ids:
+                    text = replace_labels(text, tagger.target, labels, layout, first_line=piece.first_line)
+                else:
+                    text = append_labels(text, labels, layout, first_line=piece.first_line)
+        return text, piece.corpus.n_tokens
+
+    for text, n_tokens in map_pieces(labelled, source, layout, n_threads, piece_bytes):
+        out.write(text)
+        _send(out)
+        count(n_tokens)
+
+
+def _check_gold(corpus: Corpus, tagger: Tagger) -> None:
+    """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
+    column = corpus.columns.get(tagger.target)
+    if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
+        number = list(corpus.columns).index(tagger.target) + 1
+        say(
+            f"trellis: {corpus.source}: column {number} is taken for the true labels ({tagger.target}), but has none "
+            "of the model's labels; name the columns with --columns, or tag running text with --text"
+        )
+
+
+def _send(out: BinaryIO) -> None:
+    """Someone may wait at the other end of a pipe; a compressed file would only become longer."""
+    if not isinstance(out, gzip.GzipFile):
+        out.flush()
+
+
+def _read_text(path: str, column: str) -> Iterator[Corpus]:
+    """The sentences of running text, as many lines at once as are there."""
+    with reading(path) as file:
+        rest, number = b"", 1
+        while block := file.read1(PIECE_BYTES):  # type: ignore[attr-defined]
+            text, newline, rest = (rest + block).rpartition(b"\n")
+            yield _sentences(text + newline, column, message_name(path), number)
+            number += text.count(b"\n") + len(newline)
+        yield _sentences(rest, column, message_name(path), number)
+
+
+def _sentences(text: bytes, column: str, source: str, first_line: int) -> Corpus:
+    try:
+        sentences = [line.split() for line in text.decode().splitlines()]
+    except UnicodeDecodeError as error:
+        line = first_line + text.count(b"\n", 0, error.start)
+        raise CorpusError(
+            source, line, "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+        ) from None
+    return from_mapping({column: [words for words in sentences if words]}, None)
+
+
+def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path") -> Callable[[Corpus], list[Column]]:
+    """A function from sentences to the columns of their labels, best first. It is called from several threads."""
+    if kbest is None:
+        return lambda corpus: [tagger.tag_corpus(corpus, by=by, n_threads=1)]
+    k, values = kbest, Strings.of((*tagger.labels, NO_PATH))
+    number = {label: i for i, label in enumerate(tagger.labels)}
+
+    def label(corpus: Corpus) -> list[Column]:
+        codes = np.full((k, corpus.n_tokens), len(number), np.int32)
+        begin = 0
+        for sentence in sentences_of(tagger, corpus):
+            end = begin + len(next(iter(sentence.values())))
+            for rank, (labels, _) in enumerate(tagger.kbest(sentence, k)):
+                codes[rank, begin:end] = [number[one] for one in labels]
+            begin = end
+        return [Column(row, values) for row in codes]
+
+    return label
+
+
+def _labelled(tagger: Tagger, corpus: Corpus, given: Namespace) -> Corpus:
+    """The corpus with the target's column filled in, and with --kbest one more for every further path."""
+    if given.kbest is None:
+        return corpus.with_column(
+            tagger.target, tagger.tag_corpus(corpus, by=given.by, n_threads=given.threads)
+        )
+    for rank, column in enumerate(_labeller(tagger, given.kbest)(corpus), start=1):
+        corpus = corpus.with_column(tagger.target if rank == 1 else f"{tagger.target} {rank}", column)
+    return corpus
+
+
+def _formatted(corpus: Corpus, shape: FileShape) -> bytes:
+    """The text of a corpus."""
+    if shape.format == "conll":
+        return format_columns(corpus, tabs=shape.tabs).encode()
+    return (format_conllu if shape.format == "conllu" else format_jsonl)(corpus).encode()
+
+
+def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> bytes:
+    """One line per sentence: its labels (with confidence: how sure they are), or its k best paths with their scores."""
+    records: Iterable[dict[str, Any]]
+    if given.kbest is None:
+        tagged = tagger.tag_batch(corpus, by=given.by, n_threads=given.threads)
+        records = (
+            _with_confidence(tagger, corpus, tagged, given)
+            if given.confidence
+            else ({"labels": labels} for labels in tagged)
+        )
+    else:
+        records = (
+            {
+                "kbest": [
+                    {"labels": labels, "score": score}
+                    for labels, score in tagger.kbest(sentence, given.kbest)
+                ]
+            }
+            for sentence in sentences_of(tagger, corpus)
+        )
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode()
+
+
+def _with_confidence(
+    tagger: Tagger, corpus: Corpus, tagged: list[list[str]], given: Namespace
+) -> Iterator[dict[str, Any]]:
+    """Labels with the probability of each (or confidence, as the model has it), and the same of spans."""
+    number = {label: z for z, label in enumerate(tagger.labels)}
+    marginals = tagger.marginals_batch(corpus, n_threads=given.threads)
+    has_spans = guess_scheme(tagger.labels) is not None
+    spans = (
+        tagger.tag_spans_batch(corpus, by=given.by, n_threads=given.threads)
+        if has_spans
+        else [[]] * len(tagged)
+    )
+    for labels, posterior, found in zip(tagged, marginals, spans, strict=True):
+        sure = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
+        record: dict[str, Any] = {"labels": labels, tagger.measure: sure}
+        if has_spans:
+            record["spans"] = [{**span._asdict(), tagger.measure: p} for span, p in found]
+        yield record

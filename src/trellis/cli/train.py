@@ -3,146 +3,164 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
-
-from trellis.cli.options import Columns, Comments, Format, Json, ModelFile, Quiet, Tabs, Threads
+from trellis.cli.file_shape import FileShape
+from trellis.cli.interrupts import keeping_the_best
+from trellis.cli.learner_options import LEARNERS, build_learner, list_parameters
+from trellis.cli.options import (
+    Parser,
+    add_file_options,
+    add_json,
+    add_model,
+    add_quiet,
+    add_switch,
+    add_threads,
+    at_least,
+)
+from trellis.cli.outputs import check_apart, check_writable, show_json
+from trellis.cli.plot import check_plot, draw, score_name
+from trellis.cli.progress import say, watch_epochs
+from trellis.features.presets import PRESETS
+from trellis.tagger import load
+from trellis.training import train
 
 if TYPE_CHECKING:
+    from trellis.corpus.corpus import Corpus
     from trellis.learning.events import Event, Observer
 
 MANY_LABELS = 60  # from here on the cube of their number hurts
 
 
-def command(
-    corpus: Annotated[str, typer.Argument(help="The training file; - is standard input.")],
-    model: ModelFile,
-    columns: Columns = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column to learn; else the last one (upos of CoNLL-U).")
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="A preset's name or a file of templates; else the preset default.")
-    ] = None,
-    learner: Annotated[
-        str,
-        typer.Option(
-            help="perceptron, mira, pa, arow, crf, maxent, exponential, boost, hmm, hmsvm or kernel-perceptron; "
-            "see docs/learners.md."
-        ),
-    ] = "perceptron",
-    order: Annotated[int | None, typer.Option(help="How many labels back a label looks: 0, 1 or 2.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the corpus.")] = None,
-    average: Annotated[bool | None, typer.Option(help="Average the weights over training.")] = None,
-    shuffle: Annotated[bool | None, typer.Option(help="Take sentences in another order each epoch.")] = None,
-    seed: Annotated[int | None, typer.Option(help="For the shuffling.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any parameter of the learner, as key=value.")
-    ] = None,
-    dev: Annotated[str | None, typer.Option(help="A file by which the best epoch is chosen.")] = None,
-    cutoff: Annotated[int, typer.Option(min=0, help="Drop features seen fewer times.")] = 0,
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            help="all, or seen: weights only for labels a feature was seen with; else as the learner likes."
-        ),
-    ] = None,
-    tag_dictionary: Annotated[
-        int | None,
-        typer.Option(min=1, help="Words seen this often get only labels they were seen with."),
-    ] = None,
-    metric: Annotated[
-        str, typer.Option(help="By which figure epochs are compared on dev: auto, token, sentence or span.")
-    ] = "auto",
-    patience: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many epochs without a better one on dev.")
-    ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Labels may be empty (unknown) or A|B (one of them).")
-    ] = False,
-    scheme: Annotated[
-        str | None, typer.Option(help="Forbid label sequences that are illegal in it: iob2, iobes, ...")
-    ] = None,
-    init: Annotated[str | None, typer.Option(help="A model to go on from.")] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(help="A file to keep training in, so that it can be taken up again.")
-    ] = None,
-    checkpoint_every: Annotated[int, typer.Option(min=1, help="Epochs between checkpoints.")] = 1,
-    plot: Annotated[
-        str | None, typer.Option(help="A picture of the learning curve: .png, .svg, .pdf.")
-    ] = None,
-    format: Format = None,
-    comments: Comments = None,
-    tabs: Tabs = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
+def describe(parser: Parser) -> None:
+    """The options."""
+    add = parser.add_argument
+    add("corpus", metavar="FILE", help="training file; - is standard input")
+    add_model(parser, read=False)
+    add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
+    add("--features", metavar="NAME", help="a preset (see below) or a file of templates (default: default)")
+    add("--order", type=int, metavar="N", help="number of previous labels a label depends on: 0, 1 or 2")
+    add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
+    add(
+        "--pairs",
+        choices=("all", "seen"),
+        help="weights for every label, or only for labels that a feature was seen with (default: by learner)",
+    )
+    add(
+        "--tag-dictionary",
+        type=at_least(1),
+        metavar="N",
+        help="a word seen at least N times gets only labels it was seen with",
+    )
+    add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
+    add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
+    add("--init", metavar="MODEL", help="start from the weights of this model")
+    add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")
+    add("--checkpoint-every", type=at_least(1), default=1, metavar="N", help="epochs between checkpoints")
+    add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
+    add_threads(parser)
+    add_quiet(parser)
+    add_json(parser)
+    learner = parser.add_argument_group("options of the learner")
+    learner.add_argument("--learner", choices=LEARNERS, default="perceptron", help="see below")
+    learner.add_argument("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
+    add_switch(learner, "--average", "average the weights over training")
+    add_switch(learner, "--shuffle", "take the sentences in another order in each epoch")
+    learner.add_argument("--seed", type=int, metavar="N", help="seed of the shuffling")
+    learner.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner"
+    )
+    dev = parser.add_argument_group("options of the dev file")
+    dev.add_argument("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
+    dev.add_argument(
+        "--metric",
+        choices=("auto", "token", "sentence", "span"),
+        default="auto",
+        help="score that compares epochs; auto is span where labels mark spans, else token",
+    )
+    dev.add_argument(
+        "--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score"
+    )
+    add_file_options(parser)
+    parser.more = _examples
+
+
+def _examples() -> str:
+    return f"""\
+learners and their parameters, with defaults:
+{list_parameters()}
+
+presets of --features:
+  {", ".join(PRESETS)}
+
+examples:
+  trellis train train.txt --columns word,pos,chunk --features chunking --model chunk.trellis
+  trellis train train.txt --learner crf --epochs 50 --set c2=0.1 --dev dev.txt --model chunk.trellis
+  trellis train en-train.conllu --target upos --dev en-dev.conllu --patience 3 --model upos.trellis"""
+
+
+def command(given: Namespace) -> None:
     """Train a model and write it to a file."""
-    from pathlib import Path
-
-    from trellis.cli.file_shape import FileShape
-    from trellis.cli.interrupts import keeping_the_best
-    from trellis.cli.learners import build_learner
-    from trellis.cli.outputs import check_writable, print_json
-    from trellis.cli.plot import check_plot, draw
-    from trellis.cli.progress import say, watch_epochs
-    from trellis.tagger import Tagger
-    from trellis.training import train
-
     begun = time.perf_counter()
-    given = {"epochs": epochs, "average": average, "shuffle": shuffle, "seed": seed}
-    chosen = build_learner(learner, given, settings or ())
-    check_writable(model)
-    _check_apart(model, corpus, dev, features)
-    if plot is not None:
-        check_plot(plot)
-    older = None if init is None else Tagger.load(init)
-    shape = FileShape.of(corpus, format, tabs, comments)
-    sentences = shape.read(corpus, columns)
-    dev_sentences = None
-    if dev is not None:
-        names = ",".join(sentences.columns) if columns or shape.format == "conll" else None
-        dev_sentences = FileShape.of(dev, format, tabs, comments, like=shape).read(dev, names)
+    named = {name: getattr(given, name) for name in ("epochs", "average", "shuffle", "seed")}
+    learner = build_learner(given.learner, named, given.set)
+    check_writable(given.model)
+    check_apart(given.model, given.corpus, given.dev, given.features)
+    if given.plot is not None:
+        check_plot(given.plot, learner)
+        check_apart(given.plot, given.corpus, given.dev, given.features)
+    older = None if given.init is None else load(given.init)
+    shape = FileShape.of(given, given.corpus)
+    sentences = shape.read(given.corpus, given.columns)
+    dev = None
+    if given.dev is not None:
+        names = ",".join(sentences.columns) if given.columns or shape.format == "conll" else None
+        dev = FileShape.of(given, given.dev, like=shape).read(given.dev, names)
+    target = given.target
     if target is None and older is None:
-        target = "upos" if shape.format == "conllu" and columns is None else list(sentences.columns)[-1]
-    say(f"{len(sentences):,} sentences, {sentences.n_tokens:,} tokens from {sentences.source}", quiet)
-    n_labels = len(sentences.column(target or older.target).values)  # type: ignore[union-attr]
-    if order == 2 and n_labels > MANY_LABELS and not tag_dictionary:
-        say(f"order 2 with {n_labels} labels is slow; --tag-dictionary 5 makes it quick", quiet)
+        is_conllu = shape.format == "conllu" and given.columns is None
+        target = "upos" if is_conllu else list(sentences.columns)[-1]
+    say(f"{len(sentences):,} sentences, {sentences.n_tokens:,} tokens from {sentences.source}", given.quiet)
+    _warn_of_many_labels(given, sentences, target or older.target)  # type: ignore[union-attr]
     history: list[Event] = []
-    with watch_epochs(quiet) as shown, keeping_the_best(_both(history, shown), quiet) as observer:
+    with (
+        watch_epochs(given.quiet) as shown,
+        keeping_the_best(_both(history, shown), given.quiet) as observer,
+    ):
         tagger = train(
             sentences,
             target=target,
-            features=features,
-            learner=chosen,
-            order=order,
-            cutoff=cutoff,
-            pairs=pairs,  # type: ignore[arg-type]
-            tag_dictionary=tag_dictionary or False,
-            scheme=scheme,
-            partial=partial,
+            features=given.features,
+            learner=learner,
+            order=given.order,
+            cutoff=given.cutoff,
+            pairs=given.pairs,
+            tag_dictionary=given.tag_dictionary or False,
+            scheme=given.scheme,
+            partial=given.partial,
             init=older,
-            dev=dev_sentences,
-            metric=metric,
-            patience=patience,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
+            dev=dev,
+            metric=given.metric,
+            patience=given.patience,
+            checkpoint=given.checkpoint,
+            checkpoint_every=given.checkpoint_every,
             observer=observer,
-            n_threads=threads,
+            n_threads=given.threads,
             info={"corpus": shape.describe(sentences)},
         )
-    tagger.save(model)
-    if plot is not None:
-        draw(history, plot, f"{tagger.target}: {learner}")
-    n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(model).stat().st_size
-    say(f"{model}: {len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB", quiet)
-    if as_json:
-        print_json(
+    tagger.save(given.model)
+    if given.plot is not None:
+        score = score_name(given.metric, tagger.labels)
+        draw(history, given.plot, f"{tagger.target}: {given.learner}", score)
+    n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(given.model).stat().st_size
+    size = f"{len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB"
+    say(f"{given.model}: {size}", given.quiet)
+    if given.json:
+        show_json(
             {
-                "model": model,
+                "model": given.model,
                 "target": tagger.target,
                 "labels": len(tagger.labels),
                 "weights": n_weights,
@@ -155,6 +173,12 @@ def command(
         )
 
 
+def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:
+    n_labels = len(sentences.column(target).values)
+    if given.order == 2 and n_labels > MANY_LABELS and not given.tag_dictionary:
+        say(f"order 2 with {n_labels} labels is slow; --tag-dictionary 5 makes it fast", given.quiet)
+
+
 def _both(history: list[Event], shown: Observer | None) -> Observer:
     """An observer that keeps events and shows them."""
 
@@ -164,15 +188,3 @@ def _both(history: list[Event], shown: Observer | None) -> Observer:
             shown(event)
 
     return observe
-
-
-def _check_apart(model: str, *read: str | None) -> None:
-    """A model must not replace a file that training reads."""
-    from pathlib import Path
-
-    from trellis.errors import ModelError
-
-    target = Path(model)
-    for path in read:
-        if path is not None and target.exists() and Path(path).exists() and target.samefile(path):
-            raise ModelError(f"{model}: the model would replace {path}, which is read; name another file")

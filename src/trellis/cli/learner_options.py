@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from textwrap import fill
 from typing import Any, get_args, get_type_hints
 
+import trellis
 from trellis.errors import LearnerError
-from trellis.learners.arow import AROW
-from trellis.learners.boost import SequenceBoost
-from trellis.learners.crf import CRF
-from trellis.learners.exponential import ExponentialLoss
-from trellis.learners.hmm import HMM
-from trellis.learners.hmsvm import HMSVM
-from trellis.learners.kernel_perceptron import KernelPerceptron
-from trellis.learners.maxent import MaxEnt
-from trellis.learners.mira import MIRA
-from trellis.learners.passive_aggressive import PassiveAggressive
-from trellis.learners.perceptron import Perceptron
 from trellis.training import Learner
 
-LEARNERS: dict[str, Any] = {
-    "perceptron": Perceptron,
-    "crf": CRF,
-    "exponential": ExponentialLoss,
-    "boost": SequenceBoost,
-    "hmm": HMM,
-    "maxent": MaxEnt,
-    "mira": MIRA,
-    "pa": PassiveAggressive,
-    "arow": AROW,
-    "hmsvm": HMSVM,
-    "kernel-perceptron": KernelPerceptron,
+# The name of each on the command line, and in ``trellis``.
+LEARNERS = {
+    "perceptron": "Perceptron",
+    "mira": "MIRA",
+    "pa": "PassiveAggressive",
+    "arow": "AROW",
+    "crf": "CRF",
+    "maxent": "MaxEnt",
+    "exponential": "ExponentialLoss",
+    "boost": "SequenceBoost",
+    "hmm": "HMM",
+    "hmsvm": "HMSVM",
+    "kernel-perceptron": "KernelPerceptron",
 }
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
+def learner_class(name: str) -> Any:
+    """The class of a learner, imported when it is asked for."""
+    return getattr(trellis, LEARNERS[name])
+
+
 def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str]) -> Learner:
     """The learner of that name with parameters ``given`` (None: not given) and ``settings`` of key=value."""
-    if name not in LEARNERS:
-        raise LearnerError(f"no learner {name!r}; the learners are {', '.join(LEARNERS)}")
-    kind = LEARNERS[name]
+    kind = learner_class(name)
     types = {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
     parameters = {key: value for key, value in given.items() if value is not None}
     for setting in settings:
@@ -55,6 +50,20 @@ def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str]) 
         raise LearnerError(f"learner {name} has no parameter {unknown!r}; it has {', '.join(types)}")
     learner: Learner = kind(**parameters)
     return learner
+
+
+def list_parameters() -> str:
+    """For the help: every learner with its parameters and their defaults."""
+    lines = list[str]()
+    for name in LEARNERS:
+        parameters = ", ".join(
+            f"{field.name}={'' if field.default is MISSING else field.default}"
+            for field in fields(learner_class(name))
+        )
+        lines.append(
+            fill(f"  {name:18} {parameters}", 110, subsequent_indent=" " * 21, break_on_hyphens=False)
+        )
+    return "\n".join(lines)
 
 
 def _value(key: str, text: str, kind: Any) -> Any:
