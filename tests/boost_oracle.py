@@ -1,8 +1,6 @@
-"""Section 3 of Altun by enumeration: every wrong path of every sentence, its weight D(i, y) and its counts."""
+"""Every wrong path of every sentence of a problem, as reference/boosting.py wants them."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from gradient_oracle import allowed_of, potentials_of
@@ -12,6 +10,7 @@ from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
 from trellis.model.weights import padded
 from trellis.reference import Floats
+from trellis.reference.boosting import WrongPaths
 
 
 def counts_of(problem: Problem, parameters: Parameters, i: int, path: tuple[int, ...]) -> Floats:
@@ -42,17 +41,7 @@ def counts_of(problem: Problem, parameters: Parameters, i: int, path: tuple[int,
     return phi
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """All paths of a sentence but the gold one."""
-
-    u: Floats  # [n_paths, n_features] counts less those of the gold path
-    risk: Floats  # [n_paths] weight · exp(F(x, y) - F(x, gold)); 0 for a forbidden path
-    low: Floats  # [n_features] over all allowed paths, the gold one among them
-    high: Floats
-
-
-def sentences_of(problem: Problem, parameters: Parameters, x: Floats) -> list[Sentence]:
+def sentences_of(problem: Problem, parameters: Parameters, x: Floats) -> list[WrongPaths]:
     out = []
     for i, p in enumerate(potentials_of(problem, parameters, x)):
         begin, end = int(problem.starts[i]), int(problem.starts[i + 1])
@@ -64,36 +53,5 @@ def sentences_of(problem: Problem, parameters: Parameters, x: Floats) -> list[Se
         u = np.array([counts_of(problem, parameters, i, path) - of_gold for path in paths])
         wrong = np.array([path != gold for path in paths])
         risk = weight * np.exp([score_of(p, path) - score_of(p, gold) for path in paths])
-        out.append(Sentence(u[wrong], risk[wrong], u.min(axis=0), u.max(axis=0)))
+        out.append(WrongPaths(u[wrong], risk[wrong], u.min(axis=0), u.max(axis=0)))
     return out
-
-
-@dataclass(frozen=True)
-class Theory:
-    """What section 3 says of one distribution D."""
-
-    sentences: list[Sentence]
-
-    @property
-    def risk(self) -> float:
-        return float(sum(s.risk.sum() for s in self.sentences))
-
-    def d(self, i: int) -> float:
-        return float(self.sentences[i].risk.sum()) / self.risk
-
-    def z(self, k: int, step: float) -> float:
-        """Equation 6."""
-        return float(sum(s.risk @ np.exp(step * s.u[:, k]) for s in self.sentences)) / self.risk
-
-    def slope(self, k: int, step: float) -> float:
-        """dZ/dw."""
-        return float(sum(s.risk @ (s.u[:, k] * np.exp(step * s.u[:, k])) for s in self.sentences)) / self.risk
-
-    def s(self, k: int, low: float, high: float) -> float:
-        """Equation 8."""
-        return float(sum(s.risk @ (high - s.u[:, k]) for s in self.sentences)) / self.risk / (high - low)
-
-    def s_i(self, i: int, k: int, low: float, high: float) -> float:
-        """Equation 11."""
-        one = self.sentences[i]
-        return float(one.risk @ (high - one.u[:, k])) / float(one.risk.sum()) / (high - low)

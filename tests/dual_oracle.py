@@ -12,9 +12,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from trellis.corpus.corpus import Corpus
+from trellis.reference import Floats, Weights, add_features_of
 from trellis.tagger import Tagger
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,28 +35,22 @@ class Enumerated:
 
 def enumerate_all(golds: list[list[int]], n_labels: int, order: int) -> Enumerated:
     """All that can be said of these sentences."""
-    n_tokens, null = sum(map(len, golds)), n_labels
+    n_tokens = sum(map(len, golds))
     sentence, paths, hamming, labels, pairs = [], [], [], [], []
     first = 0
     for i, gold in enumerate(golds):
         for path in product(range(n_labels), repeat=len(gold)):
             if list(path) == gold:
                 continue
-            of_labels = np.zeros((n_tokens, n_labels))
-            of_pairs = np.zeros((n_labels + 1, n_labels))
-            of_triples = np.zeros((n_labels + 1, n_labels + 1, n_labels))
-            for sequence, by in ((gold, 1.0), (path, -1.0)):
-                x = y = null
-                for t, z in enumerate(sequence):
-                    of_labels[first + t, z] += by
-                    of_pairs[y, z] += by * (order >= 1)
-                    of_triples[x, y, z] += by * (order == 2)
-                    x, y = y, z
+            d = Weights.zeros(n_tokens, n_labels, 2)  # every token is a feature of its own
+            tokens = [[first + t] for t in range(len(gold))]
+            add_features_of(tokens, gold, d, 1.0)
+            add_features_of(tokens, path, d, -1.0)
             sentence.append(i)
             paths.append(path)
             hamming.append(float(sum(a != b for a, b in zip(path, gold, strict=True))))
-            labels.append(of_labels.ravel())
-            pairs.append(np.concatenate([of_pairs.ravel(), of_triples.ravel()]))
+            labels.append(d.emit.ravel())
+            pairs.append(np.concatenate([d.edge.ravel() * (order >= 1), d.tri.ravel() * (order == 2)]))
         first += len(gold)
     return Enumerated(np.array(sentence), paths, np.array(hamming), np.array(labels), np.array(pairs))
 

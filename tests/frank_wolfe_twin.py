@@ -9,6 +9,7 @@ import numpy as np
 from online_twin import Case, Float, Twin
 
 from trellis import reference
+from trellis.reference.margin import frank_wolfe_step, most_violated
 
 
 class FrankWolfeTwin(Twin):
@@ -32,15 +33,11 @@ class FrankWolfeTwin(Twin):
 
     def most_violated(self, i: int, p: reference.Potentials) -> tuple[float, list[int]]:
         """max_y cost(y) - w · (Phi(gold) - Phi(y)), and its path."""
-        gold = self.case.golds[i]
-        if self.rule == "zero-one":
-            path = next((path for path, _ in reference.k_best(p, 2) if path != gold), gold)
-        else:
-            cost = np.zeros(p.emit.shape, Float)
-            for t, z in np.ndindex(*cost.shape):
-                costs = self.case.problem.label_costs
-                cost[t, z] = float(z != gold[t]) if costs is None else costs[gold[t], z]
-            path, _ = reference.viterbi(reference.Potentials(p.emit + cost, p.edge, p.tri, p.end))
+        gold, cost = self.case.golds[i], None
+        if self.rule == "hamming":
+            L, costs = self.case.n_labels, self.case.problem.label_costs
+            cost = (1 - np.eye(L, dtype=Float) if costs is None else costs)[gold]
+        path = most_violated(p, gold, cost)
         exact = self.potentials(i, self.w.astype(float))
         lead = reference.path_score(exact, gold) - reference.path_score(exact, path)
         loss = self.cost(i, path) - lead
@@ -55,18 +52,17 @@ class FrankWolfeTwin(Twin):
         p = self.potentials(i)
         if not gold or self.C[i] == 0 or reference.path_score(p, gold) == -np.inf:
             return 0, False
-        loss, path = self.most_violated(i, p)
+        _, path = self.most_violated(i, p)
         wrong = sum(y != z for y, z in zip(path, gold, strict=True))
-        gap = loss - (self.costs[i] - self.w.astype(float) @ self.blocks[i])
-        if gap <= 1e-7 * (1 + self.cost(i, path)):
+        d, cost = self.phi(i, gold) - self.phi(i, path), self.cost(i, path)
+        step, gap = frank_wolfe_step(self.w.astype(float), self.blocks[i], self.costs[i], d, cost, self.C[i])
+        if gap <= 1e-7 * (1 + cost):
             return wrong, False
         self.gap += self.C[i] * gap
-        direction = (self.phi(i, gold) - self.phi(i, path)) - self.blocks[i]
-        norm = direction @ direction
-        step = min(1.0, gap / (self.C[i] * norm)) if norm else 1.0
+        direction = d - self.blocks[i]
         self.w += (step * self.C[i] * direction).astype(Float)
         self.blocks[i] += step * direction
-        self.costs[i] += step * (self.cost(i, path) - self.costs[i])
+        self.costs[i] += step * (cost - self.costs[i])
         return wrong, True
 
     @property

@@ -1,9 +1,7 @@
-"""Learners by epochs as plainly as can be: one dense vector of weights, paths from the reference."""
+"""Online learners over one dense vector of weights: problems of every kind, paths and steps from the reference."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 from trellis import _core, reference
 from trellis.learning.problem import Problem
 from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.reference.online import arow_step, elected, mira_step, passive_aggressive_step
 
 Float = np.float32
 
@@ -240,84 +239,34 @@ class Twin:
                 cost[t, z] = 1 if problem.label_costs is None else problem.label_costs[gold[t], z]
         augmented = self.rule in ("MIRA", "AROW")
         seen = reference.Potentials(p.emit + cost, p.edge, p.tri, p.end) if augmented else p
-        paths = [path for path, _ in reference.k_best(seen, self.k)]
+        paths = [path for path, _ in reference.kbest(seen, self.k)]
         wrong = sum(y != z for y, z in zip(paths[0], gold, strict=True))
         if reference.path_score(p, gold) == -np.inf and given.allowed is None:
             return wrong, False
         paths = [path for path in paths if path != list(gold)]
         if not paths:
             return wrong, False
-        d = [self.phi(i, gold) - self.phi(i, path) for path in paths]
-        costs = [sum(float(cost[t, z]) for t, z in enumerate(path)) for path in paths]
-        margins = costs if augmented else [math.sqrt(c) for c in costs]
-        losses = [m - in_turn(one * self.w) for m, one in zip(margins, d, strict=True)]
+        d = np.array([self.phi(i, gold) - self.phi(i, path) for path in paths])
+        costs = np.array([sum(float(cost[t, z]) for t, z in enumerate(path)) for path in paths])
         if self.rule == "perceptron":
-            self.w += (weight * d[0]).astype(Float)
-            return wrong, True
-        if self.rule == "MIRA":
-            before = self.w.copy()
-            if len(d) > 1:
-                sizes = solved(losses, np.array([[in_turn(a * b) for a in d] for b in d]), self.c)
-            else:
-                norm = in_turn(d[0] * d[0])
-                sizes = [max(0.0, min(self.c, losses[0] / norm))] if norm else [0.0]
-            for size, one in zip(sizes, d, strict=True):
-                self.w += (weight * size * one).astype(Float)
-            self.steps.append((before, d, costs))
-            return wrong, any(size > 0 for size in sizes)
-        norm = in_turn(d[0] * d[0] * self.variance)
-        if losses[0] <= 0 or norm == 0:
-            return wrong, False
-        size = {
-            "PA": losses[0] / norm,
-            "PA-I": min(self.c, losses[0] / norm),
-            "PA-II": losses[0] / (norm + 1 / (2 * self.c)),
-            "AROW": losses[0] / (norm + self.c),
-        }[self.rule]
-        self.w += (weight * size * d[0] * self.variance).astype(Float)
-        if self.rule == "AROW":
-            self.variance = (1 / (1 / self.variance.astype(float) + d[0] ** 2 / self.c)).astype(Float)
-        return wrong, True
+            step = d[0]
+        elif self.rule == "MIRA":
+            self.steps.append((self.w.copy(), d, costs))
+            step = mira_step(self.w, d, costs, self.c)
+        elif self.rule == "AROW":
+            step, variance = arow_step(self.w, self.variance.astype(float), d[0], costs[0], self.c)
+            self.variance = variance.astype(Float)
+        else:
+            step = passive_aggressive_step(self.w, d[0], costs[0], self.rule, self.c)
+        self.w += (weight * step).astype(Float)
+        return wrong, self.rule == "perceptron" or bool(step.any())
 
     def result(self, average: bool) -> np.ndarray:
         return (self.total / len(self.moments)).astype(Float) if average else self.w
 
     def elected(self, i: int) -> list[int]:
-        """Every moment's weights vote for a whole path; the path first voted for wins among equals."""
-        votes: dict[tuple[int, ...], int] = {}
-        for w in self.moments:
-            path, _ = reference.viterbi(self.potentials(i, w.astype(float)))
-            votes[tuple(path)] = votes.get(tuple(path), 0) + 1
-        return list(max(votes, key=lambda path: votes[path]))
-
-
-def in_turn(products: np.ndarray) -> float:
-    """Added one after the other, as the kernel does."""
-    return sum(products[products != 0].tolist(), 0.0)
-
-
-def solved(losses: Sequence[float], gram: np.ndarray, c: float) -> list[float]:
-    """max a · l - ½ a · G a over a >= 0, sum a <= C: every set of sizes above zero is tried, sum = C and below."""
-    losses, n = np.array(losses), len(losses)
-    best, most = np.zeros(n), 0.0
-    for bits, tight in itertools.product(range(1, 2**n), (False, True)):
-        used = [i for i in range(n) if bits >> i & 1]
-        matrix, right = gram[np.ix_(used, used)], losses[used]
-        if tight:  # the slope is the same for all of them
-            matrix = np.block(
-                [[matrix, np.ones((len(used), 1))], [np.ones((1, len(used))), np.zeros((1, 1))]]
-            )
-            right = np.append(right, c)
-        if np.linalg.matrix_rank(matrix) < len(matrix):
-            continue  # a smaller set does as well
-        sizes = np.zeros(n)
-        sizes[used] = np.linalg.solve(matrix, right)[: len(used)]
-        if sizes.min() < 0 or sizes.sum() > c * (1 + 1e-12):
-            continue
-        value = float(sizes @ losses - 0.5 * sizes @ gram @ sizes)
-        if value > most:
-            best, most = sizes, value
-    return best.tolist()
+        """The path that the weights of all moments vote for."""
+        return elected([self.potentials(i, w.astype(float)) for w in self.moments])
 
 
 def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from boost_oracle import Theory, sentences_of
+from boost_oracle import sentences_of
 from gradient_oracle import PARTIAL, SPECS, problem_of
 from samples import KINDS, random_corpus
 
@@ -20,6 +20,7 @@ from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
 from trellis.reference import Floats
+from trellis.reference.boosting import Round
 
 BOUNDS = ("loose", "tight", "exact")
 STEPS = (-1.5, -0.3, 0.2, 1.1)
@@ -51,7 +52,7 @@ def some_features(parameters: Parameters) -> list[int]:
 @pytest.mark.parametrize("name", ALL)
 def test_the_risk_is_the_sum_over_wrong_paths(name: str) -> None:
     problem, parameters, x, booster = started(name, "tight")
-    theory = Theory(sentences_of(problem, parameters, x))
+    theory = Round(sentences_of(problem, parameters, x))
     assert np.exp(booster.log_risk) == pytest.approx(theory.risk, rel=1e-9)
     weights = 1.0 if problem.sentence_weights is None else problem.sentence_weights
     mass = weights * np.expm1(booster.losses)
@@ -62,7 +63,7 @@ def test_the_risk_is_the_sum_over_wrong_paths(name: str) -> None:
 def test_ranges_and_pseudo_accuracies(name: str) -> None:
     """U, L and s of every feature; U_i, L_i and s_i of every sentence it can occur in."""
     problem, parameters, x, booster = started(name, "tight")
-    theory = Theory(sentences_of(problem, parameters, x))
+    theory = Round(sentences_of(problem, parameters, x))
     for k in some_features(parameters):
         met = booster.meetings(k)
         for i, low, high, s in met:
@@ -86,7 +87,7 @@ def test_ranges_and_pseudo_accuracies(name: str) -> None:
 def test_bounds_by_enumeration(name: str) -> None:
     """Exact Z by accumulators is the sum over all paths; it is at most the tight bound, that at most the loose one."""
     problem, parameters, x, booster = started(name, "tight")
-    theory = Theory(sentences_of(problem, parameters, x))
+    theory = Round(sentences_of(problem, parameters, x))
     for k in some_features(parameters):
         low, high, s = booster.range(k)
         for step in STEPS:
@@ -108,7 +109,7 @@ def test_bounds_by_enumeration(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_the_exact_step_is_where_the_slope_changes_sign(name: str) -> None:
     problem, parameters, x, booster = started(name, "exact")
-    theory = Theory(sentences_of(problem, parameters, x))
+    theory = Round(sentences_of(problem, parameters, x))
     inside = 0
     for k in some_features(parameters):
         step = booster.exact_step(k)
@@ -165,7 +166,7 @@ def test_the_risk_is_the_product_of_all_z(bound: str, name: str) -> None:
     parameters = Parameters.of(problem, transitions="all", start=True)
     booster = parameters.booster(problem, problem.sentence_weights, bound, LIMIT)
     booster.begin(np.zeros(parameters.size), None, 1)
-    theory = first = Theory(sentences_of(problem, parameters, np.zeros(parameters.size)))
+    theory = first = Round(sentences_of(problem, parameters, np.zeros(parameters.size)))
     product = 1.0
     for _ in range(12):
         feature, step, log_bound = booster.choose(1)
@@ -175,7 +176,7 @@ def test_the_risk_is_the_product_of_all_z(bound: str, name: str) -> None:
         assert z <= np.exp(log_bound) * (1 + 1e-9) < 1
         product *= z
         booster.step(feature, step, 1)
-        theory = Theory(sentences_of(problem, parameters, booster.parameters))
+        theory = Round(sentences_of(problem, parameters, booster.parameters))
         assert np.exp(booster.log_risk) / first.risk == pytest.approx(product, rel=1e-8)
         ranked = sum(
             start.risk[now.risk >= start.risk * (1 - 1e-12)].sum()

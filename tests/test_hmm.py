@@ -1,4 +1,4 @@
-"""Hidden Markov models against a plain twin of dictionaries; probabilities that sum to one."""
+"""Hidden Markov models against reference/hmm.py; probabilities that sum to one."""
 
 from __future__ import annotations
 
@@ -17,85 +17,11 @@ from trellis import HMM
 from trellis.corpus.corpus import Corpus
 from trellis.errors import LearnerError, TemplateError
 from trellis.learners.hmm import label_probabilities
+from trellis.reference.hmm import Counts, suffix_probability
 
-NULL, END = "<null>", "<end>"
 
-
-class Twin:
-    """log P(words, labels) by the definition, for one template, the word itself."""
-
-    def __init__(self, corpus: Corpus, order: int, k: float) -> None:
-        self.order, self.k = order, k
-        self.pairs, self.tags, self.words = Counter(), Counter(), Counter()
-        self.three, self.two, self.ends = Counter(), Counter(), Counter()
-        for sentence in corpus:
-            x = y = NULL
-            for word, z in zip(sentence["word"], sentence["label"], strict=True):
-                self.pairs[word, z] += 1
-                self.tags[z] += 1
-                self.words[word] += 1
-                self.three[x, y, z] += 1
-                self.two[y, z] += 1
-                x, y = y, z
-            if y != NULL:
-                self.ends[y] += 1
-        self.labels = sorted(self.tags)
-        self.once = Counter(z for (word, z) in self.pairs if self.words[word] == 1)
-
-    def emission(self, word: str, z: str) -> float:
-        total = self.tags[z] + self.once[z] + self.k * (len(self.words) + 1)
-        count = self.pairs[word, z] if word in self.words else self.once[z]
-        return math.log((count + self.k) / total)
-
-    def stop(self, z: str) -> float:
-        return (self.ends[z] + self.k) / (self.tags[z] + 2 * self.k)
-
-    def added(self, x: str, y: str, z: str) -> float:
-        if self.order == 1:
-            table, key, history = self.two, (y, z), sum(self.two[y, other] for other in self.labels)
-        else:
-            table, key = self.three, (x, y, z)
-            history = sum(self.three[x, y, other] for other in self.labels)
-        return math.log((table[key] + self.k) / (history + self.k * len(self.labels)))
-
-    def lambdas(self) -> list[float]:
-        """Deleted interpolation as Brants (2000), figure 1, prints it; one vote each to begin with."""
-        votes = [1.0] * (self.order + 1)
-        n = sum(self.tags.values())
-        grams = self.three if self.order == 2 else {(NULL, *pair): c for pair, c in self.two.items()}
-
-        def ratio(count: int, total: int) -> float:
-            return (count - 1) / (total - 1) if total > 1 else 0.0
-
-        for (x, y, z), count in grams.items():
-            cases = [
-                ratio(self.tags[z], n),
-                ratio(self.two[y, z], sum(self.two[y, other] for other in self.labels)),
-            ]
-            if self.order == 2:
-                cases.append(
-                    ratio(self.three[x, y, z], sum(self.three[x, y, other] for other in self.labels))
-                )
-            best = max(range(len(cases)), key=lambda i: (cases[i], i))
-            votes[best] += count
-        return [vote / sum(votes) for vote in votes]
-
-    def interpolated(self, x: str, y: str, z: str) -> float:
-        parts = [self.tags[z] / sum(self.tags.values())]
-        for counts, history in ((self.two, (y,)), (self.three, (x, y)))[: self.order]:
-            total = sum(counts[(*history, other)] for other in self.labels)
-            parts.append(counts[(*history, z)] / total if total else parts[-1])
-        return math.log(sum(w * p for w, p in zip(self.lambdas(), parts, strict=True)))
-
-    def score(self, words: list[str], labels: list[str], smoothing: str, *, end: bool) -> float:
-        x = y = NULL
-        total = 0.0
-        for word, z in zip(words, labels, strict=True):
-            if end and y != NULL:
-                total += math.log(1 - self.stop(y))
-            total += getattr(self, smoothing)(x, y, z) + self.emission(word, z)
-            x, y = y, z
-        return total + (math.log(self.stop(y)) if end and words else 0.0)
+def counts_of(corpus: Corpus, order: int, k: float) -> Counts:
+    return Counts(((one["word"], one["label"]) for one in corpus), order, k)
 
 
 @pytest.mark.parametrize("end", [True, False])
@@ -110,7 +36,7 @@ def test_scores_are_the_twins(order: int, smoothing: str, end: bool) -> None:
         order=order,
         learner=HMM(smoothing=smoothing, k=0.3, end=end),
     )
-    twin = Twin(corpus, order, 0.3)
+    twin = counts_of(corpus, order, 0.3)
     assert tagger.model.family == "joint"
     rng = np.random.default_rng(0)
     words = [*twin.words, "unknown"]
@@ -208,6 +134,33 @@ def test_unknown_words_go_by_their_suffix(tmp_path: Path) -> None:
     again = trellis.load(tmp_path / "model")
     for sentence in (known, ["zzzing", "of"], ["Unheard"]):
         assert again.kbest(sentence, 3) == tagger.kbest(sentence, 3)
+
+
+def test_unknown_words_have_the_references_probabilities() -> None:
+    """log P(word never seen | z) + log P(z | suffix) - log P(z), by counts of rare words."""
+    rng = np.random.default_rng(2)
+    words = [["".join(rng.choice(list("abc"), rng.integers(1, 6))) for _ in range(4)] for _ in range(60)]
+    labels = [[str(rng.choice(["X", "Y", word[-1]])) for word in sentence] for sentence in words]
+    corpus, k, strength = trellis.read({"word": words, "label": labels}), 0.2, 3.0
+    features = ["word[0]", *(f"rare_suffix(word[0], {n})" for n in (1, 2, 3))]
+    learner = HMM(smoothing="added", k=k, strength=strength, end=False)
+    tagger = trellis.train(corpus, target="label", features=features, order=1, learner=learner)
+    counts = counts_of(corpus, 1, k)
+    rare = [(w, z) for s, g in zip(words, labels, strict=True) for w, z in zip(s, g, strict=True)]
+    rare = [(w, z) for w, z in rare if counts.words[w] <= 10]
+    assert len(rare) < corpus.n_tokens
+    for word in ("zbba", "zza", "zb", "q", "zcab"):
+        levels = [
+            Counter(z for w, z in rare if w.endswith(word[-n:]) or n == 0)
+            for n in range(min(4, len(word) + 1))
+        ]
+        levels = levels[:1] + [level for level in levels[1:] if level]
+        for z in counts.labels:
+            of_suffix, of_rare = (
+                suffix_probability(some, z, len(counts.labels), k, strength) for some in (levels, levels[:1])
+            )
+            expected = counts.score([word], [z], "added", end=False) + math.log(of_suffix / of_rare)
+            assert tagger.score([word], [z]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_dev_scores_are_those_of_tagging() -> None:

@@ -18,21 +18,12 @@ from trellis.errors import LearnerError
 from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.reference import Floats, Potentials, log_sum_exp
+from trellis.reference import Floats, Potentials, restrict
+from trellis.reference.loglinear import local_loss
 from trellis.tagger import Tagger
 from trellis.tagger.decoding import chains_of, encode
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
-
-
-def local_score(p: Potentials, path: tuple[int, ...]) -> float:
-    """The sum of log P(label | labels before, observations)."""
-    full, total = [p.emit.shape[1]] * 2 + list(path), 0.0
-    for t, z in enumerate(path):
-        x, y = full[t], full[t + 1]
-        scores = p.emit[t] + p.edge_at(t)[y] + (0.0 if p.tri is None else p.tri[x, y])
-        total += float(scores[z] - log_sum_exp(scores, 0))
-    return total
 
 
 def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[list[int]] | None]:
@@ -137,17 +128,14 @@ def test_decoding_is_brute_force_over_local_probabilities(kind: str) -> None:
             continue
         p, allowed = raw_potentials(tagger, sentence)
         if allowed is not None:
-            emit = np.full_like(p.emit, -np.inf)
-            for t, labels in enumerate(allowed):
-                emit[t, labels] = p.emit[t, labels]
-            p = replace(p, emit=emit)
+            p = replace(p, emit=restrict(p.emit, allowed))
         choices = [range(len(tagger.labels))] * length if allowed is None else allowed
-        scored = sorted(((local_score(p, path), path) for path in itertools.product(*choices)), reverse=True)
+        scored = sorted(((-local_loss(p, path), path) for path in itertools.product(*choices)), reverse=True)
         found = tagger.kbest(sentence, 3)
         for (labels, score), (expected, _) in zip(found, scored, strict=False):
             assert score == pytest.approx(expected, abs=1e-4)
             path = tuple(tagger.labels.index(label) for label in labels)
-            assert local_score(p, path) == pytest.approx(score, abs=1e-4)
+            assert -local_loss(p, path) == pytest.approx(score, abs=1e-4)
         assert tagger.tag(sentence) == found[0][0]
         total = sum(np.exp(score) for score, _ in scored)
         assert total == pytest.approx(1.0, abs=1e-4)

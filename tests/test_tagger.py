@@ -69,7 +69,7 @@ def test_tags_are_the_best_paths(kind: Kind, tagger: Tagger, corpora: list[Corpu
             assert tagger.tag(rows) == labels
             if rows:
                 assert tagger.score(rows, labels) == score
-            best = reference.k_best(p, 5)
+            best = reference.kbest(p, 5)
             assert tagger.kbest(rows, 5) == [([tagger.labels[z] for z in path], s) for path, s in best]
 
 

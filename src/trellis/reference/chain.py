@@ -1,4 +1,4 @@
-"""The whole theory in plain NumPy: read this first. It is also the oracle of every native kernel's test.
+"""Chains: from weights to potentials, from potentials to the best path, the k best, log Z and marginals.
 
 A tagger gives every token one of L labels. What it knows about a sentence of T tokens is its *potentials*,
 the scores of label choices (minus infinity forbids a choice):
@@ -132,7 +132,7 @@ def viterbi(p: Potentials) -> tuple[list[int], float]:
     return path[-T:], float(final[history])  # of one token, the history at order 2 is NULL and its label
 
 
-def k_best(p: Potentials, k: int) -> list[tuple[list[int], float]]:
+def kbest(p: Potentials, k: int) -> list[tuple[list[int], float]]:
     """The k best paths, best first: keep the k best prefixes of every history.
 
     Equal scores are ordered by the reversed path, lowest first. Forbidden paths (score minus infinity) are
@@ -188,31 +188,38 @@ def log_partition(p: Potentials) -> float:
     return float(log_sum_exp(finish(p, s).ravel(), axis=0))
 
 
-def marginals(p: Potentials) -> Marginals:
-    """Forward-backward. If every path is forbidden, log Z is minus infinity and all marginals are 0.
+def joints(p: Potentials) -> Iterator[tuple[int, Floats]]:
+    """P(.., y, z at t), one array [.., y, z] per token from the last to the first; nothing if no path is allowed.
 
-    alpha is the log sum over all prefixes that end in a history, beta over all ways to go on from it:
+    alpha is the log sum over all prefixes that end in a history, beta over all continuations of it:
 
         P(.., y, z at t) = exp( extend(alpha)[.., y, z] + beta[.., z] - log Z )
     """
     T, L = p.emit.shape
     log_z = log_partition(p)
+    if T == 0 or log_z == -np.inf:
+        return
+    alphas = [no_history(p)]
+    for t in range(T - 1):
+        alphas.append(with_null(log_sum_exp(extend(p, t, alphas[t]), axis=0)))
+    beta = finish(p, np.zeros((L + 1,) * p.order))
+    for t in range(T - 1, -1, -1):
+        yield t, np.exp(extend(p, t, alphas[t]) + beta - log_z)
+        # The step alone, without what came before it; NULL cannot be the label of a token.
+        step = extend(p, t, np.zeros((L + 1,) * p.order))
+        beta = log_sum_exp(step + beta, axis=-1)[..., :L]
+
+
+def marginals(p: Potentials) -> Marginals:
+    """Forward-backward. If every path is forbidden, log Z is minus infinity and all marginals are 0."""
+    T, L = p.emit.shape
     edge = np.zeros((T, L + 1, L))
-    if T and log_z > -np.inf:
-        alphas = [no_history(p)]
-        for t in range(T - 1):
-            alphas.append(with_null(log_sum_exp(extend(p, t, alphas[t]), axis=0)))
-        beta = finish(p, np.zeros((L + 1,) * p.order))
-        for t in range(T - 1, -1, -1):
-            joint = np.exp(extend(p, t, alphas[t]) + beta - log_z)  # [.., y, z]
-            edge[t] = joint.reshape(-1, L + 1, L).sum(axis=0)
-            # The step alone, without what came before it; NULL cannot be the label of a token.
-            step = extend(p, t, np.zeros((L + 1,) * p.order))
-            beta = log_sum_exp(step + beta, axis=-1)[..., :L]
-    return Marginals(log_z, edge.sum(axis=1), edge)
+    for t, joint in joints(p):
+        edge[t] = joint.reshape(-1, L + 1, L).sum(axis=0)
+    return Marginals(log_partition(p), edge.sum(axis=1), edge)
 
 
-# ------------------------------------------------------------ the perceptron
+# ------------------------------------------------------------ from weights to potentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,37 +271,3 @@ def features_of(tokens: Tokens, path: Sequence[int], n_features: int, n_labels: 
     phi = Weights.zeros(n_features, n_labels, order)
     add_features_of(tokens, path, phi, 1.0)
     return phi
-
-
-def perceptron_step(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> bool:
-    """Figure 1 of Collins (2002): alpha += Phi(x, gold) - Phi(x, best) if best != gold; True if so."""
-    best, _ = viterbi(potentials(weights, tokens))
-    if best == list(gold):
-        return False
-    add_features_of(tokens, gold, weights, 1.0)
-    add_features_of(tokens, best, weights, -1.0)
-    return True
-
-
-def perceptron(
-    sentences: Sequence[Tokens],
-    golds: Sequence[Sequence[int]],
-    n_features: int,
-    n_labels: int,
-    order: int,
-    epochs: int,
-) -> tuple[Weights, Weights]:
-    """The final parameters alpha, and the averaged ones by their definition (section 2.5).
-
-    gamma = sum over t, i of alpha^{t,i} / (n T), alpha^{t,i} being alpha after sentence i in pass t.
-    """
-    alpha = Weights.zeros(n_features, n_labels, order)
-    gamma = Weights.zeros(n_features, n_labels, order)
-    for _ in range(epochs):
-        for tokens, gold in zip(sentences, golds, strict=True):
-            perceptron_step(alpha, tokens, gold)
-            for total, table in zip(gamma.tables(), alpha.tables(), strict=True):
-                total += table
-    for total in gamma.tables():
-        total /= max(1, epochs * len(sentences))
-    return alpha, gamma
