@@ -26,6 +26,23 @@ Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
   return Numpy<T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
+// Calls work(go_on) without the GIL; Ctrl-C is heard whenever it asks go_on().
+template <class Work>
+auto interruptible(Work work) {
+  bool interrupted = false;
+  const auto go_on = [&] {
+    nb::gil_scoped_acquire acquire;
+    interrupted = PyErr_CheckSignals() != 0;
+    return !interrupted;
+  };
+  const auto result = [&] {
+    nb::gil_scoped_release release;
+    return work(go_on);
+  }();
+  if (interrupted) throw nb::python_error();
+  return result;
+}
+
 void bind_chain(nb::module_& module);
 void bind_columns(nb::module_& module);
 void bind_strings(nb::module_& module);

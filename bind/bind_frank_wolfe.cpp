@@ -45,17 +45,8 @@ std::tuple<std::int64_t, std::int64_t, double> epoch(FrankWolfe& self, const Enc
   const Examples examples = examples_from(self, corpus, gold, weights, costs);
   for (std::size_t i = 0; i < order.size(); ++i)
     if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences()) throw nb::index_error("no such sentence");
-  bool interrupted = false;
-  StepsResult result;
-  {
-    nb::gil_scoped_release release;
-    result = self.epoch(examples, order.data(), order.size(), [&] {
-      nb::gil_scoped_acquire acquire;
-      interrupted = PyErr_CheckSignals() != 0;  // Ctrl-C is heard within a long epoch
-      return !interrupted;
-    });
-  }
-  if (interrupted) throw nb::python_error();
+  const StepsResult result =
+      interruptible([&](const auto& go_on) { return self.epoch(examples, order.data(), order.size(), go_on); });
   return {result.mistakes, result.updates, result.gap};
 }
 

@@ -166,26 +166,16 @@ struct PyDual {
     for (std::size_t i = 0; i < order.size(); ++i)
       if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences())
         throw nb::index_error("no such sentence");
-    bool interrupted = false;
-    PassResult result;
-    {
-      nb::gil_scoped_release release;
-      result = pass([&] {
-        nb::gil_scoped_acquire acquire;
-        interrupted = PyErr_CheckSignals() != 0;  // Ctrl-C is heard within a long pass
-        return !interrupted;
-      });
-    }
-    if (interrupted) throw nb::python_error();
+    const PassResult result = interruptible(pass);
     return std::make_tuple(result.mistakes, result.updates, result.violation, result.gap);
   }
   auto margin_pass(const Array<std::int64_t, 1>& order, double c, double epsilon, bool hamming, std::size_t n_threads) {
-    return run(order, [&](const DualChain::GoOn& go_on) {
+    return run(order, [&](const Patience::GoOn& go_on) {
       return core->margin_pass(order.data(), order.size(), c, epsilon, hamming, n_threads, go_on);
     });
   }
   auto perceptron_pass(const Array<std::int64_t, 1>& order, std::size_t n_threads) {
-    return run(order, [&](const DualChain::GoOn& go_on) {
+    return run(order, [&](const Patience::GoOn& go_on) {
       return core->perceptron_pass(order.data(), order.size(), n_threads, go_on);
     });
   }

@@ -89,17 +89,8 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   if (partial) examples.partial = sets_from(*partial, self.n_labels, n);
   if (weights) examples.weights = weights->data();
   if (costs) examples.costs = costs->data();
-  bool interrupted = false;
-  EpochResult result;
-  {
-    nb::gil_scoped_release release;
-    result = self.epoch(examples, order.data(), order.size(), [&] {
-      nb::gil_scoped_acquire acquire;
-      interrupted = PyErr_CheckSignals() != 0;  // Ctrl-C is heard within a long epoch
-      return !interrupted;
-    });
-  }
-  if (interrupted) throw nb::python_error();
+  const EpochResult result =
+      interruptible([&](const auto& go_on) { return self.epoch(examples, order.data(), order.size(), go_on); });
   return {result.mistakes, result.updates};
 }
 

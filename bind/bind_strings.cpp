@@ -166,7 +166,7 @@ struct PyDigests {
     }
     for (std::size_t half = 0; half < 2; ++half)
       if (!work[half].empty())
-        halves[half] = std::async(std::launch::async, [this, mine = std::move(work[half])] {
+        halves[half] = std::async([this, mine = std::move(work[half])] {
           for (std::size_t i : mine) digests[i] = digest_bytes(span(arrays[i]));
         });
   }

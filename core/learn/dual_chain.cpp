@@ -1,7 +1,6 @@
 #include "learn/dual_chain.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace trellis {
 namespace {
@@ -220,28 +219,23 @@ ChainView<double> DualChain::chain_of(std::size_t i) {
 // ------------------------------------------------------------ passes
 
 template <class Visit>
-PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on,
+PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const Patience::GoOn& go_on,
                            Visit visit) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPatience{100};
-  auto asked = Clock::now();
+  Patience patience(go_on);
   gram_.fill(n_threads);
   now_ = weights(false);  // from alpha alone: a pass begins with the same bits whether training was stopped before or not
   PassResult result;
   for (std::size_t k = 0; k < n; ++k, ++clock) {
     const auto i = static_cast<std::size_t>(order[k]);
     const double weight = problem_.weights ? problem_.weights[i] : 1;
-    if (go_on && Clock::now() - asked > kPatience) {
-      if (!go_on()) break;
-      asked = Clock::now();
-    }
+    if (patience.ended()) break;
     if (problem_.starts[i] != problem_.starts[i + 1] && weight != 0) visit(i, weight, result);
   }
   return result;
 }
 
 PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, double c, double epsilon, bool hamming,
-                                  std::size_t n_threads, const GoOn& go_on) {
+                                  std::size_t n_threads, const Patience::GoOn& go_on) {
   if (hamming)  // a state does not keep costs
     for (std::size_t i = 0; i < sets.size(); ++i)
       for (Sequence& one : sets[i]) {
@@ -341,7 +335,7 @@ void DualChain::optimize(std::size_t i, double c, double tolerance) {
 }
 
 PassResult DualChain::perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads,
-                                      const GoOn& go_on) {
+                                      const Patience::GoOn& go_on) {
   return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
     visit_perceptron(i, weight, result);
   });

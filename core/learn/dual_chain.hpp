@@ -12,11 +12,10 @@
 //
 // With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
 #pragma once
-#include <functional>
-
 #include "learn/gram.hpp"
 #include "engine/kbest.hpp"
 #include "learn/margin_qp.hpp"
+#include "parallel.hpp"
 
 namespace trellis {
 
@@ -93,15 +92,14 @@ class DualChain {
  public:
   DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory);
 
-  using GoOn = std::function<bool()>;  // asked every tenth of a second; where it says no the pass ends there
 
   // One pass of algorithm 3. The dual of the HM-SVM is
   //   max  sum alpha(i, y) cost(y) - ½ |w|²    with  alpha >= 0,  sum over y of alpha(i, y) <= C · weight_i.
   // cost is 1 for every sequence but the gold one, or the sum of its labels' costs (`hamming`).
   PassResult margin_pass(const std::int64_t* order, std::size_t n, double c, double epsilon, bool hamming,
-                         std::size_t n_threads, const GoOn& go_on = {});
+                         std::size_t n_threads, const Patience::GoOn& go_on = {});
   // One pass of the perceptron (algorithm 1): alpha(i, best) += weight_i where the best path is not the gold one.
-  PassResult perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on = {});
+  PassResult perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const Patience::GoOn& go_on = {});
 
   // w, from alpha or from its average over all moments of training.
   DualWeights weights(bool average) const;
@@ -134,7 +132,7 @@ class DualChain {
   void remove_idle(std::size_t i);
   void visit_perceptron(std::size_t i, double weight, PassResult& result);
   template <class Visit>
-  PassResult pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const GoOn& go_on, Visit visit);
+  PassResult pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const Patience::GoOn& go_on, Visit visit);
 
   DualProblem problem_;
   Kernel kernel_;

@@ -1,6 +1,5 @@
 #include "learn/frank_wolfe.hpp"
 
-#include <chrono>
 #include <cmath>
 
 namespace trellis {
@@ -159,16 +158,11 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
 }
 
 StepsResult FrankWolfe::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
-                              const std::function<bool()>& go_on) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPatience{100};
-  auto asked = Clock::now();
+                              const Patience::GoOn& go_on) {
+  Patience patience(go_on);
   StepsResult result;
   for (std::size_t i = 0; i < n_sentences; ++i) {
-    if (go_on && Clock::now() - asked > kPatience) {
-      if (!go_on()) break;
-      asked = Clock::now();
-    }
+    if (patience.ended()) break;
     ++clock;
     const auto s = static_cast<std::size_t>(sentences[i]);
     const double c_i = examples.weights ? c * examples.weights[s] : c;

@@ -11,8 +11,6 @@
 //
 // The gaps of all sentences at one w sum to primal less dual.
 #pragma once
-#include <functional>
-
 #include "learn/margin_loss.hpp"
 #include "learn/online.hpp"
 #include "learn/sparse_sum.hpp"
@@ -48,7 +46,7 @@ class FrankWolfe : public GrowingChain {
   // One pass over the sentences in the given order. A sentence whose gold path is forbidden teaches nothing.
   // Every tenth of a second `go_on` is asked; where it says no the pass ends there.
   StepsResult epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
-                    const std::function<bool()>& go_on = {});
+                    const Patience::GoOn& go_on = {});
 
   // w and the dual anew from all blocks, in double, so that the rounding of many steps does not add up.
   void renew(const Examples& examples);

@@ -34,7 +34,7 @@ class ChainObjective final : public Objective {
     std::fill_n(gradient, layout_.n_parameters(), 0.0);
     const std::size_t n_blocks = sums_->n_blocks();
     std::vector<std::atomic<std::size_t>> next(2 * n_blocks);  // what is to be done next, in both steps of a block
-    run_team(n_threads, [&](auto meet) {
+    run_team(std::min(n_threads, pieces_.size()), [&](auto meet) {
       Scratch w;
       std::vector<double> row(stride_);
       for (std::size_t b = 0; b < n_blocks; ++b) {

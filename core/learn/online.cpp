@@ -1,7 +1,5 @@
 #include "learn/online.hpp"
 
-#include <chrono>
-
 #include <cmath>
 
 namespace trellis {
@@ -201,10 +199,8 @@ bool Online::step(const Sentence& sentence, std::size_t n_paths, double scale) {
 }
 
 EpochResult Online::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
-                          const std::function<bool()>& go_on) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPatience{100};
-  auto asked = Clock::now();
+                          const Patience::GoOn& go_on) {
+  Patience patience(go_on);
   EpochResult result;
   const LabelWeights labels{n_labels, stride, edge.data(), tri.empty() ? nullptr : tri.data(),
                             end.empty() ? nullptr : end.data()};
@@ -212,10 +208,7 @@ EpochResult Online::epoch(const Examples& examples, const std::int64_t* sentence
   for (std::size_t i = 0; i < n_sentences; ++i, ++clock) {
     const std::size_t begin = examples.starts[sentences[i]], n = examples.starts[sentences[i] + 1] - begin;
     const double scale = examples.weights ? examples.weights[sentences[i]] : 1;
-    if (go_on && Clock::now() - asked > kPatience) {
-      if (!go_on()) break;
-      asked = Clock::now();
-    }
+    if (patience.ended()) break;
     if (n == 0 || scale == 0) continue;
     LabelSets sets{};
     const ChainView<float> chain = chain_one(*this, labels, examples.data, begin, begin + n, chain_, sets);

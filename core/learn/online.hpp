@@ -3,11 +3,11 @@
 // All of them change the weights by   w += sum_i a_i · V (Phi(x, gold) - Phi(x, y_i))   and differ in which paths y_i
 // they look at, in how large a step a_i is, and in whether every weight has a variance V of its own (else 1).
 #pragma once
-#include <functional>
 #include "weights/growing_chain.hpp"
 #include "engine/kbest.hpp"
 #include "weights/linear_chain.hpp"
 #include "learn/margin_qp.hpp"
+#include "parallel.hpp"
 
 namespace trellis {
 
@@ -64,7 +64,7 @@ class Online : public GrowingChain {
   // the weights of label pairs or last labels) teaches nothing.
   // Every tenth of a second `go_on` is asked; where it says no the pass ends there.
   EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
-                    const std::function<bool()>& go_on = {});
+                    const Patience::GoOn& go_on = {});
 
   Rule rule;
   std::int64_t clock = 0;                            // examples seen
