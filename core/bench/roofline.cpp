@@ -41,8 +41,8 @@ void tell(const char* what, double seconds, double bytes, double operations) {
 TRELLIS_CLONES float read_all(const float* values, std::size_t n, std::size_t times) {
   Vector<float> sums[16] = {};
   for (std::size_t time = 0; time < times; ++time)
-    for (std::size_t i = 0; i + 16 * kLanes <= n; i += 16 * kLanes)
-      for (std::size_t k = 0; k < 16; ++k) sums[k] += lanes(values + i + k * kLanes);
+    for (std::size_t i = 0; i + 16 * kLanes<float> <= n; i += 16 * kLanes<float>)
+      for (std::size_t k = 0; k < 16; ++k) sums[k] += lanes(values + i + k * kLanes<float>);
   Vector<float> total = {};
   for (const auto& sum : sums) total += sum;
   return total[0];
@@ -71,7 +71,7 @@ void measure_machine() {
          static_cast<double>(bytes) * times, 0);
   }
   constexpr std::size_t kTimes = 20'000'000;
-  tell("multiply and add", best_seconds([] { sink = multiply_and_add(kTimes); }), 0, kTimes * 12.0 * kLanes * 2);
+  tell("multiply and add", best_seconds([] { sink = multiply_and_add(kTimes); }), 0, kTimes * 12.0 * kLanes<float> * 2);
 }
 
 // ---- the loops

@@ -10,7 +10,7 @@ namespace trellis {
 
 // exp(x) = 2^n · exp(r), n = round(x / log 2), r = x - n · log 2 within ±0.35, exp(r) by its series.
 TRELLIS_INLINE Vector<double> exp_lanes(Vector<double> x) {
-  typedef std::int64_t Integers __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+  using Integers = Vector<std::int64_t>;
   const Integers too_small = x < -708.0;
   x = too_small ? Vector<double>{} : x;
   constexpr double kRound = 6755399441055744.0;  // 1.5 · 2^52: adding it leaves the rounded integer in the low bits
@@ -41,7 +41,7 @@ TRELLIS_INLINE Vector<double> exp_lanes(Vector<double> x) {
 // log(x) = n · log 2 + log(m), m within √½ and √2; log(m) = 2 (s + s³/3 + s⁵/5 ...), s = (m - 1) / (m + 1). For normal
 // x > 0; of others the result means nothing.
 TRELLIS_INLINE Vector<double> log_lanes(Vector<double> x) {
-  typedef std::int64_t Integers __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+  using Integers = Vector<std::int64_t>;
   Integers bits;
   std::memcpy(&bits, &x, sizeof bits);
   const Integers shifted = bits - 0x3FE6A09E667F3BCD;  // √½: so that the exponent is that of m
@@ -65,7 +65,7 @@ TRELLIS_INLINE Vector<double> log_lanes(Vector<double> x) {
 }
 
 TRELLIS_INLINE Vector<float> exp_lanes(Vector<float> x) {
-  typedef std::int32_t Integers __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+  using Integers = Vector<std::int32_t>;
   const Integers too_small = x < -87.0f;
   x = too_small ? Vector<float>{} : x;
   constexpr float kRound = 12582912.0f;  // 1.5 · 2^23

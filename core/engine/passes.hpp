@@ -37,14 +37,14 @@ TRELLIS_INLINE double exact_sum(const double* from, std::size_t from_step, const
   return top + std::log(sum);
 }
 
-// In place over lanes; beyond n, up to the next multiple of kLanes, whatever stands there is overwritten.
+// In place over lanes; beyond n, up to the next multiple of kLanes<double>, whatever stands there is overwritten.
 TRELLIS_INLINE void exp_all(double* a, std::size_t n) {
-  for (std::size_t i = n; i % kLanes; ++i) a[i] = 0;
-  for (std::size_t i = 0; i < n; i += kLanes) lanes(a + i) = exp_lanes(lanes(a + i));
+  for (std::size_t i = n; i % kLanes<double>; ++i) a[i] = 0;
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(a + i) = exp_lanes(lanes(a + i));
 }
 TRELLIS_INLINE void log_all(double* a, std::size_t n) {
-  for (std::size_t i = n; i % kLanes; ++i) a[i] = 1;
-  for (std::size_t i = 0; i < n; i += kLanes) lanes(a + i) = log_lanes(lanes(a + i));
+  for (std::size_t i = n; i % kLanes<double>; ++i) a[i] = 1;
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(a + i) = log_lanes(lanes(a + i));
 }
 
 // e_i = exp(from[i * from_step] - top) and top = max_i; minus infinity leaves e alone.
@@ -71,7 +71,7 @@ TRELLIS_INLINE void sum_rows(const double* from, std::size_t from_step, const Ta
   for (std::size_t z = 0; z < stride; ++z) sums[z] = 0;
   if (table.exps)
     for (std::size_t i = 0; i < L; ++i)
-      for (std::size_t z = 0; z < stride; z += kLanes) lanes(sums + z) += e[i] * lanes(table.exps + i * table.step + z);
+      for (std::size_t z = 0; z < stride; z += kLanes<double>) lanes(sums + z) += e[i] * lanes(table.exps + i * table.step + z);
   double* logs = work.logs.grow(stride);
   std::copy_n(sums, stride, logs);
   log_all(logs, L);
@@ -93,8 +93,8 @@ TRELLIS_INLINE void sum_columns(const double* to, const Table<Real>& table, std:
     double sum = 0;
     if (table.exps && top > kImpossible) {
       Vector<double> total = {};
-      for (std::size_t z = 0; z < stride; z += kLanes) total += lanes(table.exps + i * table.step + z) * lanes(e + z);
-      for (std::size_t lane = 0; lane < kLanes; ++lane) sum += total[lane];
+      for (std::size_t z = 0; z < stride; z += kLanes<double>) total += lanes(table.exps + i * table.step + z) * lanes(e + z);
+      sum = (total[0] + total[2]) + (total[1] + total[3]);
     }
     sums[i] = logs[i] = sum;
   }

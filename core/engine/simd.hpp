@@ -1,6 +1,7 @@
-// All that is particular to instruction sets: clones of entry points, forced inlining, eight-lane vectors.
+// All that is particular to instruction sets: clones of entry points, forced inlining, vectors of 32 bytes.
 #pragma once
 #include <cstddef>
+#include <type_traits>
 
 // TRELLIS_CLONES stands before a non-template entry point; the bodies it calls are TRELLIS_INLINE, so that they are
 // compiled once per instruction set with it.
@@ -10,23 +11,51 @@
 #define TRELLIS_CLONES
 #endif
 #define TRELLIS_INLINE inline __attribute__((always_inline))
+#define TRELLIS_INLINE_LAMBDA __attribute__((always_inline))  // between the parameters and the body of a lambda
 
 namespace trellis {
 
-// Rows over labels are padded to a multiple of this many lanes.
-inline constexpr std::size_t kLanes = 8;
-inline constexpr std::size_t padded(std::size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+// Rows over labels are padded to a multiple of this many numbers, of either type.
+inline constexpr std::size_t kPadding = 8;
+inline constexpr std::size_t padded(std::size_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
+// 32 bytes for both types: where there are no registers of 64 bytes, GCC passes longer vectors through memory lane by lane.
 template <class Real>
+inline constexpr std::size_t kLanes = 32 / sizeof(Real);
+template <class Number>
 struct Lanes {
-  typedef Real Vector __attribute__((vector_size(kLanes * sizeof(Real)), aligned(alignof(Real)), may_alias));
+  typedef Number Vector __attribute__((vector_size(32), aligned(alignof(Number)), may_alias));
 };
-template <class Real>
-using Vector = typename Lanes<Real>::Vector;
+template <class Number>
+using Vector = typename Lanes<Number>::Vector;
 
 template <class Real>
 TRELLIS_INLINE Vector<Real>& lanes(Real* p) { return *reinterpret_cast<Vector<Real>*>(p); }
 template <class Real>
 TRELLIS_INLINE const Vector<Real>& lanes(const Real* p) { return *reinterpret_cast<const Vector<Real>*>(p); }
+
+template <std::size_t N>
+using Size = std::integral_constant<std::size_t, N>;
+
+// Calls block(n, z), n a constant, over a padded row in blocks of n vectors from z on; n vectors of sums stay in
+// registers and hide each other's latency.
+template <class Real, class Block>
+TRELLIS_INLINE void each_block(std::size_t stride, Block block) {
+  constexpr std::size_t kMost = 3 * kPadding / kLanes<Real>, kLess = 2 * kPadding / kLanes<Real>;
+  constexpr std::size_t kLeast = kPadding / kLanes<Real>;
+  for (std::size_t z = 0; z < stride;) {
+    const std::size_t left = (stride - z) / kPadding;
+    if (left >= 3 && left != 4) block(Size<kMost>{}, z), z += 3 * kPadding;
+    else if (left >= 2) block(Size<kLess>{}, z), z += 2 * kPadding;
+    else block(Size<kLeast>{}, z), z += kPadding;
+  }
+}
+
+// sums[0 .. lanes) += values, in double
+TRELLIS_INLINE void add_lanes(const Vector<double>& values, double* sums) { lanes(sums) += values; }
+TRELLIS_INLINE void add_lanes(const Vector<float>& values, double* sums) {
+  lanes(sums) += __builtin_convertvector(__builtin_shufflevector(values, values, 0, 1, 2, 3), Vector<double>);
+  lanes(sums + 4) += __builtin_convertvector(__builtin_shufflevector(values, values, 4, 5, 6, 7), Vector<double>);
+}
 
 }  // namespace trellis

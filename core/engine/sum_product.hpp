@@ -46,19 +46,21 @@ struct SumProductScratch {
 
 template <class Real>
 TRELLIS_INLINE Real sum_of(const Vector<Real>& v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+  if constexpr (kLanes<Real> == 4) return (v[0] + v[2]) + (v[1] + v[3]);
+  else return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
 template <class Real>
 TRELLIS_INLINE Real largest_of(const Vector<Real>& v) {
-  return std::max(std::max(std::max(v[0], v[4]), std::max(v[2], v[6])),
-                  std::max(std::max(v[1], v[5]), std::max(v[3], v[7])));
+  const Real half = std::max(std::max(v[0], v[2]), std::max(v[1], v[3]));
+  if constexpr (kLanes<Real> == 4) return half;
+  else return std::max(half, std::max(std::max(v[4], v[6]), std::max(v[5], v[7])));
 }
 
 template <class Real>
 TRELLIS_INLINE Real sum_lanes(const Real* values, std::size_t stride) {
   Vector<Real> total = {};
-  for (std::size_t z = 0; z < stride; z += kLanes) total += lanes(values + z);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) total += lanes(values + z);
   return sum_of<Real>(total);
 }
 
@@ -67,23 +69,23 @@ template <class Real>
 TRELLIS_INLINE Real exp_in_place(Real* row, std::size_t L, std::size_t stride) {
   for (std::size_t z = L; z < stride; ++z) row[z] = kForbidden<Real>;
   Vector<Real> largest = lanes(row);
-  for (std::size_t z = kLanes; z < stride; z += kLanes) largest = lanes(row + z) > largest ? lanes(row + z) : largest;
+  for (std::size_t z = kLanes<Real>; z < stride; z += kLanes<Real>) largest = lanes(row + z) > largest ? lanes(row + z) : largest;
   Real top = largest_of<Real>(largest);
   if (top == kForbidden<Real>) top = 0;
-  for (std::size_t z = 0; z < stride; z += kLanes) lanes(row + z) = exp_lanes(lanes(row + z) - top);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(row + z) = exp_lanes(lanes(row + z) - top);
   return top;
 }
 
 template <class Real>
 TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t stride, Real* out) {
-  for (std::size_t z = 0; z < stride; z += kLanes) lanes(out + z) = lanes(scores + z);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(out + z) = lanes(scores + z);
   return exp_in_place(out, L, stride);
 }
 
 // The same of emissions with the tops of what leads to each label.
 template <class Real>
 TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_t L, std::size_t stride, Real* out) {
-  for (std::size_t z = 0; z < stride; z += kLanes) lanes(out + z) = lanes(emit + z) + lanes(tops + z);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(out + z) = lanes(emit + z) + lanes(tops + z);
   return exp_in_place(out, L, stride);
 }
 
@@ -92,7 +94,7 @@ TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_
 template <class Real>
 TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size_t L, std::size_t stride, Real* out,
                                 Real* tops) {
-  for (std::size_t z = 0; z < stride; z += kLanes) {
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
     Vector<Real> top = lanes(table + z);
     for (std::size_t row = 1; row < n_rows; ++row) {
       const Vector<Real>& scores = lanes(table + row * stride + z);
@@ -127,52 +129,40 @@ void set_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, st
   if (!end.empty()) f.end_top = exp_in_place(f.end.data(), L, stride);
 }
 
-// out[z] = sum_y a[y] · rows[y, z] over so many chunks of lanes; two chains of sums, so that they do not wait.
-template <std::size_t Chunks, class Real>
-TRELLIS_INLINE void weigh_rows(const Real* a, const Real* rows, std::size_t n, std::size_t stride, Real* out) {
-  Vector<Real> even[Chunks] = {}, odd[Chunks] = {};
-  std::size_t y = 0;
-  for (; y + 2 <= n; y += 2)
-    for (std::size_t c = 0; c < Chunks; ++c) {
-      even[c] += a[y] * lanes(rows + y * stride + c * kLanes);
-      odd[c] += a[y + 1] * lanes(rows + (y + 1) * stride + c * kLanes);
-    }
-  if (y < n)
-    for (std::size_t c = 0; c < Chunks; ++c) even[c] += a[y] * lanes(rows + y * stride + c * kLanes);
-  for (std::size_t c = 0; c < Chunks; ++c) lanes(out + c * kLanes) = even[c] + odd[c];
-}
-
+// out[z] = sum_y a[y] · rows[y, z]; two chains of sums, so that they do not wait.
 template <class Real>
 TRELLIS_INLINE void weigh_rows(const Real* a, const Real* rows, std::size_t n, std::size_t stride, Real* out) {
-  for (std::size_t z = 0; z < stride;) {
-    const std::size_t left = (stride - z) / kLanes;
-    if (left >= 3 && left != 4) weigh_rows<3>(a, rows + z, n, stride, out + z), z += 3 * kLanes;
-    else if (left >= 2) weigh_rows<2>(a, rows + z, n, stride, out + z), z += 2 * kLanes;
-    else weigh_rows<1>(a, rows + z, n, stride, out + z), z += kLanes;
-  }
+  each_block<Real>(stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+    constexpr std::size_t N = chunks, step = kLanes<Real>;
+    Vector<Real> even[N] = {}, odd[N] = {};
+    const Real* row = rows + z;
+    std::size_t y = 0;
+    for (; y + 2 <= n; y += 2, row += 2 * stride)
+      for (std::size_t c = 0; c < N; ++c) {
+        even[c] += a[y] * lanes(row + c * step);
+        odd[c] += a[y + 1] * lanes(row + stride + c * step);
+      }
+    if (y < n)
+      for (std::size_t c = 0; c < N; ++c) even[c] += a[y] * lanes(row + c * step);
+    for (std::size_t c = 0; c < N; ++c) lanes(out + z + c * step) = even[c] + odd[c];
+  });
 }
 
-// to[y, z] += weight · sum_t a[t, y] · b[t, z] for four y and so many chunks of z, kept in registers over all t.
-template <std::size_t Chunks, class Real>
-TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t n, std::size_t stride, Real weight, Real* to) {
-  Vector<Real> sum[4][Chunks] = {};
-  for (std::size_t t = 0; t < n; ++t)
-    for (std::size_t y = 0; y < 4; ++y)
-      for (std::size_t c = 0; c < Chunks; ++c) sum[y][c] += a[t * stride + y] * lanes(b + t * stride + c * kLanes);
-  for (std::size_t y = 0; y < 4; ++y)
-    for (std::size_t c = 0; c < Chunks; ++c) lanes(to + y * stride + c * kLanes) += weight * sum[y][c];
-}
-
-// The same for all y and z; rows of `to` beyond the labels, up to the stride, get zeros of the padding added.
+// to[y, z] += weight · sum_t a[t, y] · b[t, z], kept in registers over all t for a few y. Rows of `to` beyond the labels,
+// up to the stride, get zeros of the padding added.
 template <class Real>
 TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t n, std::size_t stride, Real weight, Real* to) {
-  for (std::size_t y = 0; y < stride; y += 4)
-    for (std::size_t z = 0; z < stride;) {
-      const std::size_t left = (stride - z) / kLanes;
-      if (left >= 3 && left != 4) add_products<3>(a + y, b + z, n, stride, weight, to + y * stride + z), z += 3 * kLanes;
-      else if (left >= 2) add_products<2>(a + y, b + z, n, stride, weight, to + y * stride + z), z += 2 * kLanes;
-      else add_products<1>(a + y, b + z, n, stride, weight, to + y * stride + z), z += kLanes;
-    }
+  constexpr std::size_t kRows = kLanes<Real> / 2;
+  for (std::size_t y = 0; y < stride; y += kRows)
+    each_block<Real>(stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+      constexpr std::size_t N = chunks, step = kLanes<Real>;
+      Vector<Real> sum[kRows][N] = {};
+      for (std::size_t t = 0; t < n; ++t)
+        for (std::size_t r = 0; r < kRows; ++r)
+          for (std::size_t c = 0; c < N; ++c) sum[r][c] += a[t * stride + y + r] * lanes(b + t * stride + z + c * step);
+      for (std::size_t r = 0; r < kRows; ++r)
+        for (std::size_t c = 0; c < N; ++c) lanes(to + (y + r) * stride + z + c * step) += weight * sum[r][c];
+    });
 }
 
 // A path whose alpha is lost by underflow can matter only if all that was kept falls as low: some c_t in a row, none of
@@ -182,17 +172,19 @@ template <class Real>
 class Losses {
  public:
   TRELLIS_INLINE explicit Losses(std::size_t L) : least_(Vector<Real>{} + Real(1)) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) padding_[lane] = L % kLanes && lane >= L % kLanes ? 1 : 0;
+    for (std::size_t z = padded(L) - kPadding; z < padded(L); ++z) padding_[z % kPadding] = z < L ? 0 : 1;
   }
 
   // After alpha_t [n_rows, stride] was scaled by 1 / c_t; whether sums may be wrong by now. log Z gets log c_t.
   TRELLIS_INLINE bool matter(const Real* alpha, std::size_t n_rows, std::size_t stride, double c) {
     fallen_ = std::min(fallen_, 1.0) * c;
     for (std::size_t row = 0; row < n_rows; ++row, alpha += stride) {
-      for (std::size_t z = 0; z + kLanes < stride; z += kLanes)
-        least_ = lanes(alpha + z) < least_ ? lanes(alpha + z) : least_;
-      const Vector<Real> last = lanes(alpha + stride - kLanes) + padding_;
-      least_ = last < least_ ? last : least_;
+      std::size_t z = 0;
+      for (; z + kPadding < stride; z += kLanes<Real>) least_ = lanes(alpha + z) < least_ ? lanes(alpha + z) : least_;
+      for (const Real* none = padding_; z < stride; z += kLanes<Real>, none += kLanes<Real>) {
+        const Vector<Real> last = lanes(alpha + z) + lanes(none);
+        least_ = last < least_ ? last : least_;
+      }
     }
     if (fallen_ < kDeep && (c < kDeep || -largest_of<Real>(-least_) < kTiny)) return true;
     if (product_ < kLow || product_ > 1 / kLow) take_log();
@@ -213,7 +205,8 @@ class Losses {
   static constexpr Real kTiny = sizeof(Real) == 4 ? Real(1e-24) : Real(1e-150);
   static constexpr double kDeep = sizeof(Real) == 4 ? 1e-13 : 1e-150;
   static constexpr double kLow = 1e-150;
-  Vector<Real> least_, padding_;  // the least alpha so far, by lanes; 1 where the last lanes are no labels
+  Vector<Real> least_;      // the least alpha so far, by lanes
+  Real padding_[kPadding];  // 1 where the last lanes are no labels
   double fallen_ = 1, product_ = 1, logs_ = 0;
 };
 
@@ -269,11 +262,11 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
     Real* alpha = w.alpha.data() + t * stride;
     if (t == 0) std::copy_n(edge_at(t) + L * stride, stride, alpha);
     else weigh_rows(alpha - stride, edge_at(t), L, stride, alpha);
-    for (std::size_t z = 0; z < stride; z += kLanes) lanes(alpha + z) *= lanes(e + z);
+    for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(alpha + z) *= lanes(e + z);
     const Real c = sum_lanes(alpha, stride);
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     w.scale[t] = 1 / c;
-    for (std::size_t z = 0; z < stride; z += kLanes) lanes(alpha + z) *= w.scale[t];
+    for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(alpha + z) *= w.scale[t];
     if (losses.matter(alpha, 1, stride, c)) return kForbidden<double>;
   }
   log_z += losses.log_of_all();
@@ -283,7 +276,7 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
   for (std::size_t z = 0; z < stride; ++z) beta[z] = 1;
   if (!f.end.empty()) {
     const Real* alpha = w.alpha.data() + (n - 1) * stride;
-    for (std::size_t z = 0; z < stride; z += kLanes) lanes(w.out.data() + z) = lanes(alpha + z) * lanes(f.end.data() + z);
+    for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(w.out.data() + z) = lanes(alpha + z) * lanes(f.end.data() + z);
     const Real c = sum_lanes(w.out.data(), stride);
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     for (std::size_t z = 0; z < stride; ++z) beta[z] = f.end[z] / c;
@@ -295,7 +288,7 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
     const Real* alpha = w.alpha.data() + t * stride;
     const Real* e = w.e.data() + t * stride;
     Real* out = w.out.data() + t * stride;  // e_t[z] beta_t[z] / c_t
-    for (std::size_t z = 0; z < stride; z += kLanes) {
+    for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
       lanes(x->node + t * stride + z) = lanes(alpha + z) * lanes(beta + z);
       lanes(out + z) = lanes(e + z) * lanes(beta + z) * w.scale[t];
     }
@@ -308,12 +301,12 @@ TRELLIS_INLINE double sum_product_1(const Factors<Real>& f, const Real* emit, st
     for (std::size_t t = 0; t < n; ++t)
       for (std::size_t y = t ? 0 : L; y < (t ? L : L + 1); ++y) {
         const Real a = t ? w.alpha[(t - 1) * stride + y] : 1;
-        for (std::size_t z = 0; z < stride; z += kLanes)
+        for (std::size_t z = 0; z < stride; z += kLanes<Real>)
           lanes(x->token_pairs + t * size + y * stride + z) =
               a * lanes(edge_at(t) + y * stride + z) * lanes(w.out.data() + t * stride + z);
       }
   } else {
-    for (std::size_t z = 0; z < stride; z += kLanes)
+    for (std::size_t z = 0; z < stride; z += kLanes<Real>)
       lanes(x->pairs + L * stride + z) += weight * lanes(w.out.data() + z);
     add_products(w.alpha.data(), w.out.data() + stride, n - 1, stride, weight, x->pairs);
   }
@@ -338,12 +331,12 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
     log_z += exp_emissions(emit + t * stride, f.tops.data(), L, stride, e);
     Real c = 0;
     if (t == 0) {
-      for (std::size_t z = 0; z < stride; z += kLanes)
+      for (std::size_t z = 0; z < stride; z += kLanes<Real>)
         lanes(alpha + z) = lanes(f.edge.data() + L * stride + z) * lanes(tri(L, L) + z) * lanes(e + z);
       c = sum_lanes(alpha, stride);
     } else {
       for (std::size_t y = 0; y < L; ++y) {
-        for (std::size_t z = 0; z < stride; z += kLanes) {
+        for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
           Vector<Real> sum = {};
           if (t == 1)
             sum = last[y] * lanes(tri(L, y) + z);
@@ -356,7 +349,7 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
     }
     if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
     w.scale[t] = 1 / c;
-    for (std::size_t z = 0; z < (t ? token : stride); z += kLanes) lanes(alpha + z) *= w.scale[t];
+    for (std::size_t z = 0; z < (t ? token : stride); z += kLanes<Real>) lanes(alpha + z) *= w.scale[t];
     if (losses.matter(alpha, t ? L : 1, stride, c)) return kForbidden<double>;
   }
   log_z += losses.log_of_all();
@@ -385,7 +378,7 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
     for (std::size_t y = 0; y < (t ? L : 1); ++y) {
       const std::size_t row = t ? y : L;  // the label before: NULL at the beginning
       Real* out = w.out.data() + y * stride;
-      for (std::size_t z = 0; z < stride; z += kLanes) {
+      for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
         const Vector<Real> p = lanes(alpha + y * stride + z) * lanes(beta + y * stride + z);
         lanes(node + z) += p;
         lanes(x->pair_sums + row * stride + z) += weight * p;
@@ -396,7 +389,7 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
     // P(x, y, z) = alpha_{t-1}[x][y] F[x][y][z] out[y][z]
     auto add = [&](std::size_t x_, std::size_t y, std::size_t row, Real a) {
       Real* triples = x->triples + (x_ * (L + 1) + row) * stride;
-      for (std::size_t z = 0; z < stride; z += kLanes)
+      for (std::size_t z = 0; z < stride; z += kLanes<Real>)
         lanes(triples + z) += (weight * a) * lanes(w.out.data() + y * stride + z);
     };
     if (t == 0) {
@@ -409,10 +402,10 @@ TRELLIS_INLINE double sum_product_2(const Factors<Real>& f, const Real* emit, st
         const Real a = t > 1 ? last[x_ * stride + y] : last[y];
         add(far, y, y, a);
         Vector<Real> sum = {};
-        for (std::size_t z = 0; z < stride; z += kLanes)
+        for (std::size_t z = 0; z < stride; z += kLanes<Real>)
           sum += lanes(tri(far, y) + z) * lanes(w.out.data() + y * stride + z);
         Real total = 0;
-        for (std::size_t lane = 0; lane < kLanes; ++lane) total += sum[lane];
+        for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) total += sum[lane];
         before[x_ * stride + y] = total;
       }
     for (std::size_t x_ = 0; x_ < (t > 1 ? L : 1); ++x_)

@@ -17,33 +17,27 @@ struct Row {
   Real* out;
 };
 
-// The row for N vectors from z on. The maxima stay in registers; N of them hide each other's latency.
-template <std::size_t N, class Real, class Labels>
-TRELLIS_INLINE void max_block(const Row<Real>& row, const Labels& labels, std::size_t z) {
-  Vector<Real> best[N];
-  const Real* table = row.table + z;
-  for (std::size_t n = 0; n < N; ++n)
-    best[n] = row.from[labels[0] * row.from_step] + lanes(table + labels[0] * row.table_step + n * kLanes);
-  for (std::size_t i = 1; i < labels.size(); ++i) {
-    const Real score = row.from[labels[i] * row.from_step];
-    const Real* scores = table + labels[i] * row.table_step;
-    for (std::size_t n = 0; n < N; ++n) {
-      const Vector<Real> total = score + lanes(scores + n * kLanes);
-      best[n] = total > best[n] ? total : best[n];
-    }
-  }
-  for (std::size_t n = 0; n < N; ++n) {
-    if (row.edge) best[n] = best[n] + lanes(row.edge + z + n * kLanes);
-    lanes(row.out + z + n * kLanes) = best[n] + lanes(row.emit + z + n * kLanes);
-  }
-}
-
 template <class Real, class Labels>
 TRELLIS_INLINE void max_all(const Row<Real>& row, const Labels& labels, std::size_t stride) {
-  std::size_t z = 0;
-  for (; z + 3 * kLanes <= stride; z += 3 * kLanes) max_block<3>(row, labels, z);
-  if (z + 2 * kLanes <= stride) max_block<2>(row, labels, z);
-  else if (z < stride) max_block<1>(row, labels, z);
+  each_block<Real>(stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+    constexpr std::size_t N = chunks, step = kLanes<Real>;
+    Vector<Real> best[N];
+    const Real* table = row.table + z;
+    for (std::size_t n = 0; n < N; ++n)
+      best[n] = row.from[labels[0] * row.from_step] + lanes(table + labels[0] * row.table_step + n * step);
+    for (std::size_t i = 1; i < labels.size(); ++i) {
+      const Real score = row.from[labels[i] * row.from_step];
+      const Real* scores = table + labels[i] * row.table_step;
+      for (std::size_t n = 0; n < N; ++n) {
+        const Vector<Real> total = score + lanes(scores + n * step);
+        best[n] = total > best[n] ? total : best[n];
+      }
+    }
+    for (std::size_t n = 0; n < N; ++n) {
+      if (row.edge) best[n] = best[n] + lanes(row.edge + z + n * step);
+      lanes(row.out + z + n * step) = best[n] + lanes(row.emit + z + n * step);
+    }
+  });
 }
 
 // The same for the z of a short set, one by one.
@@ -64,7 +58,7 @@ TRELLIS_INLINE void max_listed(const Row<Real>& row, const Labels& labels, const
 // A set of a few labels is cheaper one by one than by vectors over all labels.
 template <bool kAll, class Real, class Labels>
 TRELLIS_INLINE void max_row(const Row<Real>& row, const Labels& labels, const Labels& targets, std::size_t stride) {
-  if (kAll || targets.size() * kLanes > stride) max_all(row, labels, stride);
+  if (kAll || targets.size() * kPadding > stride) max_all(row, labels, stride);
   else max_listed(row, labels, targets);
 }
 

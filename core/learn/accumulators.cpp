@@ -10,7 +10,7 @@ namespace {
 // to[z] += sum_y from[y] E[y][z] e[z] over the labels y before
 TRELLIS_CLONES void extend_pairs(const double* from, const double* edge, const double* e, std::size_t L,
                                  std::size_t stride, double* to) {
-  for (std::size_t z = 0; z < stride; z += kLanes) {
+  for (std::size_t z = 0; z < stride; z += kLanes<double>) {
     Vector<double> sum = {};
     for (std::size_t y = 0; y < L; ++y) sum += from[y] * lanes(edge + y * stride + z);
     lanes(to + z) += sum * lanes(e + z);
@@ -21,7 +21,7 @@ TRELLIS_CLONES void extend_pairs(const double* from, const double* edge, const d
 TRELLIS_CLONES void extend_triples(const double* from, const double* tri, const double* edge, const double* e,
                                    std::size_t L, std::size_t stride, double* to) {
   for (std::size_t y = 0; y < L; ++y)
-    for (std::size_t z = 0; z < stride; z += kLanes) {
+    for (std::size_t z = 0; z < stride; z += kLanes<double>) {
       Vector<double> sum = {};
       for (std::size_t x = 0; x < L; ++x) sum += from[x * stride + y] * lanes(tri + (x * (L + 1) + y) * stride + z);
       lanes(to + y * stride + z) += sum * lanes(edge + y * stride + z) * lanes(e + z);

@@ -105,14 +105,14 @@ class AdaGradPass {
   TRELLIS_INLINE void step_vector(std::size_t number, double value, double share, const Real* residual) {
     const auto penalty = static_cast<Real>(2 * rule_.c2 * share), times = static_cast<Real>(value);
     const auto rate_of_all = static_cast<Real>(rule_.rate);
-    for (std::size_t z = 0; z < stride_; z += kLanes) {
+    for (std::size_t z = 0; z < stride_; z += kLanes<Real>) {
       const std::size_t cell = number * stride_ + z;
       Vector<Real>& w = lanes(sums_.rows.vector(number) + z);
       const Vector<Real> g = lanes(has_.data() + cell) * (times * lanes(residual + z)) + penalty * w;
       Vector<Real>& squares = lanes(heavy_squares_.data() + cell);
       squares += g * g;
       Vector<Real> root = squares;
-      for (std::size_t lane = 0; lane < kLanes; ++lane) root[lane] = std::sqrt(root[lane]);
+      for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) root[lane] = std::sqrt(root[lane]);
       const Vector<Real> rate = squares > Real(0) ? rate_of_all / root : Vector<Real>{};
       w -= rate * g;
       if (rule_.c1 > 0) {

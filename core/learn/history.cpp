@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kBlock = 2048;
 
-typedef std::uint16_t Short __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
-typedef std::uint32_t Long __attribute__((vector_size(kLanes * 4)));
+typedef std::uint16_t Short __attribute__((vector_size(kLanes<float> * 2), aligned(2), may_alias));
+using Long = Vector<std::uint32_t>;
 
 TRELLIS_INLINE Vector<float> wide(const std::uint16_t* values) {
   const Long bits = __builtin_convertvector(*reinterpret_cast<const Short*>(values), Long) << 16;
@@ -25,10 +25,13 @@ TRELLIS_INLINE float wide_one(std::uint16_t value) { return std::bit_cast<float>
 
 // To the nearest; what is kept is finite, and far from the largest float.
 TRELLIS_INLINE void store(std::uint16_t* to, const Vector<double>& values) {
-  const Vector<float> floats = __builtin_convertvector(values, Vector<float>);
-  Long bits;
+  typedef float Floats __attribute__((vector_size(kLanes<double> * 4)));
+  typedef std::uint32_t Bits __attribute__((vector_size(kLanes<double> * 4)));
+  typedef std::uint16_t Kept __attribute__((vector_size(kLanes<double> * 2), aligned(2), may_alias));
+  const Floats floats = __builtin_convertvector(values, Floats);
+  Bits bits;
   std::memcpy(&bits, &floats, sizeof bits);
-  *reinterpret_cast<Short*>(to) = __builtin_convertvector((bits + 0x8000) >> 16, Short);
+  *reinterpret_cast<Kept*>(to) = __builtin_convertvector((bits + 0x8000) >> 16, Kept);
 }
 TRELLIS_INLINE std::uint16_t rounded(double value) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(static_cast<float>(value)) + 0x8000) >> 16);
@@ -48,7 +51,7 @@ TRELLIS_CLONES void dots_of_block(const History& h, std::size_t r, const double*
     const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
     Vector<float> sums[kHistoryDots] = {};
     std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
+    for (; i + kLanes<float> <= n; i += kLanes<float>) {
       const Vector<float> si = wide(s + i), yi = wide(y + i);
       sums[0] += si * lanes(given + i);
       sums[1] += yi * lanes(given + i);
@@ -59,7 +62,7 @@ TRELLIS_CLONES void dots_of_block(const History& h, std::size_t r, const double*
     double* out = dots + j * kHistoryDots;
     for (std::size_t k = 0; k < kHistoryDots; ++k) {
       out[k] = 0;
-      for (std::size_t lane = 0; lane < kLanes; ++lane) out[k] += sums[k][lane];
+      for (std::size_t lane = 0; lane < kLanes<float>; ++lane) out[k] += sums[k][lane];
     }
     for (; i < n; ++i) {
       const double si = wide_one(s[i]), yi = wide_one(y[i]);
@@ -80,7 +83,7 @@ TRELLIS_CLONES void sum_of_block(const History& h, double factor, const double* 
     const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
     const auto a = static_cast<float>(step_factors[j]), b = static_cast<float>(change_factors[j]);
     std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) lanes(sums + i) += a * wide(s + i) + b * wide(y + i);
+    for (; i + kLanes<float> <= n; i += kLanes<float>) lanes(sums + i) += a * wide(s + i) + b * wide(y + i);
     for (; i < n; ++i) sums[i] += a * wide_one(s[i]) + b * wide_one(y[i]);
   }
   for (std::size_t i = 0; i < n; ++i) out[begin + i] = factor * g[begin + i] + sums[i];
@@ -90,7 +93,7 @@ TRELLIS_CLONES Curvature remember_all(const double* x, const double* old_x, cons
                                       std::size_t size, std::uint16_t* step, std::uint16_t* change) {
   Vector<double> products = {}, squares = {};
   std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
+  for (; i + kLanes<double> <= size; i += kLanes<double>) {
     const Vector<double> s = lanes(x + i) - lanes(old_x + i), y = lanes(g + i) - lanes(old_g + i);
     products += s * y;
     squares += y * y;
@@ -98,7 +101,7 @@ TRELLIS_CLONES Curvature remember_all(const double* x, const double* old_x, cons
     store(change + i, y);
   }
   Curvature sums{0, 0};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) sums.product += products[lane], sums.square += squares[lane];
+  for (std::size_t lane = 0; lane < kLanes<double>; ++lane) sums.product += products[lane], sums.square += squares[lane];
   for (; i < size; ++i) {
     const double s = x[i] - old_x[i], y = g[i] - old_g[i];
     sums.product += s * y;

@@ -46,7 +46,7 @@ struct Sum {
 
 TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, float* emit) {
   for (std::size_t t = 0; t < sum.n; ++t, emit += sum.stride) {
-    for (std::size_t z = 0; z < sum.stride; z += kLanes) {
+    for (std::size_t z = 0; z < sum.stride; z += kLanes<float>) {
       Vector<float> total = lanes(sum.bias + z);
       for (std::size_t k = 0; k < sum.n_looks; ++k)
         total += lanes(sum.vectors[sum.look_at[k] + t] + sum.look_offset[k] + z);
@@ -58,7 +58,7 @@ TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& row
           rows.add_to(id, 1, emit);
         } else {
           const float* weights = sum.heavy + sum.heavy_number[id] * sum.stride;
-          for (std::size_t z = 0; z < sum.stride; z += kLanes) lanes(emit + z) += lanes(weights + z);
+          for (std::size_t z = 0; z < sum.stride; z += kLanes<float>) lanes(emit + z) += lanes(weights + z);
         }
       }
   }
@@ -115,8 +115,8 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
 }
 
 void Decoder::make_heavy_rows() const {
-  // Adding a vector costs as much as adding a weight for each kLanes labels.
-  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kLanes);
+  // Adding a vector costs as much as adding a weight for each kPadding labels.
+  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kPadding);
   heavy_.number.resize(n_attributes_);
   for (std::size_t a = 0; a < n_attributes_; ++a) {
     if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;

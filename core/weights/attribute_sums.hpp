@@ -86,17 +86,16 @@ class AttributeSums {
   TRELLIS_INLINE void sum_rows(const Block& b, std::uint32_t first, std::uint32_t last, const Real* residual,
                                double* sums) const {
     constexpr std::uint32_t kSome = 32;
-    for (std::size_t z = 0; z < stride_; z += kLanes) {
-      Vector<double> sum = {};
+    for (std::size_t z = 0; z < stride_; z += kLanes<Real>) {
+      std::fill_n(sums + z, kLanes<Real>, 0.0);
       for (std::uint32_t i = first; i < last;) {
         Vector<Real> some = {};
         for (const std::uint32_t end = std::min(last, i + kSome); i < end; ++i) {
           const Vector<Real>& row = lanes(residual + b.tokens[i] * stride_ + z);
           some += b.values.empty() ? row : static_cast<Real>(b.values[i]) * row;
         }
-        sum += __builtin_convertvector(some, Vector<double>);
+        add_lanes(some, sums + z);
       }
-      lanes(sums + z) = sum;
     }
   }
 

@@ -30,7 +30,7 @@ class GrowingRows {
         rows_(n_attributes) {}
 
   // A vector addition costs as much as one slot; below four labels a row is rare and kept small.
-  static std::size_t dense_from(std::size_t n_labels) { return std::max<std::size_t>(5, n_labels / kLanes); }
+  static std::size_t dense_from(std::size_t n_labels) { return std::max<std::size_t>(5, n_labels / kPadding); }
 
   // From now on no row gets a label but by set(). A dense row would have labels it must not have: there will be none.
   void stop_growing() { grows_ = false, dense_from_ = 0; }
@@ -63,7 +63,7 @@ class GrowingRows {
     const Row row = rows_[attribute];
     if (row.size == kDense) {
       const float* weights = dense_.data() + row.offset;
-      for (std::size_t z = 0; z < stride_; z += kLanes) lanes(emit + z) += value * lanes(weights + z);
+      for (std::size_t z = 0; z < stride_; z += kLanes<float>) lanes(emit + z) += value * lanes(weights + z);
     } else {
       const Slot* slots = slots_.data() + row.offset;
       for (std::uint32_t s = 0; s < row.size; ++s) emit[slots[s].label] += value * slots[s].weight;

@@ -50,7 +50,7 @@ struct LocalPass {
       for (std::size_t z = 0; z < stride; ++z) row[z] = kForbidden<float>;
       for (std::size_t i = 0; i < labels.size(); ++i) row[labels[i]] = edge[labels[i]] + here[labels[i]];
     } else {
-      for (std::size_t z = 0; z < stride; z += kLanes) lanes(row + z) = lanes(edge + z) + lanes(here + z);
+      for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes(row + z) = lanes(edge + z) + lanes(here + z);
     }
     return exp_row(row, L, stride, exps);
   }
@@ -58,9 +58,9 @@ struct LocalPass {
   TRELLIS_INLINE float log_sum(std::size_t x, std::size_t y, float top) const {
     const std::size_t L = of.n_labels_, stride = of.stride_, at = x * (L + 1) + y;
     Vector<float> total = {};
-    for (std::size_t z = 0; z < stride; z += kLanes) total += lanes(of.factors_.data() + at * stride + z) * lanes(exps + z);
+    for (std::size_t z = 0; z < stride; z += kLanes<float>) total += lanes(of.factors_.data() + at * stride + z) * lanes(exps + z);
     float sum = 0;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sum += total[lane];
+    for (std::size_t lane = 0; lane < kLanes<float>; ++lane) sum += total[lane];
     if (sum > kSafe) return (top + of.tops_[at]) + std::log(sum);
     float best = kForbidden<float>;
     for (std::size_t z = 0; z < L; ++z) best = std::max(best, row[z] + of.tri_[at * stride + z]);

@@ -18,7 +18,7 @@ class TokenRows {
       : layout_(layout), stride_(padded(layout.n_labels)), number_(layout.n_attributes, -1) {
     std::int32_t n_heavy = 0;
     for (std::size_t a = 0; a < layout.n_attributes; ++a)
-      if (n_slots(a) >= 4 + stride_ / kLanes) number_[a] = n_heavy++;
+      if (n_slots(a) >= 4 + stride_ / kLanes<Real>) number_[a] = n_heavy++;
     vectors_.assign(n_heavy * stride_, 0);
     weights_.resize(layout.row_labels.size());
     list_tokens(at, n_tokens);
@@ -41,12 +41,7 @@ class TokenRows {
   // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], for tokens from begin to end
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
-      for (std::size_t z = 0; z < stride_;) {
-        const std::size_t left = (stride_ - z) / kLanes;
-        if (left >= 3 && left != 4) add_heavy<3>(t, z, emit), z += 3 * kLanes;
-        else if (left >= 2) add_heavy<2>(t, z, emit), z += 2 * kLanes;
-        else add_heavy<1>(t, z, emit), z += kLanes;
-      }
+      each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA { add_heavy<chunks>(t, z, emit); });
       add_light(t, emit);
     }
   }
@@ -66,9 +61,9 @@ class TokenRows {
       const Real* row = vectors_.data() + heavy_[i] * stride_ + z;
       const Real value = heavy_values_.empty() ? 1 : heavy_values_[i];
       for (std::size_t c = 0; c < Chunks; ++c)
-        sum[c] += heavy_values_.empty() ? lanes(row + c * kLanes) : value * lanes(row + c * kLanes);
+        sum[c] += heavy_values_.empty() ? lanes(row + c * kLanes<Real>) : value * lanes(row + c * kLanes<Real>);
     }
-    for (std::size_t c = 0; c < Chunks; ++c) lanes(emit + z + c * kLanes) = sum[c];
+    for (std::size_t c = 0; c < Chunks; ++c) lanes(emit + z + c * kLanes<Real>) = sum[c];
   }
 
   TRELLIS_INLINE void add_light(std::size_t t, Real* emit) const {
