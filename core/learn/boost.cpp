@@ -338,7 +338,7 @@ Counted Booster::counted(std::size_t k, std::size_t s) const {
     out.z = layout_.row_labels[k];
     for (std::size_t t = 0; t < n; ++t)
       for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
-        if (static_cast<std::size_t>(at.ids[i]) == g) out.values[t] += at.values ? at.values[i] : 1;
+        if (static_cast<std::size_t>(at.ids[i]) == g) out.values[t] += at.value(i);
     return out;
   }
   const std::size_t place = k < first_pair     ? layout_.edge_row_labels[k - first_edge]
@@ -357,7 +357,7 @@ Counted Booster::counted(std::size_t k, std::size_t s) const {
     }
     const TokenAttributes& at = data_.edge_attributes;
     for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
-      if (layout_.n_attributes + at.ids[i] == g) out.values[t] += 1;
+      if (layout_.n_attributes + at.ids[i] == g) out.values[t] += at.value(i);
   }
   return out;
 }

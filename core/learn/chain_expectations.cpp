@@ -73,7 +73,7 @@ void ChainExpectations::exp_table(const std::vector<double>& table, std::vector<
 }
 
 // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids
-// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, (y, z)]
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
 void ChainExpectations::fill_potentials(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
@@ -101,7 +101,7 @@ void ChainExpectations::fill_potentials(std::size_t s, Scratch& w) const {
     std::copy(edge_.begin(), edge_.end(), edge);
     for (std::int64_t i = edge_at.starts[begin + t]; i < edge_at.starts[begin + t + 1]; ++i)
       for (std::uint32_t k = layout_.edge_row_starts[edge_at.ids[i]]; k < layout_.edge_row_starts[edge_at.ids[i] + 1]; ++k)
-        edge[layout_.edge_row_labels[k]] += parameters_[first_edge_slot_ + k];
+        edge[layout_.edge_row_labels[k]] += edge_at.value(i) * parameters_[first_edge_slot_ + k];
   }
 }
 

@@ -92,10 +92,10 @@ void Occurrences::list_places(std::size_t s, std::vector<Place>& places) const {
     const auto token = static_cast<std::int32_t>(t - begin);
     const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
     for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
-      if (item_meeting_[i] != kNone) places.push_back({item_meeting_[i], token, at.values ? at.values[i] : 1.0});
+      if (item_meeting_[i] != kNone) places.push_back({item_meeting_[i], token, at.value(i)});
     if (n_edge_groups_)
       for (std::int64_t i = edge_at.starts[t]; i < edge_at.starts[t + 1]; ++i)
-        if (edge_item_meeting_[i] != kNone) places.push_back({edge_item_meeting_[i], token, 1.0});
+        if (edge_item_meeting_[i] != kNone) places.push_back({edge_item_meeting_[i], token, edge_at.value(i)});
   }
   std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
     return a.meeting != b.meeting ? a.meeting < b.meeting : a.token < b.token;
@@ -144,8 +144,9 @@ void Occurrences::range_of_run(std::size_t s, std::span<const Place> places, con
   const int period = period_of(labels, n_labels);
   low = high = 0;
   double gold = 0;
-  // best[i]: the most that the first i places can hold, = max(best[i-1], value + best[those `period` before])
-  std::vector<double> best{0};
+  // best[i]: the most that the first i places can hold, = max(best[i-1], value + best[those `period` before]); least
+  // likewise
+  std::vector<double> best{0}, least{0};
   std::vector<std::int32_t> tokens;
   for (const Place& p : places) {
     bool possible = true, is_gold = true, forced = true;
@@ -162,14 +163,15 @@ void Occurrences::range_of_run(std::size_t s, std::span<const Place> places, con
     }
     if (is_gold) gold += p.value;
     if (!possible) continue;
-    if (forced) low += p.value;
+    if (forced) low += std::max(p.value, 0.0);
     std::size_t before = tokens.size();
     while (before > 0 && p.token - tokens[before - 1] < period) --before;
     tokens.push_back(p.token);
     best.push_back(std::max(best.back(), p.value + best[before]));
+    least.push_back(std::min(least.back(), p.value + least[before]));
   }
   high = best.back() - gold;
-  low -= gold;
+  low += least.back() - gold;
 }
 
 // Which labels a place in the matrix of label pairs, or of triples, stands for: x, y, z.
@@ -203,7 +205,7 @@ void Occurrences::set_label_ranges(std::size_t s, double* lows, double* highs) c
 
 void Occurrences::set_ranges() {
   // Without values all counts are whole numbers, and lie close together.
-  const bool whole = !data_.attributes.values;
+  const bool whole = !data_.attributes.values && !data_.edge_attributes.values;
   std::vector<double> lows(first_cells_.back()), highs(first_cells_.back());
   std::vector<Place> places;
   for (std::size_t s = 0; s < n_sentences_; ++s) {
@@ -287,7 +289,7 @@ void Occurrences::fill(std::size_t s, const std::vector<double>& node, const std
         for (std::size_t j = 0; j < n_features_of(g); ++j) {
           const std::uint32_t place = layout_.edge_row_labels[first_features_[g] - n_slots + j];
           const bool here = (place / stride_ == L_) == (t == 0);
-          *cell++ += (here ? token_pairs[t * pair_cells + place] : 0.0) - (place == gold_pair);
+          *cell++ += edge_at.value(i) * ((here ? token_pairs[t * pair_cells + place] : 0.0) - (place == gold_pair));
         }
       }
     y = gold;

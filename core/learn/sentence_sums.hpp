@@ -108,7 +108,7 @@ class SentenceSums {
       std::copy(edge_.begin(), edge_.end(), edge);
       for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
         for (std::uint32_t s = layout_.edge_row_starts[at.ids[i]]; s < layout_.edge_row_starts[at.ids[i] + 1]; ++s)
-          edge[layout_.edge_row_labels[s]] += edge_weights[s];
+          edge[layout_.edge_row_labels[s]] += at.value(i) * edge_weights[s];
     }
   }
 
@@ -170,7 +170,7 @@ class SentenceSums {
     if (!at.starts) return;
     for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
       for (std::uint32_t s = layout_.edge_row_starts[at.ids[i]]; s < layout_.edge_row_starts[at.ids[i] + 1]; ++s)
-        piece.edge_slots[s] += value_of(layout_.edge_row_labels[s]);
+        piece.edge_slots[s] += at.value(i) * value_of(layout_.edge_row_labels[s]);
   }
 
   // Sums over all paths of w.emit; sign · weight · expectations go into residual and piece. Returns log Z.

@@ -14,7 +14,7 @@ struct Sample {
   std::size_t L;
   std::vector<std::int64_t> starts, item_starts{0}, edge_item_starts{0}, set_starts{0};
   std::vector<std::int32_t> ids, edge_ids, gold, sets, set_labels, edge_places, tri_places;
-  std::vector<float> values, edge_base, end_base;
+  std::vector<float> values, edge_values, edge_base, end_base;
   std::vector<std::uint32_t> row_starts{0}, edge_row_starts{0}, edge_row_labels;
   std::vector<std::uint16_t> row_labels;
   Layout layout;
@@ -40,6 +40,7 @@ struct Sample {
       set_starts.push_back(static_cast<std::int64_t>(set_labels.size()));
     }
     for (std::size_t i = 0; with_values && i < ids.size(); ++i) values.push_back(number());
+    for (std::size_t i = 0; with_values && i < edge_ids.size(); ++i) edge_values.push_back(number());
     for (std::size_t a = 0; a < n_attributes; ++a) {
       for (std::size_t z = 0; z < L; ++z)
         if (a == 0 || random() % 2) row_labels.push_back(static_cast<std::uint16_t>(z));
@@ -73,7 +74,7 @@ struct Sample {
     layout.edge_base = edge_base;
     layout.end_base = end_base;
     data.attributes = {item_starts.data(), ids.data(), with_values ? values.data() : nullptr};
-    if (edges) data.edge_attributes = {edge_item_starts.data(), edge_ids.data(), nullptr};
+    if (edges) data.edge_attributes = {edge_item_starts.data(), edge_ids.data(), with_values ? edge_values.data() : nullptr};
     if (with_sets) data.sets = {sets.data(), set_starts.data(), set_labels.data()};
   }
 
@@ -213,6 +214,33 @@ TEST(boost_waits) {
 TEST(boost_counts) {
   for (unsigned kind = 0; kind < 16; ++kind)
     check_counts(Sample(3, kind & 1 ? 2 : 1, kind & 2, kind & 4, false, kind & 8, kind));
+}
+
+// An edge attribute of value 2 counts as much as one that stands there twice.
+TEST(boost_values_of_edge_attributes) {
+  for (unsigned kind = 0; kind < 8; ++kind) {
+    const Sample sample(3, kind & 1 ? 2 : 1, true, kind & 2, false, kind & 4, kind);
+    std::vector<std::int32_t> twice;
+    std::vector<std::int64_t> twice_starts;
+    for (std::int32_t a : sample.edge_ids) twice.insert(twice.end(), 2, a);
+    for (std::int64_t start : sample.edge_item_starts) twice_starts.push_back(2 * start);
+    const std::vector<float> values(sample.edge_ids.size(), 2.0f);
+    Sample valued = sample, listed = sample;
+    valued.data.edge_attributes.values = values.data();
+    listed.data.edge_attributes = {twice_starts.data(), twice.data()};
+    Booster one = valued.booster(Bound::exact), other = listed.booster(Bound::exact);
+    std::vector<double> weights;
+    std::mt19937 random(kind);
+    for (std::size_t k = 0; k < sample.layout.n_parameters(); ++k)
+      weights.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
+    for (Booster* booster : {&one, &other}) booster->begin(weights, 0.0, 1);
+    CHECK_NEAR(one.log_risk(), other.log_risk(), 1e-9);
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      CHECK_NEAR(one.tight_bound(k, 0.3), other.tight_bound(k, 0.3), 1e-9);
+      CHECK_NEAR(one.loose_bound(k, 0.3), other.loose_bound(k, 0.3), 1e-9);
+      CHECK_NEAR(one.exact(k, 0.3, 1), other.exact(k, 0.3, 1), 1e-9);
+    }
+  }
 }
 
 TEST(boost_of_one_label) {

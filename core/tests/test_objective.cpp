@@ -13,7 +13,7 @@ struct Sample {
   std::size_t L;
   std::vector<std::int64_t> starts{0, 3, 3, 4, 9}, item_starts{0}, edge_item_starts{0}, set_starts{0};
   std::vector<std::int32_t> ids, edge_ids, gold, sets, set_labels, edge_places, tri_places;
-  std::vector<float> values, edge_base, end_base;
+  std::vector<float> values, edge_values, edge_base, end_base;
   std::vector<std::uint32_t> row_starts{0}, edge_row_starts{0}, edge_row_labels;
   std::vector<std::uint16_t> row_labels;
   std::vector<double> parameters, weights;
@@ -39,6 +39,7 @@ struct Sample {
       set_starts.push_back(static_cast<std::int64_t>(set_labels.size()));
     }
     for (std::size_t i = 0; with_values && i < ids.size(); ++i) values.push_back(static_cast<float>(number()));
+    for (std::size_t i = 0; with_values && i < edge_ids.size(); ++i) edge_values.push_back(static_cast<float>(number()));
     for (std::size_t a = 0; a < n_attributes; ++a) {
       for (std::size_t z = 0; z < L; ++z)
         if (a == 0 || random() % 2) row_labels.push_back(static_cast<std::uint16_t>(z));
@@ -72,7 +73,7 @@ struct Sample {
     layout.edge_base = edge_base;
     layout.end_base = end_base;
     data.attributes = {item_starts.data(), ids.data(), with_values ? values.data() : nullptr};
-    if (edges) data.edge_attributes = {edge_item_starts.data(), edge_ids.data(), nullptr};
+    if (edges) data.edge_attributes = {edge_item_starts.data(), edge_ids.data(), with_values ? edge_values.data() : nullptr};
     if (with_sets) data.sets = {sets.data(), set_starts.data(), set_labels.data()};
     for (std::size_t i = 0; i < layout.n_parameters(); ++i) parameters.push_back(number());
     for (std::size_t s = 0; s + 1 < starts.size(); ++s) weights.push_back(1.5 + number());
@@ -121,6 +122,31 @@ TEST(objective_gradients) {
       const Sample sample(L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind & 16, ++seed);
       for (bool local : {false, true}) check_gradient(sample, local, {sample.gold.data(), {}});
     }
+}
+
+// An edge attribute of value 2 counts as much as one that stands there twice.
+TEST(objective_values_of_edge_attributes) {
+  for (unsigned kind = 0; kind < 8; ++kind) {
+    Sample valued(3, kind & 1 ? 2 : 1, true, kind & 2, false, kind & 4, kind), twice = valued;
+    twice.edge_ids.clear();
+    for (std::int32_t a : valued.edge_ids) twice.edge_ids.insert(twice.edge_ids.end(), 2, a);
+    for (std::int64_t& start : twice.edge_item_starts) start *= 2;
+    valued.edge_values.assign(valued.edge_ids.size(), 2.0f);
+    const std::size_t n = valued.parameters.size(), n_sentences = valued.weights.size();
+    for (bool local : {false, true}) {
+      std::vector<double> losses[2], slopes[2];
+      for (int i = 0; i < 2; ++i) {
+        ChainData data = valued.data;
+        if (i == 0) data.edge_attributes.values = valued.edge_values.data();
+        else data.edge_attributes = {twice.edge_item_starts.data(), twice.edge_ids.data()};
+        losses[i].resize(n_sentences), slopes[i].resize(n);
+        make_objective(valued.layout, data, valued.starts.data(), n_sentences, {valued.gold.data(), {}}, local, false)
+            ->gradient(valued.parameters.data(), nullptr, 1, losses[i].data(), slopes[i].data());
+      }
+      for (std::size_t s = 0; s < n_sentences; ++s) CHECK_NEAR(losses[0][s], losses[1][s], 1e-9);
+      for (std::size_t k = 0; k < n; ++k) CHECK_NEAR(slopes[0][k], slopes[1][k], 1e-9);
+    }
+  }
 }
 
 TEST(objective_partial_labels) {

@@ -16,6 +16,8 @@ struct TokenAttributes {
   const std::int64_t* starts = nullptr;  // [n_tokens + 1]
   const std::int32_t* ids = nullptr;     // [n_items]
   const float* values = nullptr;         // [n_items] or null
+
+  float value(std::int64_t i) const { return values ? values[i] : 1.0f; }
 };
 
 // Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
