@@ -15,88 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import COLUMNS, TRAIN, UPOS, Done, conllu, refused, shell
 
 import trellis
 from trellis.cli import tag
 from trellis.cli.file_shape import FileShape
-from trellis.cli.main import run
-
-NOUNS, VERBS = ("dog", "cat", "boat", "tree"), ("sees", "likes", "finds")
-SENTENCES = [(("the", "DT", "B-NP"), (n, "NN", "I-NP"), (v, "VB", "B-VP")) for n in NOUNS for v in VERBS]
-COLUMNS = "".join("".join(f"{w} {p} {c}\n" for w, p, c in s) + "\n" for s in SENTENCES)
-TRAIN = "train.txt --columns word,pos,chunk --target chunk --features chunking --learner perceptron --order 1"
-
-
-def conllu(upos: dict[str, str]) -> str:
-    out = []
-    for i, sentence in enumerate(SENTENCES):
-        out.append(f"# sent_id = {i}\n1-2\tthe{sentence[1][0]}" + "\t_" * 8 + "\n")
-        for k, (word, pos, _) in enumerate(sentence, 1):
-            out.append(f"{k}\t{word}\t_\t{upos.get(pos, '_')}" + "\t_" * 6 + "\n")
-        out.append("3.1\tnull" + "\t_" * 8 + "\n\n")
-    return "".join(out)
-
-
-UPOS = conllu({"DT": "DET", "NN": "NOUN", "VB": "VERB"})
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files of the examples, and in it."""
-    (tmp_path / "train.txt").write_text(COLUMNS)
-    (tmp_path / "test.txt").write_text(COLUMNS)
-    (tmp_path / "en_ewt-ud-train.conllu.gz").write_bytes(gzip.compress(UPOS.encode()))
-    (tmp_path / "en_ewt-ud-dev.conllu").write_text(UPOS)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-class Done:
-    """What a command left behind."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-class Stdin:
-    """Standard input with these bytes."""
-
-    def __init__(self, content: str) -> None:
-        self.buffer = io.BytesIO(content.encode())
-
-
-@pytest.fixture
-def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Run a command line in this process: quick."""
-
-    def call_it(line: str, given: str = "") -> Done:
-        monkeypatch.setattr(sys, "stdin", Stdin(given))
-        with pytest.raises(SystemExit) as left:
-            run(line.split())
-        code = left.value.code
-        return Done(code if isinstance(code, int) else 0, *capfd.readouterr())
-
-    return call_it
-
-
-@pytest.fixture
-def chunk(here: Path, call) -> Path:
-    assert call(f"train {TRAIN} --epochs 5 --model chunk.trellis --quiet").code == 0
-    return here / "chunk.trellis"
-
-
-def shell(line: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(line, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path})
-
-
-def refused(done: Done, *words: str) -> None:
-    """One line on standard error, exit 2."""
-    assert done.code == 2
-    assert done.err.startswith("trellis: ")
-    assert done.err.count("\n") == 1
-    for word in words:
-        assert word in done.err
 
 
 def test_lines_of_the_documentation(here: Path) -> None:
@@ -417,6 +340,7 @@ def test_a_full_disk_is_one_line(chunk: Path) -> None:
     refused(Done(done.returncode, done.stdout, done.stderr), "No space left")
 
 
+@pytest.mark.usefixtures("control_c")
 def test_interrupt(chunk: Path, here: Path) -> None:
     before = sorted(here.iterdir())
     command = [sys.executable, "-m", "trellis", "tag", "-m", "chunk.trellis", "-o", "out.txt"]
@@ -474,6 +398,7 @@ def test_partial_labels(here: Path, call: Any) -> None:
     assert call("train partial.tsv --partial --model m --quiet").code == 0
 
 
+@pytest.mark.usefixtures("control_c")
 def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
     command = [sys.executable, "-m", "trellis", "train", "train.txt", "--epochs", "1000000", "--model", "m"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cli import COLUMNS, call, chunk, here  # noqa: F401
+from command_line import COLUMNS
 
 import trellis
 from trellis.corpus import schemes
@@ -21,14 +21,14 @@ NOISY = "".join(
 
 
 @pytest.fixture
-def noisy(here: Path, call) -> Path:  # noqa: F811
+def noisy(here: Path, call) -> Path:
     (here / "noisy.txt").write_text(NOISY)
     line = "train noisy.txt --columns word,label --epochs 4 --model noisy.trellis --quiet"
     assert call(line).code == 0
     return here / "noisy.trellis"
 
 
-def test_by_label(noisy: Path, call) -> None:  # noqa: F811
+def test_by_label(noisy: Path, call) -> None:
     tagger, corpus = trellis.load(noisy), trellis.read("noisy.txt", columns="word,label")
     for by in ("path", "label"):
         done = call(f"tag --model noisy.trellis noisy.txt --by {by} --quiet")
@@ -47,7 +47,7 @@ def test_by_label(noisy: Path, call) -> None:  # noqa: F811
         assert "--by" in done.err
 
 
-def test_scheme(noisy: Path, call) -> None:  # noqa: F811
+def test_scheme(noisy: Path, call) -> None:
     (Path("open.txt")).write_text("c\nb\n\nb\nc\nc\n\nd\nb\n")
     done = call("tag --model noisy.trellis open.txt --scheme iob2 --json --quiet")
     for line in done.out.splitlines():
@@ -60,7 +60,7 @@ def test_scheme(noisy: Path, call) -> None:  # noqa: F811
     assert "no scheme 'nonsense'" in done.err
 
 
-def test_training_with_a_scheme(here: Path, call) -> None:  # noqa: F811
+def test_training_with_a_scheme(here: Path, call) -> None:
     line = "train train.txt --columns word,pos,chunk --target chunk --model kept.trellis --quiet"
     assert call(f"{line} --scheme iob2").code == 0
     assert trellis.load("kept.trellis").info["scheme"] == "iob2"
@@ -71,7 +71,7 @@ def test_training_with_a_scheme(here: Path, call) -> None:  # noqa: F811
     assert not Path("bad.trellis").exists()
 
 
-def test_confidence(noisy: Path, call) -> None:  # noqa: F811
+def test_confidence(noisy: Path, call) -> None:
     done = call("tag --model noisy.trellis noisy.txt --json --confidence --quiet")
     tagger = trellis.load(noisy)
     for line, words in zip(
@@ -87,7 +87,7 @@ def test_confidence(noisy: Path, call) -> None:  # noqa: F811
     assert call("tag --model noisy.trellis noisy.txt --json --kbest 2 --confidence").code == 2
 
 
-def test_calibrate(noisy: Path, call) -> None:  # noqa: F811
+def test_calibrate(noisy: Path, call) -> None:
     done = call("calibrate --model noisy.trellis noisy.txt --output calibrated.trellis")
     assert done.code == 0
     assert done.out.count("expected calibration error") == 4
@@ -110,7 +110,7 @@ def test_calibrate(noisy: Path, call) -> None:  # noqa: F811
     assert call("evaluate noisy.txt --calibration").code == 2
 
 
-def test_explain(noisy: Path, chunk: Path, call) -> None:  # noqa: F811
+def test_explain(noisy: Path, chunk: Path, call) -> None:
     done = call("explain noisy.trellis a b")
     tagger = trellis.load(noisy)
     assert done.out == f"{tagger.explain(['a', 'b'])}\n"

@@ -338,6 +338,7 @@ def test_an_observer_ends_training() -> None:
     assert len(history) == 2
 
 
+@pytest.mark.usefixtures("control_c")
 def test_control_c_is_heard_within_an_epoch() -> None:
     corpus = random_corpus(1, 300)
     problem: list[Any] = []

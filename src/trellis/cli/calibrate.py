@@ -1,39 +1,37 @@
-"""``trellis calibrate``: fit the probabilities of a model to a held-out file."""
+"""Fit the probabilities of a model to a held-out file.
+
+Writes the model with another temperature, and shows how well calibrated it was before and is now. Its labels
+stay the same; its probabilities and confidences change.
+
+example:
+  trellis calibrate --model chunk.trellis dev.txt --output calibrated.trellis
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from trellis.cli.file_shape import FileShape
-from trellis.cli.options import Parser, add_file_options, add_json, add_model, add_quiet, add_threads
+from trellis.cli.options import Parser
 from trellis.cli.outputs import check_apart, check_writable, show, show_json
 from trellis.tagger import load
 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("dev", metavar="DEV", help="file with true labels, not that of training")
-    add_model(parser)
-    parser.add_argument(
-        "--output", "-o", required=True, metavar="FILE", help="file to write the calibrated model to"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("dev", metavar="DEV", help="file with true labels, not that of training")
+    parser.share("model")
+    add("--output", "-o", required=True, metavar="FILE", help="file to write the calibrated model to")
+    add(
         "--loss",
         choices=("labels", "paths"),
         default="labels",
         help="fit the temperature to the probabilities of single labels or of whole label sequences",
     )
-    parser.add_argument("--gold", metavar="NAME", help="column of true labels (default: the model's target)")
-    add_threads(parser)
-    add_quiet(parser)
-    add_json(parser)
-    add_file_options(parser)
-    parser.description = """\
-Fit the temperature of a model to a held-out file, write the model with it, and show how well calibrated it was
-before and is now. Its labels stay the same; its probabilities and confidences change."""
-    parser.epilog = """\
-example:
-  trellis calibrate --model chunk.trellis dev.txt --output calibrated.trellis"""
+    add("--gold", metavar="NAME", help="column of true labels (default: the model's target)")
+    parser.share("threads", "quiet", "json")
+    parser.share_file_options()
 
 
 def command(given: Namespace) -> None:

@@ -1,7 +1,10 @@
-"""``trellis demo``: corrects typos, letter by letter, after Grover & Ngo Ho.
+"""Learn to correct typos, letter by letter, in seconds, after Grover & Ngo Ho.
 
 A word is a sequence of typed letters, its labels are the letters that were meant. The text is the manual of
-Python, which every Python carries; the typos are made by a seeded keyboard.
+Python, which comes with every Python, so nothing is downloaded; the typos are made by a seeded keyboard.
+
+example:
+  trellis demo "tge qyick brpwn fox"
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pydoc_data.topics import topics
 from typing import TYPE_CHECKING, Any
 
-from trellis.cli.options import Parser, add_json, add_quiet, at_least
+from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import align, show, show_json
 from trellis.cli.progress import watch_epochs
 from trellis.learners.perceptron import Perceptron
@@ -58,22 +61,14 @@ class Errors:
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument(
-        "text", nargs="?", default=LINE, metavar="LINE", help="a line to correct (default: built in)"
-    )
-    parser.add_argument("--seed", type=at_least(0), default=1, metavar="N", help="seed of the typos")
-    parser.add_argument("--words", type=at_least(100), metavar="N", help="use only so many words of the text")
-    parser.add_argument(
+    add = parser.add_argument
+    add("text", nargs="?", metavar="LINE", help="a line to correct (default: a line of the demo's)")
+    add("--seed", type=at_least(0), default=1, metavar="N", help="seed of the typos")
+    add("--words", type=at_least(100), metavar="N", help="use only so many words of the text")
+    add(
         "--epochs", type=at_least(1), default=10, metavar="N", help="number of passes over the training words"
     )
-    add_quiet(parser)
-    add_json(parser)
-    parser.description = """\
-Learn to correct typos, in seconds. The text is the manual of Python, which comes with every Python; nothing is
-downloaded."""
-    parser.epilog = """\
-example:
-  trellis demo "tge qyick brpwn fox\""""
+    parser.share("quiet", "json")
 
 
 def command(given: Namespace) -> None:
@@ -108,7 +103,8 @@ def command(given: Namespace) -> None:
             "".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])
         ]
         facts[f"order_{order}"] = asdict(measure(guessed, test, known))
-    facts["line"], facts["corrected"] = given.text, correct(taggers[max(ORDERS)], given.text)
+    line = LINE if given.text is None else given.text
+    facts["line"], facts["corrected"] = line, correct(taggers[max(ORDERS)], line)
     if given.json:
         show_json(facts)
     else:

@@ -1,4 +1,12 @@
-"""``trellis evaluate``: how good a model, or a tagged file, is."""
+"""Measure a model, or a file that has been tagged.
+
+Token accuracy, sentence accuracy, and for labels that mark spans precision, recall and F1 per type. Without a
+model two columns of the file are compared.
+
+examples:
+  trellis evaluate --model chunk.trellis test.txt
+  trellis evaluate tagged.txt --columns word,pos,chunk,label --gold chunk --predicted label
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from trellis.cli.file_shape import FileShape
-from trellis.cli.options import Parser, add_decoding, add_file_options, add_json, add_model, add_threads
+from trellis.cli.options import Parser
 from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
 from trellis.errors import CorpusError
@@ -20,30 +28,18 @@ if TYPE_CHECKING:
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("source", metavar="FILE", help="file with the true labels; - is standard input")
-    add_model(parser, required=False)
-    parser.add_argument(
+    add = parser.add_argument
+    add("source", metavar="FILE", help="file with the true labels; - is standard input")
+    add("--model", "-m", metavar="MODEL", help="model file")
+    add(
         "--gold",
         metavar="NAME",
         help="column of true labels (default: the model's target, or the last but one)",
     )
-    parser.add_argument(
-        "--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)"
-    )
-    parser.add_argument(
-        "--calibration", action="store_true", help="with a model: show how well calibrated it is"
-    )
-    add_decoding(parser)
-    add_threads(parser)
-    add_json(parser)
-    add_file_options(parser)
-    parser.description = """\
-Token accuracy, sentence accuracy, and for labels that mark spans precision, recall and F1 per type. Without a model
-two columns of the file are compared."""
-    parser.epilog = """\
-examples:
-  trellis evaluate --model chunk.trellis test.txt
-  trellis evaluate tagged.txt --gold chunk --predicted label --columns word,pos,chunk,label"""
+    add("--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)")
+    add("--calibration", action="store_true", help="with a model: show how well calibrated it is")
+    parser.share("by", "scheme", "threads", "json")
+    parser.share_file_options()
 
 
 def command(given: Namespace) -> None:

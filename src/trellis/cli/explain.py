@@ -1,4 +1,13 @@
-"""``trellis explain``: why a sentence gets its labels."""
+"""Show why a sentence gets its labels.
+
+Which features speak for and against each label, and why the best label sequence beats the next. Where the model
+reads several columns, a word is written as the/DT. Without words, sentences are read from standard input, one
+token per line, as for trellis tag.
+
+examples:
+  trellis explain chunk.trellis the/DT dog/NN
+  trellis explain --model chunk.trellis --labels 1 < test.txt
+"""
 
 from __future__ import annotations
 
@@ -8,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli.file_shape import FileShape
-from trellis.cli.options import Parser, add_file_options, add_json, add_model, add_scheme, at_least
+from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import show
 from trellis.cli.progress import say
 from trellis.cli.sentences import sentences_of
@@ -22,30 +31,19 @@ if TYPE_CHECKING:
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.usage = "trellis explain [options] MODEL [WORD ...]"
-    add_model(parser, required=False)
-    parser.add_argument(
+    add = parser.add_argument
+    parser.usage = "trellis explain MODEL [options] [WORD ...]"
+    add(
         "words",
         nargs="*",
         metavar="WORD",
-        help="the model, unless --model names it; then the words of a sentence, as the/DT man/NN where the model reads "
-        "several columns (default: standard input, one token per line, as for trellis tag)",
+        help="the model, unless --model names it, then the words of a sentence",
     )
-    parser.add_argument(
-        "--top", type=at_least(1), default=6, metavar="N", help="number of features per label"
-    )
-    parser.add_argument(
-        "--labels", type=at_least(1), default=3, metavar="N", help="number of labels per token"
-    )
-    add_scheme(parser)
-    add_json(parser)
-    add_file_options(parser)
-    parser.description = """\
-Show which features speak for and against the labels of a sentence, and why the best label sequence beats the next."""
-    parser.epilog = """\
-examples:
-  trellis explain chunk.trellis the/DT dog/NN
-  trellis explain --model chunk.trellis --labels 1 < test.txt"""
+    add("--model", "-m", metavar="MODEL", help="model file")
+    add("--top", type=at_least(1), default=6, metavar="N", help="number of features per label")
+    add("--labels", type=at_least(1), default=3, metavar="N", help="number of labels per token")
+    parser.share("scheme", "json")
+    parser.share_file_options()
 
 
 def command(given: Namespace) -> None:

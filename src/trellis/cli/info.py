@@ -1,4 +1,8 @@
-"""``trellis info``: what is in a model."""
+"""Show what is in a model: its labels, templates, heaviest weights, history and sizes.
+
+example:
+  trellis info chunk.trellis --top 50
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trellis.cli.options import Parser, add_json, at_least
+from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import align, show, show_json
 from trellis.cli.progress import describe as describe_epoch
 from trellis.learning.events import Event
@@ -23,24 +27,18 @@ LAST_EPOCHS = 5
 def describe(parser: Parser) -> None:
     """The options."""
     model = parser.add_mutually_exclusive_group(required=True)
-    model.add_argument("model", nargs="?", metavar="MODEL", help="model file")
-    model.add_argument(
-        "--model", "-m", dest="model_option", metavar="FILE", help="the same, as for other commands"
-    )
+    model.add_argument("place", nargs="?", metavar="MODEL", help="model file")
+    model.add_argument("--model", "-m", metavar="MODEL", help="the same, as for other commands")
     parser.add_argument(
-        "--top", type=at_least(0), default=20, metavar="N", help="number of the heaviest weights shown"
+        "--top", type=at_least(0), default=20, metavar="N", help="number of the heaviest weights"
     )
     parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
-    add_json(parser)
-    parser.description = "Show labels, templates, heaviest weights, history and sizes of a model."
-    parser.epilog = """\
-example:
-  trellis info chunk.trellis --top 50"""
+    parser.share("json")
 
 
 def command(given: Namespace) -> None:
     """Show what is known of the model."""
-    path = given.model or given.model_option
+    path = given.place or given.model
     facts = facts_of(load(path), given.top)
     facts["sizes"]["bytes"] = Path(path).stat().st_size
     if given.json:

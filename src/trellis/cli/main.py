@@ -14,8 +14,8 @@ import trellis
 from trellis.cli.options import Parser
 from trellis.errors import TrellisError
 
-# Each is a module of this package, imported when it is called, with ``describe``, which gives its parser options, and
-# ``command``, which does the work.
+# Each is a module of this package, imported when it is called: its docstring is the help's text, ``describe`` gives the
+# parser its options, and ``command`` does the work.
 COMMANDS = {
     "train": "Train a model and write it to a file.",
     "tag": "Label a file or standard input.",
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) ->
         if arguments and arguments[0] in COMMANDS:
             name, *rest = arguments
             module = importlib.import_module(f"trellis.cli.{name}")
-            parser = Parser(f"trellis {name}", COMMANDS[name])
+            parser = Parser(f"trellis {name}", module.__doc__ or "")
             module.describe(parser)
             given = parser.parse_args(rest)
             begin()
@@ -51,8 +51,14 @@ def _run_without_command(arguments: Sequence[str]) -> None:
     parser = Parser("trellis", "Label sequences: train taggers, run them, measure them.")
     parser.usage = "trellis COMMAND ..."
     listed = "\n".join(f"  {name:10}  {what}" for name, what in COMMANDS.items())
-    parser.epilog = f"commands:\n{listed}\n\nEvery command has --help."
-    parser.add_argument("--version", "-V", action="version", version=f"trellis {trellis.__version__}")
+    parser.more = lambda: f"commands:\n{listed}\n\nEvery command has --help."
+    parser.add_argument(
+        "--version",
+        "-V",
+        action="version",
+        version=f"trellis {trellis.__version__}",
+        help="show the version and exit",
+    )
     if not arguments:
         parser.print_help(sys.stderr)
         sys.exit(USER_ERROR)

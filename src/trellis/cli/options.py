@@ -10,11 +10,22 @@ from trellis.errors import ArgumentError
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose mistakes are errors of trellis, and whose help shows defaults and examples."""
+    """A parser whose mistakes are errors of trellis, and whose help shows defaults."""
 
     def __init__(self, name: str, about: str) -> None:
-        super().__init__(name, description=about, formatter_class=_Help, allow_abbrev=False)
+        super().__init__(name, description=about.strip(), formatter_class=_Help, allow_abbrev=False)
         self.more: Callable[[], str] = str  # what the help shows at its end; made only when help is asked for
+
+    def share(self, *names: str) -> None:
+        """Add options that other commands have too."""
+        for name in names:
+            self.add_argument(f"--{name}", *SHORT.get(name, ()), **SHARED[name])
+
+    def share_file_options(self) -> None:
+        """Add the options that say how a file is laid out."""
+        group = self.add_argument_group("options of the file")
+        for name, option in FILE_OPTIONS.items():
+            group.add_argument(f"--{name}", **option)
 
     def error(self, message: str) -> NoReturn:
         """What is wrong with the command line, and where help is."""
@@ -22,16 +33,21 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help, with what is shown at its end."""
-        self.epilog = self.epilog or self.more() or None
+        needed = [
+            f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required
+        ]
+        places = [a.metavar if a.nargs is None else f"[{a.metavar}]" for a in self._get_positional_actions()]
+        self.usage = self.usage or " ".join((self.prog, *needed, "[options]", *map(str, places)))
+        self.epilog = self.more() or None
         return super().format_help()
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26)
+        super().__init__(prog, max_help_position=27, width=100)
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, argparse.SUPPRESS) or "default" in (action.help or ""):
+        if action.default in (None, [], argparse.SUPPRESS) or action.nargs == 0:
             return action.help
         return f"{action.help} (default: %(default)s)"
 
@@ -40,71 +56,34 @@ def at_least(least: int) -> Callable[[str], int]:
     """A type of argument: whole numbers from there on."""
 
     def number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
+        if not text.lstrip("+-").isdecimal() or int(text) < least:
             raise argparse.ArgumentTypeError(f"must be a whole number, at least {least}, not {text!r}")
-        return value
+        return int(text)
 
     return number
 
 
-def add_model(parser: Parser, *, read: bool = True, required: bool = True) -> None:
-    """The model's file."""
-    about = "model file" if read else "model file to write"
-    parser.add_argument("--model", "-m", required=required, metavar="FILE", help=about)
-
-
-def add_file_options(parser: Parser) -> None:
-    """How the file is laid out."""
-    group = parser.add_argument_group("options of the file")
-    group.add_argument("--columns", metavar="NAMES", help="names of the file's columns: word,pos,chunk")
-    group.add_argument(
-        "--format",
-        choices=("conll", "conllu", "jsonl", "parquet", "feather"),
-        help="format of the file (default: by its extension)",
-    )
-    add_switch(group, "--comments", "lines of a column file that begin with # are comments")
-    add_switch(group, "--tabs", "only single tabs separate fields, as in .tsv files")
-
-
-def add_switch(parser: Any, name: str, about: str) -> None:
-    """An option that is on, off, or not given."""
-    parser.add_argument(name, action=argparse.BooleanOptionalAction, help=about)
-
-
-def add_decoding(parser: Parser) -> None:
-    """How labels are chosen."""
-    parser.add_argument(
-        "--by",
-        choices=("path", "label"),
-        default="path",
-        help="path: the best label sequence; label: the most probable label of each token",
-    )
-    add_scheme(parser)
-
-
-def add_scheme(parser: Parser) -> None:
-    """Which label sequences are legal."""
-    parser.add_argument(
-        "--scheme", help="allow only label sequences that are legal in this scheme: iob2, iobes, ..."
-    )
-
-
-def add_threads(parser: Parser) -> None:
-    """How many threads work."""
-    parser.add_argument(
-        "--threads", type=at_least(1), metavar="N", help="number of threads (default: all cores)"
-    )
-
-
-def add_quiet(parser: Parser) -> None:
-    """Whether anything is said on standard error."""
-    parser.add_argument("--quiet", "-q", action="store_true", help="no progress on standard error")
-
-
-def add_json(parser: Parser) -> None:
-    """Whether the output is for machines."""
-    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+SWITCH = argparse.BooleanOptionalAction  # on, off by --no-..., or not given
+SHORT = {"model": ("-m",), "output": ("-o",), "quiet": ("-q",)}
+SHARED: dict[str, dict[str, Any]] = {
+    "model": {"required": True, "metavar": "MODEL", "help": "model file"},
+    "by": {
+        "choices": ("path", "label"),
+        "default": "path",
+        "help": "path: the best label sequence; label: the most probable label of each token",
+    },
+    "scheme": {"help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
+    "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
+    "quiet": {"action": "store_true", "help": "no progress on standard error"},
+    "json": {"action": "store_true", "help": "JSON on standard output"},
+}
+FILE_OPTIONS: dict[str, dict[str, Any]] = {
+    "columns": {"metavar": "NAMES", "help": "names of the file's columns: word,pos,chunk"},
+    "format": {
+        "choices": ("conll", "conllu", "jsonl", "parquet", "feather"),
+        "metavar": "NAME",
+        "help": "conll, conllu, jsonl, parquet or feather (default: by the file's extension)",
+    },
+    "comments": {"action": SWITCH, "help": "lines of a column file that begin with # are comments"},
+    "tabs": {"action": SWITCH, "help": "only single tabs separate fields, as in .tsv files"},
+}

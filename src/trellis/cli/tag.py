@@ -1,4 +1,14 @@
-"""``trellis tag``: label a file, or standard input as it comes."""
+"""Label a file or standard input.
+
+A file of columns gets one more column; in CoNLL-U, JSON lines and tables the target's own column is filled in.
+Columns are known by their position, as in the training file, with or without the target. Standard input is
+answered as it comes.
+
+examples:
+  trellis tag --model chunk.trellis test.txt --output tagged.txt
+  trellis tag --model chunk.trellis test.txt --output tagged.parquet
+  echo "the dog ran" | trellis tag --model pos.trellis --text
+"""
 
 from __future__ import annotations
 
@@ -13,15 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from trellis.cli.file_shape import STREAMED, FileShape
-from trellis.cli.options import (
-    Parser,
-    add_decoding,
-    add_file_options,
-    add_model,
-    add_quiet,
-    add_threads,
-    at_least,
-)
+from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, writing
 from trellis.cli.progress import count_tokens, say
 from trellis.cli.sentences import sentences_of
@@ -51,49 +53,25 @@ NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label seq
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument(
-        "source",
-        nargs="?",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="what to tag (default: standard input)",
-    )
-    add_model(parser)
-    parser.add_argument(
+    add = parser.add_argument
+    add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="what to tag; - is standard input")
+    parser.share("model")
+    add(
         "--output",
         "-o",
         metavar="FILE",
-        help="where to write, in the format of its extension (default: standard output, in the format of the input)",
+        help="where to write; its extension tells the format (default: as the input)",
     )
-    parser.add_argument(
-        "--text",
+    add("--text", action="store_true", help="tag running text: one sentence per line, words between blanks")
+    add("--kbest", type=at_least(1), metavar="K", help="the K best label sequences, one column each")
+    add("--confidence", action="store_true", help="with --json: how probable each label and each span is")
+    parser.share("by", "scheme", "threads", "quiet")
+    add(
+        "--json",
         action="store_true",
-        help="the input is running text: one sentence per line, words between blanks",
+        help="JSON lines: the labels of each sentence; with --kbest also scores",
     )
-    parser.add_argument(
-        "--kbest",
-        type=at_least(1),
-        metavar="K",
-        help="the K best label sequences, one column each; scores with --json",
-    )
-    parser.add_argument(
-        "--confidence",
-        action="store_true",
-        help="with --json: the probability or confidence of each label and span",
-    )
-    add_decoding(parser)
-    add_threads(parser)
-    add_quiet(parser)
-    parser.add_argument("--json", action="store_true", help="JSON lines, one per sentence")
-    add_file_options(parser)
-    parser.description = """\
-Label a file or standard input. A file of columns gets one more column; in CoNLL-U, JSON lines and tables the target's
-own column is filled in. Columns are known by their position, as in the training file, with or without the target."""
-    parser.epilog = """\
-examples:
-  trellis tag --model chunk.trellis test.txt --output tagged.txt
-  trellis tag --model chunk.trellis test.txt --output tagged.parquet
-  echo "the dog ran" | trellis tag --model pos.trellis --text"""
+    parser.share_file_options()
 
 
 def command(given: Namespace) -> None:

@@ -1,4 +1,13 @@
-"""``trellis train``: from a corpus to a model's file."""
+"""Train a model and write it to a file.
+
+The model remembers the columns and the format of the training file. Ctrl-C ends training after the epoch and keeps
+the best model so far; a second Ctrl-C gives up.
+
+examples:
+  trellis train train.txt --columns word,pos,chunk --features chunking --model chunk.trellis
+  trellis train train.txt --learner crf --epochs 50 --set c2=0.1 --dev dev.txt --model chunk.trellis
+  trellis train en-train.conllu --target upos --dev en-dev.conllu --patience 3 --model upos.trellis
+"""
 
 from __future__ import annotations
 
@@ -10,16 +19,7 @@ from typing import TYPE_CHECKING
 from trellis.cli.file_shape import FileShape
 from trellis.cli.interrupts import keeping_the_best
 from trellis.cli.learner_options import LEARNERS, build_learner, list_parameters
-from trellis.cli.options import (
-    Parser,
-    add_file_options,
-    add_json,
-    add_model,
-    add_quiet,
-    add_switch,
-    add_threads,
-    at_least,
-)
+from trellis.cli.options import SWITCH, Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.plot import check_plot, draw, score_name
 from trellis.cli.progress import say, watch_epochs
@@ -38,67 +38,44 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("corpus", metavar="FILE", help="training file; - is standard input")
-    add_model(parser, read=False)
+    parser.share("model")
     add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
     add("--features", metavar="NAME", help="a preset (see below) or a file of templates (default: default)")
     add("--order", type=int, metavar="N", help="number of previous labels a label depends on: 0, 1 or 2")
     add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
-    add(
-        "--pairs",
-        choices=("all", "seen"),
-        help="weights for every label, or only for labels that a feature was seen with (default: by learner)",
-    )
-    add(
-        "--tag-dictionary",
-        type=at_least(1),
-        metavar="N",
-        help="a word seen at least N times gets only labels it was seen with",
-    )
+    add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
+    dictionary = "a word seen at least N times gets only labels it was seen with"
+    add("--tag-dictionary", type=at_least(1), metavar="N", help=dictionary)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
     add("--init", metavar="MODEL", help="start from the weights of this model")
     add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")
     add("--checkpoint-every", type=at_least(1), default=1, metavar="N", help="epochs between checkpoints")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
-    add_threads(parser)
-    add_quiet(parser)
-    add_json(parser)
-    learner = parser.add_argument_group("options of the learner")
-    learner.add_argument("--learner", choices=LEARNERS, default="perceptron", help="see below")
-    learner.add_argument("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
-    add_switch(learner, "--average", "average the weights over training")
-    add_switch(learner, "--shuffle", "take the sentences in another order in each epoch")
-    learner.add_argument("--seed", type=int, metavar="N", help="seed of the shuffling")
-    learner.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner"
+    parser.share("threads", "quiet", "json")
+    add = parser.add_argument_group("options of the learner").add_argument
+    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help="see below")
+    add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
+    add("--average", action=SWITCH, help="average the weights over training")
+    add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
+    add("--seed", type=int, metavar="N", help="seed of the shuffling")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+    add = parser.add_argument_group("options of the dev file").add_argument
+    add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
+    metrics = (
+        "score by which epochs are compared; auto: F1 of spans where labels mark spans, else token accuracy"
     )
-    dev = parser.add_argument_group("options of the dev file")
-    dev.add_argument("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
-    dev.add_argument(
-        "--metric",
-        choices=("auto", "token", "sentence", "span"),
-        default="auto",
-        help="score that compares epochs; auto is span where labels mark spans, else token",
-    )
-    dev.add_argument(
-        "--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score"
-    )
-    add_file_options(parser)
-    parser.more = _examples
-
-
-def _examples() -> str:
-    return f"""\
+    add("--metric", choices=("auto", "token", "sentence", "span"), default="auto", help=metrics)
+    add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")
+    parser.share_file_options()
+    parser.more = lambda: (
+        f"""\
 learners and their parameters, with defaults:
 {list_parameters()}
 
 presets of --features:
-  {", ".join(PRESETS)}
-
-examples:
-  trellis train train.txt --columns word,pos,chunk --features chunking --model chunk.trellis
-  trellis train train.txt --learner crf --epochs 50 --set c2=0.1 --dev dev.txt --model chunk.trellis
-  trellis train en-train.conllu --target upos --dev en-dev.conllu --patience 3 --model upos.trellis"""
+  {", ".join(PRESETS)}"""
+    )
 
 
 def command(given: Namespace) -> None:

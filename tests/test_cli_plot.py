@@ -1,0 +1,71 @@
+"""Learning curves: what is drawn, and what is refused before training."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import TRAIN, refused
+
+from trellis.cli.plot import draw, score_name
+from trellis.learning.events import Event
+
+
+def texts(path: Path) -> str:
+    """All that a picture says; SVG as text."""
+    return path.read_text()
+
+
+@pytest.fixture(autouse=True)
+def svg_with_text() -> Any:
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        yield
+
+
+@pytest.mark.parametrize("name", ["curve.foo", "curve", "nosuch/curve.svg"])
+def test_what_cannot_be_drawn_is_refused_before_training(here: Path, call: Any, name: str) -> None:
+    before = sorted(here.iterdir())
+    refused(call(f"train {TRAIN} --model m --quiet --plot {name}"), name)
+    assert sorted(here.iterdir()) == before
+
+
+def test_no_curve_without_epochs(here: Path, call: Any) -> None:
+    refused(call("train train.txt --learner hmm --model m --quiet --plot h.svg"), "without epochs")
+
+
+def test_no_curve_without_matplotlib(here: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    refused(call(f"train {TRAIN} --model m --quiet --plot h.svg"), "trellis-tagger[plot]")
+
+
+def test_the_dev_score_has_a_name_and_the_best_epoch_a_mark(here: Path, call: Any) -> None:
+    assert call(f"train {TRAIN} --dev test.txt --epochs 4 --model m --quiet --plot c.svg").code == 0
+    said = texts(here / "c.svg")
+    assert "F1 of spans on dev, %" in said
+    assert "wrong in training, % of tokens" in said
+    assert "best: 100.00 at epoch 1" in said
+
+
+def test_objective(tmp_path: Path) -> None:
+    history = [Event(i, 9, 10, objective=100.0 / i, dev_score=0.5, best=i == 1) for i in (1, 2, 3)]
+    draw(history, str(tmp_path / "c.svg"), "title", "token accuracy")
+    said = texts(tmp_path / "c.svg")
+    assert all(word in said for word in ("objective", "token accuracy on dev, %", "best: 50.00 at epoch 1"))
+
+
+def test_without_dev_there_is_no_mark(tmp_path: Path) -> None:
+    draw([Event(1, 1, 10, mistakes=5)], str(tmp_path / "c.svg"), "title", "token accuracy")
+    said = texts(tmp_path / "c.svg")
+    assert "best" not in said
+    assert "on dev" not in said
+    assert "<use" in said  # the one point is seen
+
+
+def test_names_of_scores() -> None:
+    assert score_name("auto", ["B-X", "I-X", "O"]) == "F1 of spans"
+    assert score_name("auto", ["NN", "DT"]) == "token accuracy"
+    assert score_name("sentence", ["B-X", "O"]) == "sentence accuracy"
