@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import trellis
-from trellis.engine.chain import Potentials, best_path_batch, k_best_batch, node_marginals_batch
+from trellis.engine.chain import Potentials, best_path_batch, kbest_batch, node_marginals_batch
 from trellis.features.extraction import extract
 from trellis.features.feature_set import feature_set
 from trellis.learning.parameters import Parameters
@@ -82,7 +82,7 @@ def kernels(folder: Path) -> dict[str, Kernel]:
     return {
         "Viterbi, order 1": lambda: best_path_batch(first, starts),
         "Viterbi, order 2": lambda: best_path_batch(second, starts),
-        "five best, order 1": lambda: k_best_batch(first, starts, 5),
+        "five best, order 1": lambda: kbest_batch(first, starts, 5),
         "forward-backward, order 1": lambda: node_marginals_batch(first, starts),
         "gradient of the CRF": lambda: objective.gradient(point, None, 1),
         "perceptron, one epoch": lambda: perceptron.fit(online_problem, None),

@@ -79,7 +79,6 @@ def solve(
 def observed(tagger: Tagger, corpus: Corpus) -> Floats:
     """The attributes of all tokens of the corpus, dense, as the tagger sees them."""
     from trellis.model.kernels import Observations
-    from trellis.tagger.decoding import encode
 
-    lists: Any = tagger._decoder.attribute_lists(encode(tagger, corpus), False)
+    lists: Any = tagger._decoder.native.attribute_lists(tagger._decoder.encode(corpus), False)
     return Observations(*lists, tagger.model.weights.rows.n_attributes).dense()

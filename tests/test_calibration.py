@@ -63,7 +63,7 @@ def times(tagger: Tagger, factor: float) -> Tagger:
 @pytest.mark.parametrize("by", ["labels", "paths"])
 def test_a_crf_is_calibrated_on_its_own_data(crf: Tagger, corpus: Corpus, by: str) -> None:
     """Of paths at its optimum, by the penalty's leave; of labels nearly, for the model is not quite the truth."""
-    fitted = crf.calibrated(corpus, by=by)
+    fitted = crf.calibrated(corpus, loss=by)
     assert fitted.temperature == pytest.approx(1.0, abs=0.01 if by == "paths" else 0.1)
     assert crf.reliability(corpus).tokens.expected_error < 0.02
 
@@ -72,8 +72,8 @@ def test_a_crf_is_calibrated_on_its_own_data(crf: Tagger, corpus: Corpus, by: st
 @pytest.mark.parametrize("factor", [0.25, 3.0, 100.0])
 def test_scores_of_another_size(crf: Tagger, corpus: Corpus, by: str, factor: float) -> None:
     """Multiplied scores need a multiplied temperature, and then say the same."""
-    expected = crf.calibrated(corpus, by=by)
-    found = times(crf, factor).calibrated(corpus, by=by)
+    expected = crf.calibrated(corpus, loss=by)
+    found = times(crf, factor).calibrated(corpus, loss=by)
     assert found.temperature == pytest.approx(factor * expected.temperature, rel=2e-3)
     sentence = ["w0", "w1", "w2"]
     np.testing.assert_allclose(found.marginals(sentence).node, expected.marginals(sentence).node, atol=1e-3)
@@ -102,7 +102,7 @@ def test_the_loss_is_the_least(name: str) -> None:
         return {"labels": labels / n, "paths": paths / n_paths}
 
     for by in ("labels", "paths"):
-        fitted = tagger.calibrated(corpus, by=by)
+        fitted = tagger.calibrated(corpus, loss=by)
         kept = fitted.info["calibration"]
         best = losses(fitted)[by]
         assert kept["loss"] == pytest.approx(best, rel=1e-6)
@@ -140,13 +140,13 @@ def test_impossible_labels_are_left_out() -> None:
     illegal = {"word": [*legal["word"], ["a"]], "label": [*legal["label"], ["I-X"]]}
     foreign = {"word": [*legal["word"], ["a"]], "label": [*legal["label"], ["Z"]]}
     for by in ("labels", "paths"):
-        expected = tagger.calibrated(legal, by=by)
+        expected = tagger.calibrated(legal, loss=by)
         for more in (illegal, foreign):
-            assert tagger.calibrated(more, by=by).info["calibration"] == expected.info["calibration"]
+            assert tagger.calibrated(more, loss=by).info["calibration"] == expected.info["calibration"]
         with pytest.raises(CorpusError, match="no label here that the model can give"):
-            tagger.calibrated({"word": [["a"]], "label": [["Z"]]}, by=by)
+            tagger.calibrated({"word": [["a"]], "label": [["Z"]]}, loss=by)
     with pytest.raises(ValueError, match="by must be 'labels' or 'paths'"):
-        tagger.calibrated(legal, by="tokens")
+        tagger.calibrated(legal, loss="tokens")
 
 
 def test_search() -> None:

@@ -82,7 +82,7 @@ def test_k_best(small: list[reference.Potentials]) -> None:
         for k in (1, 2, 5, 300):
             expected = possible[:k]
             assert reference.kbest(p, k) == expected
-            assert [as_list(one) for one in chain.k_best(native(p), k)] == expected
+            assert [as_list(one) for one in chain.kbest(native(p), k)] == expected
 
 
 def test_sums(small: list[reference.Potentials]) -> None:
@@ -107,7 +107,7 @@ def test_allowed_labels(small: list[reference.Potentials]) -> None:
         assert all(z in labels for z, labels in zip(path, allowed, strict=True))
         if every:
             assert (path, score) == every[0] == reference.viterbi(restricted)
-            assert [as_list(one) for one in chain.k_best(native(p), 7, allowed)] == every[:7]
+            assert [as_list(one) for one in chain.kbest(native(p), 7, allowed)] == every[:7]
         else:
             assert score == -np.inf
         pruned, whole = chain.marginals(native(p), allowed), reference.marginals(restricted)
@@ -207,7 +207,7 @@ def test_gradient_of_log_partition_is_marginals(p: reference.Potentials, data: s
 @few
 @given(potentials(), st.integers(1, 40))
 def test_k_best_paths_differ_and_descend(p: reference.Potentials, k: int) -> None:
-    found = [as_list(one) for one in chain.k_best(native(p), k)]
+    found = [as_list(one) for one in chain.kbest(native(p), k)]
     assert found == reference.kbest(p, k)
     assert found[0] == as_list(chain.best_path(native(p)))
     assert len({tuple(path) for path, _ in found}) == len(found) <= k
@@ -226,7 +226,7 @@ def test_batches_and_threads(case: tuple[int, bool, bool, str]) -> None:
     allowed = [rng.choice(n_labels, rng.integers(1, 4), replace=False).tolist() for _ in range(starts[-1])]
     questions: list[Callable[..., object]] = [
         lambda q, s, a, n: chain.best_path_batch(q, s, a, n_threads=n),
-        lambda q, s, a, n: chain.k_best_batch(q, s, 3, a, n_threads=n),
+        lambda q, s, a, n: chain.kbest_batch(q, s, 3, a, n_threads=n),
         lambda q, s, a, n: (chain.log_partition_batch(q, s, a, n_threads=n),),
         lambda q, s, a, n: chain.marginals_batch(q, s, a, n_threads=n),
         lambda q, s, a, n: (chain.path_score_batch(q, s, np.arange(len(q.emit)) % 3, n_threads=n),),
@@ -240,12 +240,12 @@ def test_batches_and_threads(case: tuple[int, bool, bool, str]) -> None:
         for a, b in itertools.pairwise(starts)
     ]
     paths, scores = chain.best_path_batch(native(p), starts, allowed, n_threads=2)
-    many = chain.k_best_batch(native(p), starts, 3)
+    many = chain.kbest_batch(native(p), starts, 3)
     log_z, node, edge = chain.marginals_batch(native(p), starts)
     for i, (a, b) in enumerate(itertools.pairwise(starts)):
         q = one_by_one[i]
         assert as_list(chain.best_path(q, allowed[a:b])) == (paths[a:b].tolist(), scores[i])
-        assert [as_list(one) for one in chain.k_best(q, 3)] == [as_list(one) for one in many[i]]
+        assert [as_list(one) for one in chain.kbest(q, 3)] == [as_list(one) for one in many[i]]
         alone = chain.marginals(q)
         assert repr_bits(alone) == repr_bits((float(log_z[i]), node[a:b], edge[a:b]))
         assert chain.log_partition(q) == log_z[i]
@@ -342,7 +342,7 @@ def test_wrong_values() -> None:
         with pytest.raises(ValueError, match="path"):
             chain.path_score(p, path)
     with pytest.raises(ValueError, match="k must be at least 1"):
-        chain.k_best(p, 0)
+        chain.kbest(p, 0)
     for bad, name in itertools.product((np.nan, np.inf), ("emit", "edge", "tri", "end")):
         tables = {
             "emit": np.zeros((3, 2)),

@@ -17,6 +17,7 @@ import trellis
 from trellis import _core
 from trellis.corpus import stream
 from trellis.corpus.columns import (
+    CONLLU,
     Layout,
     append_labels,
     default_names,
@@ -24,9 +25,8 @@ from trellis.corpus.columns import (
     parse_text,
     replace_labels,
 )
-from trellis.corpus.conllu import CONLLU
 from trellis.corpus.corpus import Column
-from trellis.corpus.stream import Piece, map_pieces, read_stream
+from trellis.corpus.stream import Piece, map_pieces, pieces_of_file, pieces_of_path
 from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 
@@ -124,12 +124,7 @@ def test_the_parser_does_what_its_twin_does(text: str, layout: Layout) -> None:
 
 
 def stream_of(raw: bytes, layout: Layout, piece_bytes: int) -> Iterator[Piece]:
-    file = io.BytesIO(raw)
-    file.name = "file"
-    format = "conllu" if layout is CONLLU else "conll"
-    return read_stream(
-        file, format=format, comments=layout.comments, tabs=layout.tabs, piece_bytes=piece_bytes
-    )
+    return pieces_of_file(io.BytesIO(raw), "file", layout, piece_bytes)
 
 
 @ORDERLY
@@ -146,7 +141,12 @@ def test_a_stream_gives_what_the_whole_gives(text: str, layout: Layout, piece_by
     assert b"".join(piece.text for piece in pieces) == raw
     assert [s for piece in pieces for s in piece.corpus] == list(whole)
     mark = Strings.of(["X"])
-    marked = [p.with_labels(Column(np.zeros(p.corpus.n_tokens, np.int32), mark)) for p in pieces]
+    marked = [
+        append_labels(
+            p.text, Column(np.zeros(p.corpus.n_tokens, np.int32), mark), p.layout, first_line=p.first_line
+        )
+        for p in pieces
+    ]
     everywhere = Column(np.zeros(whole.n_tokens, np.int32), mark)
     assert b"".join(marked) == append_labels(raw, everywhere, layout)
     lines = [piece.corpus.lines for piece in pieces]
@@ -248,7 +248,7 @@ def test_an_unknown_column_lists_those_there_are(tmp_path: Path) -> None:
 def test_later_pieces_of_a_stream_must_be_like_the_first() -> None:
     file = io.BytesIO(b"a B\n\nb C\n\nc\n")
     with pytest.raises(CorpusError, match="expected 2") as caught:
-        list(read_stream(file, piece_bytes=4))
+        list(pieces_of_file(file, "<stream>", Layout(), 4))
     assert (caught.value.path, caught.value.line) == ("<stream>", 5)
 
 
@@ -257,7 +257,7 @@ def test_a_stream_of_conllu(tmp_path: Path) -> None:
     path = tmp_path / "a.conllu.gz"
     text = "# one\n" + "\n".join(row.format(i) for i in ("1-2", "1", "2", "2.1")) + "\n\n"
     path.write_bytes(gzip.compress((text * 3).encode()))
-    pieces = list(read_stream(path, piece_bytes=len(text)))
+    pieces = list(pieces_of_path(str(path), CONLLU, len(text)))
     assert [piece.corpus.n_tokens for piece in pieces] == [2, 2, 2]
     assert [piece.first_line for piece in pieces] == [1, 7, 13]
 
@@ -265,15 +265,13 @@ def test_a_stream_of_conllu(tmp_path: Path) -> None:
 def test_streams_of_files(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("New York\tB\n\nthe\tO\n")
-    pieces = list(read_stream(path, columns="form,ner", piece_bytes=10))
+    pieces = list(pieces_of_path(str(path), Layout(("form", "ner"), tabs=True), 10))
     assert [s for piece in pieces for s in piece.corpus] == [
         {"form": ["New York"], "ner": ["B"]},
         {"form": ["the"], "ner": ["O"]},
     ]
     with pytest.raises(CorpusError, match="no such file"):
-        list(read_stream(tmp_path / "no.txt"))
-    with pytest.raises(CorpusError, match="jsonl cannot be read piece by piece"):
-        read_stream(tmp_path / "a.jsonl")
+        list(pieces_of_path(str(tmp_path / "no.txt"), Layout()))
 
 
 def test_an_input_that_pauses_is_cut_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +284,7 @@ def test_an_input_that_pauses_is_cut_where_it_can_be(monkeypatch: pytest.MonkeyP
 
     text = b"a X\n" * 100 + b"\nb Y\n\nc Z\n"
     monkeypatch.setattr(stream, "_has_more", lambda file: False)
-    pieces = list(read_stream(Slow(text), piece_bytes=1 << 16))
+    pieces = list(pieces_of_file(Slow(text), "slow", Layout(), 1 << 16))
     assert [piece.text for piece in pieces] == [b"a X\n" * 100 + b"\n", b"b Y\n\n", b"c Z\n"]
     assert [piece.first_line for piece in pieces] == [1, 102, 104]
     assert max(asked) == 1 << 16  # however often it pauses
@@ -317,7 +315,7 @@ def test_what_fails_outside_a_stream_is_not_blamed_on_it(tmp_path: Path) -> None
     path = tmp_path / "a.txt"
     path.write_text("a\n\nb\n")
     with pytest.raises(BrokenPipeError):  # noqa: PT012
-        for _ in read_stream(path):
+        for _ in pieces_of_path(str(path), Layout()):
             raise BrokenPipeError
 
 

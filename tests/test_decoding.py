@@ -39,7 +39,7 @@ def test_marginals(tagger: Tagger) -> None:
             assert found[t] == pytest.approx(
                 dict(zip(tagger.labels, node[t], strict=True)), rel=1e-6, abs=1e-9
             )
-            assert found.pairs(t) == pytest.approx(pairs[t], rel=1e-6, abs=1e-9)
+            assert found.edges(t) == pytest.approx(pairs[t], rel=1e-6, abs=1e-9)
 
 
 def test_best_label_at_each_position(tagger: Tagger) -> None:
@@ -112,7 +112,7 @@ def test_as_data() -> None:
     assert data["measure"] == "probability"
     assert sum(data["tokens"][0].values()) == pytest.approx(1.0)
     with pytest.raises(ValueError, match="edges=True"):
-        posterior.pairs(0)
+        posterior.edges(0)
     with pytest.raises(IndexError):
         posterior[1]
 

@@ -90,9 +90,9 @@ def test_it_is_algorithm_1_in_the_dual(order: int) -> None:
     assert found == alpha != {}
     expansion = tagger.model.weights.expansion
     assert expansion is not None
-    lists: Any = tagger._decoder.attribute_lists(trellis.tagger.decoding.encode(tagger, corpus), False)
-    assert tagger._expansion is not None
-    np.testing.assert_array_equal(expansion.emit(tagger._expansion, lists, 2), emit)
+    lists: Any = tagger._decoder.native.attribute_lists(tagger._decoder.encode(corpus), False)
+    assert tagger._decoder.expansion is not None
+    np.testing.assert_array_equal(expansion.emit(tagger._decoder.expansion, lists, 2), emit)
 
 
 @pytest.mark.parametrize("average", [False, True])

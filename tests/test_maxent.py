@@ -21,7 +21,6 @@ from trellis.learning.problem import Problem
 from trellis.reference import Floats, Potentials, restrict
 from trellis.reference.loglinear import local_loss
 from trellis.tagger import Tagger
-from trellis.tagger.decoding import chains_of, encode
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
 
@@ -29,11 +28,11 @@ SLOW = {"tolerance": 1e-13, "epochs": 2000}
 def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[list[int]] | None]:
     """Potentials as the weights have them, before they are normalised."""
     plain = Tagger(replace(tagger.model, family="scores"))
-    chains = chains_of(plain, encode(plain, [sentence]), None, 1, single=True)
+    chains = plain._decoder.chains(plain._decoder.encode([sentence]), None, 1, single=True)
     found, tags = chains.potentials, plain.model.dictionary
     allowed = None
     if tags is not None:
-        sets = plain._decoder.set_of(encode(plain, [sentence])).tolist()
+        sets = plain._decoder.native.set_of(plain._decoder.encode([sentence])).tolist()
         allowed = [tags.labels[tags.starts[s] : tags.starts[s + 1]].tolist() for s in sets]
     return Potentials(found.emit, found.edge, found.tri), allowed
 

@@ -42,7 +42,7 @@ def command(given: Namespace) -> None:
     shape = FileShape.of(given, given.dev, like=FileShape.of_training(tagger))
     corpus = shape.read_for(given.dev, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
-    calibrated = tagger.calibrated(corpus, by=given.loss, **how)
+    calibrated = tagger.calibrated(corpus, loss=given.loss, **how)
     before, after = (one.reliability(corpus, **how) for one in (tagger, calibrated))
     calibrated.save(given.output)
     if given.json:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from trellis.corpus.columns import Layout, parse_names, parse_text
-from trellis.corpus.conllu import CONLLU, CONLLU_NAMES
+from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
 from trellis.corpus.read import format_of, read
@@ -57,7 +55,8 @@ class FileShape:
             if columns is not None:
                 raise CorpusError(path, None, "CoNLL-U names its own columns; leave out --columns")
             return CONLLU
-        naming = _naming(message_name(path), tagger)
+        hint = "with --columns" + ", or tag running text with --text" * (len(tagger.columns) == 1)
+        naming = tagger.model.naming(message_name(path), hint)
         return Layout(parse_names(columns), self.tabs, self.comments, naming=naming)
 
     def read_for(self, path: str, tagger: Tagger, columns: str | None) -> Corpus:
@@ -65,23 +64,3 @@ class FileShape:
         if self.format not in STREAMED:
             return self.read(path, columns)
         return parse_text(read_bytes(path), message_name(path), self.layout(path, tagger, columns))
-
-
-def _naming(source: str, tagger: Tagger) -> Callable[[int], tuple[str, ...]]:
-    """Names by number: all columns of training; all but the target; those that the model reads."""
-    trained = tuple(tagger.info.get("corpus", {}).get("columns", (*tagger.columns, tagger.target)))
-    without = tuple(name for name in trained if name != tagger.target)
-    inputs = tuple(name for name in trained if name in tagger.columns)
-
-    def name(n_columns: int) -> tuple[str, ...]:
-        for names in (trained, without, inputs):
-            if len(names) == n_columns:
-                return names
-        shown = "the ten of CoNLL-U" if trained == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
-        found = "1 column" if n_columns == 1 else f"{n_columns} columns"
-        why = f"{found}, but the model learned from {shown}; name those of this file with --columns"
-        if len(inputs) == 1:
-            why += ", or tag running text with --text"
-        raise CorpusError(source, None, why)
-
-    return name

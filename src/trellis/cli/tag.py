@@ -27,8 +27,7 @@ from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, writing
 from trellis.cli.progress import count_tokens, say
 from trellis.cli.sentences import sentences_of
-from trellis.corpus.columns import append_labels, replace_labels
-from trellis.corpus.conllu import CONLLU_NAMES
+from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, reading
 from trellis.corpus.jsonl import format_jsonl

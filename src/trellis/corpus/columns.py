@@ -1,4 +1,4 @@
-"""CoNLL columns: one token a line, blank lines between sentences."""
+"""CoNLL columns: one token per line, blank lines between sentences."""
 
 from __future__ import annotations
 
@@ -21,19 +21,25 @@ def default_names(n_columns: int) -> tuple[str, ...]:
     return ("word", "pos", *(f"column{i}" for i in range(3, n_columns)), "label")
 
 
+Naming = Callable[[int], tuple[str, ...]]  # the names of that many columns, or a CorpusError
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a file of columns is laid out."""
 
     names: tuple[str, ...] | None = None  # None: by their number, see naming
-    tabs: bool = (
-        False  # fields end at single tabs (and may hold blanks or nothing), not at runs of blanks and tabs
-    )
+    # Fields end at single tabs (and may hold blanks or nothing), not at runs of blanks and tabs.
+    tabs: bool = False
     comments: bool = False  # lines that begin with # are not tokens
     ids: bool = False  # CoNLL-U: rows whose first field has a - or . are not tokens
-    naming: Callable[[int], tuple[str, ...]] = (
-        default_names  # the names of that many columns, or a CorpusError
-    )
+    naming: Naming = default_names
+
+
+# CoNLL-U, the format of Universal Dependencies. Words are the tokens; ranges (1-2), empty nodes (8.1) and comments are
+# kept as extras and written back.
+CONLLU_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+CONLLU = Layout(CONLLU_NAMES, tabs=True, comments=True, ids=True)
 
 
 def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
-from trellis.corpus.columns import Layout, parse_names, parse_text
-from trellis.corpus.conllu import CONLLU
+from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, message_name, name_of, read_bytes
 from trellis.errors import CorpusError
@@ -93,6 +92,16 @@ def read(
     if isinstance(source, Mapping):
         return from_mapping(source, names)
     return from_lists(source, names)
+
+
+def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, Any]) -> Corpus:
+    """As ``read``, but a file of columns is named by ``naming`` (given the file name) and laid out as ``kept`` says."""
+    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
+    if not path or format_of(path) != "conll":
+        return read(source)
+    tabs = extension(path) == ".tsv" or bool(kept.get("tabs"))
+    layout = Layout(None, tabs, bool(kept.get("comments")), naming=naming(message_name(path)))
+    return _with_tokens(parse_text(read_bytes(path), message_name(path), layout))
 
 
 def _read_file(path: str, format: str, options: Options) -> Corpus:

@@ -6,18 +6,15 @@ import os
 import select
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
 from trellis import _core
-from trellis.corpus.columns import Layout, append_labels, fix_names, parse_names, parse_text
-from trellis.corpus.conllu import CONLLU
-from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.files import extension, message_name, name_of, reading
-from trellis.corpus.read import format_of
-from trellis.errors import CorpusError
+from trellis.corpus.columns import Layout, fix_names, parse_text
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.files import message_name, reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +26,6 @@ class Piece:
     first_line: int  # the number of its first line in the whole file
     layout: Layout
 
-    def with_labels(self, labels: Column) -> bytes:
-        """The text with each token's label as one more field; every other byte stays."""
-        return append_labels(self.text, labels, self.layout, first_line=self.first_line)
-
-
-def read_stream(
-    source: str | os.PathLike[str] | BinaryIO,
-    *,
-    columns: str | Sequence[str] | None = None,
-    format: str | None = None,
-    comments: bool = False,
-    tabs: bool | None = None,
-    piece_bytes: int = 1 << 22,
-) -> Iterator[Piece]:
-    """Read a file of columns or CoNLL-U by pieces of about ``piece_bytes``; options are those of ``read``.
-
-    Pieces are cut after blank lines; their texts one after the other are the file. Lines in errors and in
-    ``Corpus.lines`` are those of the whole file, and every row must have as many fields as the very first.
-    """
-    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-    ending = None if path is None else extension(path)
-    format = format or ("conll" if path is None else format_of(path))
-    if format == "conllu":
-        layout = CONLLU
-    elif format == "conll":
-        layout = Layout(parse_names(columns), ending == ".tsv" if tabs is None else tabs, comments)
-    else:
-        why = f"{format} cannot be read piece by piece; read it whole, or convert it to conll or conllu"
-        raise CorpusError(path or "", None, why)
-    if isinstance(source, (str, os.PathLike)):
-        return pieces_of_path(os.fspath(source), layout, piece_bytes)
-    return _pieces(source, name_of(source), layout, piece_bytes)
-
 
 T = TypeVar("T")
 
@@ -69,7 +33,7 @@ T = TypeVar("T")
 def map_pieces(
     work: Callable[[Piece], T], path: str, layout: Layout, n_threads: int, piece_bytes: int = 1 << 20
 ) -> Iterator[T]:
-    """What ``work`` makes of each piece, in order; it runs on threads, and memory holds some pieces a thread.
+    """What ``work`` makes of each piece, in order; it runs on threads, and memory holds some pieces per thread.
 
     The first pieces are small, so that all threads soon have one, and where the input pauses (a pipe), all that it
     gave so far is answered before more is waited for.
@@ -97,12 +61,17 @@ def map_pieces(
 
 
 def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Iterator[Piece]:
-    """The same of a file whose layout is known."""
+    """A file of columns or CoNLL-U by pieces of about ``piece_bytes``, cut after blank lines."""
     with reading(path) as file:
-        yield from _pieces(file, message_name(path), layout, piece_bytes)
+        yield from pieces_of_file(file, message_name(path), layout, piece_bytes)
 
 
-def _pieces(file: BinaryIO, source: str, layout: Layout, piece_bytes: int) -> Iterator[Piece]:
+def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int) -> Iterator[Piece]:
+    """The same of an open file.
+
+    The texts of the pieces one after the other are the file. Lines in errors and in ``Corpus.lines`` are those of the
+    whole file, and every row must have as many fields as the very first.
+    """
     for text in _texts(file, layout, piece_bytes, first=piece_bytes):
         piece = _piece(text, source, layout)
         layout = fix_names(layout, piece.corpus)
@@ -140,10 +109,10 @@ def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> I
             yield _Text(text, line, pauses)
             line += _core.count_lines(text)
             wanted = min(2 * wanted, piece_bytes)
-        elif (
-            not pauses
-        ):  # a sentence longer than a piece: read ever more, so that searching its end stays linear
-            wanted *= 2
+        elif not pauses:
+            wanted *= (
+                2  # a sentence longer than a piece: read ever more, so that searching its end stays linear
+            )
         blocks, size = [rest[cut:]], size - cut
     if rest := b"".join(blocks):
         yield _Text(rest, line, False)

@@ -7,8 +7,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from trellis.corpus.columns import parse_names
-from trellis.corpus.conllu import CONLLU_NAMES
+from trellis.corpus.columns import CONLLU_NAMES, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, is_gzip, replacing, write_bytes
 from trellis.corpus.jsonl import format_jsonl

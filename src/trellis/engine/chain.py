@@ -126,13 +126,13 @@ def best_path(potentials: Potentials, allowed: Allowed | None = None) -> ScoredP
     return ScoredPath(paths, float(scores[0]))
 
 
-def k_best(potentials: Potentials, k: int, allowed: Allowed | None = None) -> list[ScoredPath]:
+def kbest(potentials: Potentials, k: int, allowed: Allowed | None = None) -> list[ScoredPath]:
     """The k best paths, best first; equal scores by the reversed path, lowest first.
 
     There may be fewer: forbidden paths (score minus infinity) are left out, except that the first path is
     always the one that `best_path` gives.
     """
-    return k_best_batch(potentials, _whole(potentials), k, allowed)[0]
+    return kbest_batch(potentials, _whole(potentials), k, allowed)[0]
 
 
 def log_partition(potentials: Potentials, allowed: Allowed | None = None) -> float:
@@ -161,10 +161,10 @@ def best_path_batch(
     return PathBatch(*_core.best_paths(*_arrays(potentials, starts), *_label_sets(allowed), n_threads))
 
 
-def k_best_batch(
+def kbest_batch(
     potentials: Potentials, starts: npt.ArrayLike, k: int, allowed: Allowed | None = None, n_threads: int = 1
 ) -> list[list[ScoredPath]]:
-    """`k_best` of every sentence."""
+    """`kbest` of every sentence."""
     if k < 1:
         raise ValueError(f"k must be at least 1; it is {k}")
     arrays = _arrays(potentials, starts)

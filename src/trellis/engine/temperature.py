@@ -18,7 +18,7 @@ from trellis.arrays import Ints
 from trellis.engine import chain
 from trellis.engine.chain import Chains, scaled
 
-Criterion = Literal["labels", "paths"]
+Loss = Literal["labels", "paths"]
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
 STEPS = 16  # of golden section: the bracket, a factor of 4, shrinks to one of 1.0007
 FLOOR = 1e-300  # the least probability whose logarithm is taken
@@ -26,7 +26,7 @@ FLOOR = 1e-300  # the least probability whose logarithm is taken
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted temperature and what it gained, in nats a label or a path."""
+    """A fitted temperature and what it gained, in nats per label or path."""
 
     temperature: float
     loss: float
@@ -35,17 +35,17 @@ class Fit:
 
 
 def fit_temperature(
-    pieces: Sequence[Chains], golds: Sequence[Ints], by: Criterion, n_threads: int
+    pieces: Sequence[Chains], golds: Sequence[Ints], loss: Loss, n_threads: int
 ) -> Fit | None:
     """The temperature of least loss on these sentences; None if no gold label is possible.
 
     Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out, and so are paths
     with any of them.
     """
-    loss_of = _label_loss if by == "labels" else _path_loss
+    loss_of = _label_loss if loss == "labels" else _path_loss
     golds = [_possible(piece, gold, n_threads) for piece, gold in zip(pieces, golds, strict=True)]
 
-    def loss(temperature: float) -> tuple[float, int]:
+    def mean_loss(temperature: float) -> tuple[float, int]:
         parts = [
             loss_of(Chains(scaled(p, temperature), starts, sets), gold, n_threads)
             for (p, starts, sets), gold in zip(pieces, golds, strict=True)
@@ -53,11 +53,11 @@ def fit_temperature(
         n = sum(count for _, count in parts)
         return sum(total for total, _ in parts) / max(n, 1), n
 
-    at_one, n = loss(1.0)
+    at_one, n = mean_loss(1.0)
     if n == 0:
         return None
-    temperature = search(lambda temperature: loss(temperature)[0])
-    return Fit(temperature, loss(temperature)[0], at_one, n)
+    temperature = search(lambda temperature: mean_loss(temperature)[0])
+    return Fit(temperature, mean_loss(temperature)[0], at_one, n)
 
 
 def search(loss: Callable[[float], float]) -> float:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trellis.arrays import LabelSets
+from trellis.corpus.columns import CONLLU_NAMES, Naming
+from trellis.errors import CorpusError
 from trellis.features.vocabulary import Vocabulary
 from trellis.model.weights import ChainWeights
 
@@ -29,6 +31,30 @@ class Model:
     info: dict[str, Any] = field(default_factory=dict)  # learner, history, version, sizes: for people
     family: str = "scores"  # what scores mean, see FAMILIES
     temperature: float = 1.0  # by which scores are divided before they become probabilities
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads; free-form attributes are the last of them."""
+        bag = () if self.vocabulary.bag is None else (self.vocabulary.bag[0],)
+        return (*(column.name for column in self.vocabulary.columns), *bag)
+
+    def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
+        """Names of a file's columns by their number: all of training; all but the target; those that it reads."""
+        trained = tuple(self.info.get("corpus", {}).get("columns", (*self.columns, self.target)))
+        without = tuple(name for name in trained if name != self.target)
+        inputs = tuple(name for name in trained if name in self.columns)
+
+        def name(n_columns: int) -> tuple[str, ...]:
+            for names in (trained, without, inputs):
+                if len(names) == n_columns:
+                    return names
+            ten = "the ten of CoNLL-U"
+            shown = ten if trained == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
+            found = "1 column" if n_columns == 1 else f"{n_columns} columns"
+            why = f"{found}, but the model learned from {shown}; name those of this file {hint}"
+            raise CorpusError(source, None, why)
+
+        return name
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

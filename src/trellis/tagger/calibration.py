@@ -1,92 +1,82 @@
-"""Confidences that keep their word: a tagger's temperature fitted to held-out labels, and how reliable it then is."""
+"""Calibration: a temperature fitted to held-out labels, and how reliable confidences then are."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, get_args
+from typing import get_args
 
 import numpy as np
 
 from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.read import read
 from trellis.corpus.schemes import guess_scheme
-from trellis.engine.temperature import Criterion, fit_temperature
-from trellis.errors import CorpusError
+from trellis.corpus.strings import Strings
+from trellis.engine.temperature import Loss, fit_temperature
+from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.reliability import Calibration, Reliability, reliability
 from trellis.evaluation.spans import SpanTable, find_spans
-from trellis.tagger.decoding import pieces
+from trellis.model.model import Model
+from trellis.tagger.decoding import Decoder
 from trellis.tagger.posterior import SpanReading
 
-if TYPE_CHECKING:
-    from trellis.tagger.tagger import Tagger
 
-
-def calibrate(tagger: Tagger, dev: Any, *, target: str | None, by: Criterion, n_threads: int) -> Tagger:
-    """The tagger with the temperature that suits dev best."""
-    if by not in get_args(Criterion):
-        raise ValueError(f"by must be 'labels' or 'paths', not {by!r}")
-    corpus = read(dev)
-    gold = _codes(tagger, corpus.column(target or tagger.target))
-    chains = list(pieces(tagger, corpus, None, n_threads, temperature=1.0))
+def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_threads: int) -> Model:
+    """The model with the temperature of least loss on the corpus."""
+    if loss not in get_args(Loss):
+        raise ArgumentError(f"loss must be 'labels' or 'paths', not {loss!r}")
+    codes = _codes(decoder, gold)
+    chains = list(decoder.pieces(corpus, None, n_threads, temperature=1.0))
     ends = np.cumsum([0, *(len(piece.potentials.emit) for piece in chains)]).tolist()
-    golds = [gold[a:b] for a, b in pairwise(ends)]
-    fit = fit_temperature(chains, golds, by, n_threads)
+    fit = fit_temperature(chains, [codes[a:b] for a, b in pairwise(ends)], loss, n_threads)
     if fit is None:
-        raise CorpusError(
-            corpus.source, None, "no label here that the model can give; calibrate on other sentences"
-        )
+        why = "no label here that the model can give; calibrate on other sentences"
+        raise CorpusError(corpus.source, None, why)
     kept = {
-        "by": by,
-        by: fit.n,
+        "minimised": loss,
+        loss: fit.n,
         "temperature": fit.temperature,
         "loss": fit.loss,
         "loss_at_temperature_1": fit.loss_at_one,
     }
-    info = {**tagger.info, "calibration": kept}
-    return type(tagger)(replace(tagger.model, temperature=fit.temperature, info=info))
+    info = {**decoder.model.info, "calibration": kept}
+    return replace(decoder.model, temperature=fit.temperature, info=info)
 
 
 def measure_reliability(
-    tagger: Tagger, corpus: Any, *, target: str | None, n_bins: int, n_threads: int
+    decoder: Decoder, corpus: Corpus, gold: Column, n_bins: int, n_threads: int
 ) -> Calibration:
-    """How reliable the confidences of its best labels are, and those of their spans."""
-    corpus = read(corpus)
-    gold = corpus.column(target or tagger.target)
-    guessed = tagger.tag_corpus(corpus, n_threads=n_threads)
-    believed = [posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)]
-    node = np.concatenate(believed) if believed else np.empty((0, len(tagger.labels)))
-    tokens = reliability(
-        node[np.arange(len(guessed.codes)), guessed.codes],
-        guessed.codes == _codes(tagger, gold),
-        n_bins,
-    )
+    """How reliable the confidences of the best labels are, and those of their spans."""
+    codes, _ = decoder.best_codes(corpus, "path", None, n_threads)
+    believed = [p.node for p in decoder.posteriors(corpus, None, edges=False, n_threads=n_threads)]
+    node = np.concatenate(believed) if believed else np.empty((0, len(decoder.labels)))
+    tokens = reliability(node[np.arange(len(codes)), codes], codes == _codes(decoder, gold), n_bins)
     spans = None
-    if guess_scheme(tagger.labels) is not None and guess_scheme(gold.values) is not None:
-        spans = _span_reliability(tagger, corpus, gold, guessed, n_bins, n_threads)
-    return Calibration(tagger.measure, tagger.temperature, tokens, spans)
+    if guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None:
+        guessed = Column(codes, Strings.of(decoder.labels))
+        spans = _span_reliability(decoder, corpus, gold, guessed, n_bins, n_threads)
+    return Calibration(decoder.measure, decoder.model.temperature, tokens, spans)
 
 
 def _span_reliability(
-    tagger: Tagger, corpus: Corpus, gold: Column, guessed: Column, n_bins: int, n_threads: int
+    decoder: Decoder, corpus: Corpus, gold: Column, guessed: Column, n_bins: int, n_threads: int
 ) -> Reliability:
-    types = sorted({*SpanReading.of(tagger.labels).types, *SpanReading.of(gold.values.tolist()).types})
+    types = sorted({*SpanReading.of(decoder.labels).types, *SpanReading.of(gold.values.tolist()).types})
     wanted, found = (find_spans(column, corpus.starts, types) for column in (gold, guessed))
-    believed = [p for some in tagger.tag_spans_batch(corpus, n_threads=n_threads) for _, p in some]
+    believed = [p for some in decoder.spans(corpus, "path", None, n_threads) for _, p in some]
     # Spans of both come by where they begin.
     known = _keys(wanted, len(types))
     return reliability(believed, np.isin(_keys(found, len(types)), known), n_bins)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:
-    """One number a span: where it begins, how long it is, its type."""
+    """One number per span: where it begins, how long it is, its type."""
     longest = 1 << 20  # far more tokens than a sentence has
     return (spans.begins * longest + (spans.ends - spans.begins)) * n_types + spans.types
 
 
-def _codes(tagger: Tagger, column: Column) -> Ints:
+def _codes(decoder: Decoder, column: Column) -> Ints:
     """A column's labels by the model's numbers, -1 for those that it does not have."""
-    number = {label: z for z, label in enumerate(tagger.labels)}
+    number = {label: z for z, label in enumerate(decoder.labels)}
     of_value = np.array([number.get(label, -1) for label in column.values] or [-1], np.int32)
     return of_value[column.codes]

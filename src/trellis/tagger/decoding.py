@@ -1,80 +1,393 @@
-"""From sentences to labels and what is believed of them: the ways of decoding, over a tagger's native decoder."""
+"""From sentences to labels and what is believed of them: a model made ready for native code, and what it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from trellis.arrays import Ints, Longs
+from trellis import _core
+from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.errors import CorpusError, ModelError
+from trellis.errors import ArgumentError, CorpusError, ModelError
+from trellis.features.plan import function_of, native_calls
+from trellis.model.model import Model
 
 if TYPE_CHECKING:
-    from trellis import _core
     from trellis.corpus.schemes import Span
     from trellis.engine.chain import Chains, ScoredPath
+    from trellis.features.functions import Function
     from trellis.model.constraints import AllowedLabels
     from trellis.tagger.explanation import Explanation
-    from trellis.tagger.posterior import Posterior
-    from trellis.tagger.tagger import Tagger
+    from trellis.tagger.posterior import Measure, Posterior
 
 By = Literal["path", "label"]
-Constraints = Sequence["AllowedLabels | None"]  # one a sentence
+Constraints = Sequence["AllowedLabels | None"]  # one per sentence
 
+# What tagging remembers of words it met: views and summed weights, for this many bytes at most.
+CACHE_BYTES = 256 << 20
 # What asks for marginals goes over a corpus in pieces whose tables take about so many bytes.
 PIECE_BYTES = 256 << 20
 
 
-# ------------------------------------------------------------ sentences in
+class Decoder:
+    """A model with its native decoder. The number of threads never changes an answer."""
 
+    __slots__ = ("columns", "expansion", "forbids", "functions", "labels", "model", "native", "votes")
 
-def rows_of(tagger: Tagger, sentence: Any) -> Any:
-    """A sentence as native code walks it: a list of strings, of tuples or of attributes."""
-    if not isinstance(sentence, Mapping):
-        return sentence
-    missing = [name for name in tagger.columns if name not in sentence]
-    if missing:
-        raise CorpusError(
-            "", None, f"the sentence has no {missing[0]!r}; the model reads {', '.join(tagger.columns)}"
+    def __init__(self, model: Model) -> None:
+        self.model, self.labels, self.columns = model, model.labels, model.columns
+        vocabulary, weights, tags = model.vocabulary, model.weights, model.dictionary
+        tables = (weights.edge, weights.tri, weights.end)
+        self.forbids = any(table is not None and bool((table == -np.inf).any()) for table in tables)
+        self.functions: list[list[Function | None]] = [
+            [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
+            for column in vocabulary.columns
+        ]
+        self.native = _core.Decoder(
+            vocabulary.plan_arrays,
+            vocabulary.n_emission,
+            vocabulary.tables,
+            vocabulary.folds,
+            [
+                (
+                    column.values.arrays,
+                    column.view_ids,
+                    [None if strings is None else strings.arrays for strings in column.strings],
+                    tags.set_of if tags is not None and c == 0 else None,
+                    [native_calls(view) for view in column.views],
+                )
+                for c, column in enumerate(vocabulary.columns)
+            ],
+            None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
+            weights.rows.arrays,
+            None if weights.edge_rows is None else weights.edge_rows.arrays,
+            weights.edge,
+            weights.tri,
+            weights.end_rows,
+            None if tags is None else (tags.starts, tags.labels, 0),
+            list(self.labels),
+            self._wanted(),
+            CACHE_BYTES,
+            local=model.family == "local",
         )
-    lists = [sentence[name] for name in tagger.columns]
-    if len(lists) == 1:
-        return list(lists[0])
-    if len({len(values) for values in lists}) > 1:
-        raise CorpusError("", None, "the columns of the sentence have different lengths")
-    return list(zip(*lists, strict=True))
+        self.votes: _core.Votes | None = None
+        if weights.votes is not None:
+            order = 2 if model.order == 2 else 1
+            self.votes = weights.votes.native(*self._sizes, len(self.labels), order)
+        if weights.dual is not None:
+            weights.dual.support.check(len(self.labels))
+        self.expansion: _core.Expansion | None = None
+        if weights.expansion is not None:
+            self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
+
+    @property
+    def plain(self) -> bool:
+        """Whether the native decoder alone knows the best path."""
+        return not self.forbids and self.votes is None and self.expansion is None
+
+    @property
+    def measure(self) -> Measure:
+        """What its marginals are."""
+        return "confidence" if self.model.family == "scores" else "probability"
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """How many attributes and edge attributes have weights."""
+        weights = self.model.weights
+        n_edges = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
+        return weights.rows.n_attributes, n_edges
+
+    def _wanted(self) -> str:
+        """What a token must be, for messages."""
+        if self.model.vocabulary.bag is not None and len(self.columns) == 1:
+            return "a list of strings or a dict per token"
+        return "one string per token" if len(self.columns) == 1 else f"({', '.join(self.columns)}) per token"
+
+    # ------------------------------------------------------------ sentences in
+
+    def rows_of(self, sentence: Any) -> Any:
+        """A sentence as native code walks it: a list of strings, of tuples or of attributes."""
+        if not isinstance(sentence, Mapping):
+            return sentence
+        missing = [name for name in self.columns if name not in sentence]
+        if missing:
+            why = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
+            raise CorpusError("", None, why)
+        lists = [sentence[name] for name in self.columns]
+        if len(lists) == 1:
+            return list(lists[0])
+        if len({len(values) for values in lists}) > 1:
+            raise CorpusError("", None, "the columns of the sentence have different lengths")
+        return list(zip(*lists, strict=True))
+
+    def tag_one(self, sentence: Any) -> list[str]:
+        """The labels of one sentence, where the decoder is ``plain``."""
+        try:
+            labels = self.native.tag_one(self.rows_of(sentence))  # None if a word was met for the first time
+        except (TypeError, ValueError):
+            labels = None  # encode says where
+        return self.native.labels(self.encode([sentence]), 1)[0] if labels is None else labels
+
+    def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
+        """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
+        if isinstance(sentences, Corpus):
+            batch = self._encode_corpus(sentences, n_threads)
+        else:
+            rows = [self.rows_of(sentence) for sentence in sentences]
+            try:
+                batch = self.native.encode(rows, n_threads)
+            except (TypeError, ValueError) as error:
+                raise self._rejected(rows, error) from None
+        for column, kind, word in batch.undefined:
+            said = [None if function is None else function(word) for function in self.functions[column]]
+            self.native.define(batch, column, kind, said)
+        return batch
+
+    def _rejected(self, rows: list[Any], error: Exception) -> CorpusError:
+        """What native code found wrong, with the place of the token."""
+        for i, row in enumerate(rows):
+            place = f"sentence {i} (counted from 0): " if len(rows) > 1 else ""
+            if not isinstance(row, (list, tuple)):
+                return CorpusError("", None, f"{place}{error}")
+            for t, token in enumerate(row):
+                try:
+                    self.native.encode([[token]], 1)
+                except (TypeError, ValueError) as why:
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {why}")
+        return CorpusError("", None, str(error))
+
+    def _encode_corpus(self, corpus: Corpus, n_threads: int) -> _core.Batch:
+        bag = None
+        if self.model.vocabulary.bag is not None:
+            given = corpus.columns.get(self.columns[-1])
+            if not isinstance(given, BagColumn):
+                why = f"the model reads attributes from column {self.columns[-1]!r}"
+                raise CorpusError(corpus.source, None, why)
+            bag = (*given.arrays, given.names.data, given.names.starts)
+        columns = [corpus.column(column.name) for column in self.model.vocabulary.columns]
+        return self.native.encode_corpus(
+            [(column.codes, column.values.data, column.values.starts) for column in columns],
+            bag,
+            corpus.starts,
+            n_threads,
+        )
+
+    # ------------------------------------------------------------ potentials
+
+    def chains(
+        self, batch: _core.Batch, allowed: Constraints | None, n_threads: int, *, single: bool = False
+    ) -> Chains:
+        """The batch as potentials, in double precision unless ``single``.
+
+        What a caller allows overrules the tag dictionary. Where the dictionary and forbidden transitions together
+        leave a sentence no path, the dictionary gives way.
+        """
+        from trellis.engine.chain import Chains, Potentials, best_path_batch
+        from trellis.model.constraints import label_sets
+
+        emit: Any
+        emit, edges = self.native.potentials(batch, n_threads)
+        weights, n, starts = self.model.weights, len(self.labels), batch.starts
+        if weights.expansion is not None and self.expansion is not None:
+            lists = self.native.attribute_lists(batch, False)
+            emit = weights.expansion.emit(self.expansion, lists, n_threads)
+        kind: Any = np.float32 if single else np.float64
+        end = None if weights.end_rows is None else weights.end_rows[:, :n]
+        potentials = Potentials(
+            emit.astype(kind, copy=False),
+            weights.edge[:, :n] if edges is None else edges,
+            None if weights.tri is None else weights.tri[:, :, :n],
+            end[0] if end is not None and weights.tri is None else end,
+        )
+        known = self._known(batch)
+        sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
+        if sets is not None and known is not None and self.forbids:
+            _, scores = best_path_batch(potentials, starts, sets, n_threads)
+            if np.isneginf(scores).any():
+                opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
+                closed = np.repeat(np.isneginf(scores), np.diff(starts))
+                sets = sets.replaced(closed, opened.at(closed))
+        return Chains(potentials, starts, sets)
+
+    def _known(self, batch: _core.Batch) -> LabelSets | None:
+        """The labels that the tag dictionary gives each token."""
+        tags = self.model.dictionary
+        return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
+
+    def pieces(
+        self,
+        sentences: Any,
+        allowed: Constraints | None,
+        n_threads: int,
+        *,
+        temperature: float | None = None,
+        single: bool = False,
+    ) -> Iterator[Chains]:
+        """Sentences as potentials, some at a time, divided by the temperature (the model's unless one is given).
+
+        ``single``: in single precision and as tagging has them, without a temperature.
+        """
+        from trellis.engine.chain import scaled
+        from trellis.model.constraints import check_number
+
+        if allowed is not None:
+            check_number(len(allowed), len(sentences))
+        n, begin, weights = len(self.labels), 0, self.model.weights
+        by_token = weights.edge_rows is not None or (self.model.family == "local" and weights.tri is not None)
+        edge_bytes = 20 * (n + 1) * n if by_token else 0
+        by = self.model.temperature if temperature is None else temperature
+        for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
+            here = None if allowed is None else allowed[begin : begin + len(some)]
+            chains = self.chains(self.encode(some, n_threads), here, n_threads, single=single)
+            yield chains if single else chains._replace(potentials=scaled(chains.potentials, by))
+            begin += len(some)
+
+    # ------------------------------------------------------------ labels out
+
+    def best_codes(
+        self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
+    ) -> tuple[Ints, Longs]:
+        """The numbers of the best labels, one per token, and where sentences begin."""
+        if by not in get_args(By):
+            raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
+        sentences = _listed(sentences)
+        if by == "label":
+            from trellis.tagger.posterior import best_labels
+
+            lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+            for chains in self.pieces(sentences, allowed, n_threads):
+                found.append(best_labels(chains, n_threads))
+                lengths.append(np.diff(chains.starts))
+            return np.concatenate(found), np.cumsum(np.concatenate(lengths))
+        batch = self.encode(sentences, n_threads)
+        starts = batch.starts
+        if allowed is not None or self.expansion is not None:
+            return self._possible(batch, allowed, n_threads), starts
+        if self.votes is None:
+            codes = self.native.decode(batch, n_threads)
+        else:
+            codes = self._vote(batch, self._known(batch), n_threads)
+        if self.forbids:
+            from trellis.model.constraints import illegal_sentences
+
+            # The tag dictionary left them no path.
+            for i in illegal_sentences(codes, starts, self.model.weights).tolist():
+                again = self.encode(sentences[i : i + 1])
+                codes[starts[i] : starts[i + 1]] = self._possible(again, None, 1)
+        return codes, starts
+
+    def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
+        """The best paths among those that are possible; ConstraintError if some sentence has none."""
+        from trellis.engine.chain import best_path_batch
+        from trellis.model.constraints import require_possible
+
+        chains = self.chains(batch, allowed, n_threads, single=True)
+        paths, scores = best_path_batch(*chains, n_threads=n_threads)
+        require_possible(scores)
+        return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
+
+    def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
+        """The paths with the most votes: training's updates are replayed once for all sentences."""
+        from trellis.model.predict import vote
+
+        assert self.votes is not None
+        has_edges = self.model.weights.edge_rows is not None
+        edge_lists = self.native.attribute_lists(batch, True) if has_edges else None
+        lists, n = self.native.attribute_lists(batch, False), len(self.labels)
+        encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, n)
+        return vote(encoded, self.votes, self.model.weights, n_threads)
+
+    def kbest(
+        self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int
+    ) -> list[list[ScoredPath]]:
+        """The k best paths of every sentence with their scores, best first."""
+        from trellis.engine.chain import kbest_batch
+        from trellis.model.constraints import require_possible
+
+        if k < 1:
+            raise ArgumentError(f"k must be at least 1, not {k}")
+        found = list[list[Any]]()
+        # In single precision as tagging has them, so that the best of the k best is what tagging gives.
+        for chains in self.pieces(_listed(sentences), allowed, n_threads, single=True):
+            found += kbest_batch(chains.potentials, chains.starts, k, chains.allowed, n_threads)
+        require_possible(np.array([paths[0].score for paths in found]))
+        return found
+
+    def posteriors(
+        self, sentences: Any, allowed: Constraints | None, *, edges: bool, n_threads: int
+    ) -> list[Posterior]:
+        """What is believed of every label of every sentence."""
+        from trellis.tagger.posterior import posteriors
+
+        found = list[Any]()
+        for chains in self.pieces(_listed(sentences), allowed, n_threads):
+            found += posteriors(chains, self.labels, self.measure, edges=edges, n_threads=n_threads)
+        return found
+
+    def span_probability(
+        self, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
+    ) -> float:
+        """How probable it is that exactly this span is in the output."""
+        from trellis.corpus.schemes import Span
+        from trellis.tagger.posterior import SpanReading
+
+        reading, span = SpanReading.of(self.labels), Span(*span)
+        n = len(self.rows_of(sentence))
+        if not 0 <= span.begin < span.end <= n:
+            raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
+        [chains] = self.pieces([sentence], allowed, 1)
+        return reading.probabilities(chains, [[span]])[0][0]
+
+    def spans(
+        self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
+    ) -> list[list[tuple[Span, float]]]:
+        """The spans of the best labels of every sentence, with their probabilities."""
+        from trellis.corpus.schemes import spans
+        from trellis.tagger.posterior import SpanReading
+
+        reading, sentences = SpanReading.of(self.labels), _listed(sentences)
+        codes, starts = self.best_codes(sentences, by, allowed, n_threads)
+        found, out = [spans(labels) for labels in self.named(codes, starts)], list[list[tuple[Any, float]]]()
+        for chains in self.pieces(sentences, allowed, n_threads):
+            some = found[len(out) : len(out) + len(chains.starts) - 1]
+            believed = reading.probabilities(chains, some, n_threads)
+            out += [list(zip(*pair, strict=True)) for pair in zip(some, believed, strict=True)]
+        return out
+
+    def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
+        """Labels by their names, a list per sentence."""
+        labels, ends = [self.labels[z] for z in codes.tolist()], starts.tolist()
+        return [labels[a:b] for a, b in pairwise(ends)]
+
+    def explain(self, sentence: Any, allowed: Constraints | None) -> Explanation:
+        """Why a sentence gets its labels."""
+        from trellis.tagger.explanation import explain, shown
+
+        if self.expansion is not None:
+            raise ModelError("a kernel model has no weights of features to explain; see support()")
+        batch = self.encode([sentence])
+        has_edges = self.model.weights.edge_rows is not None
+        return explain(
+            self.model,
+            [shown(t, token) for t, token in enumerate(self.rows_of(sentence))],
+            self.native.attribute_lists(batch, False),
+            self.native.attribute_lists(batch, True) if has_edges else None,
+            self.chains(batch, None, 1).potentials,
+            [path for path, _ in self.kbest([sentence], 2, allowed, 1)[0]],
+        )
 
 
-def encode(tagger: Tagger, sentences: Any, n_threads: int = 1) -> _core.Batch:
-    """Sentences as codes of word types; what native code cannot say of words never met before is asked of Python."""
-    if isinstance(sentences, Corpus):
-        batch = _encode_corpus(tagger, sentences, n_threads)
-    else:
-        batch = tagger._decoder.encode([rows_of(tagger, sentence) for sentence in sentences], n_threads)
-    for column, kind, word in batch.undefined:
-        said = [None if function is None else function(word) for function in tagger._functions[column]]
-        tagger._decoder.define(batch, column, kind, said)
-    return batch
+def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
+    """What is allowed in a batch of one sentence."""
+    return None if allowed is None else [allowed]
 
 
-def _encode_corpus(tagger: Tagger, corpus: Corpus, n_threads: int) -> _core.Batch:
-    bag = None
-    if tagger.model.vocabulary.bag is not None:
-        given = corpus.columns.get(tagger.columns[-1])
-        if not isinstance(given, BagColumn):
-            raise CorpusError(
-                corpus.source, None, f"the model reads attributes from column {tagger.columns[-1]!r}"
-            )
-        bag = (*given.arrays, given.names.data, given.names.starts)
-    columns = [corpus.column(column.name) for column in tagger.model.vocabulary.columns]
-    return tagger._decoder.encode_corpus(
-        [(column.codes, column.values.data, column.values.starts) for column in columns],
-        bag,
-        corpus.starts,
-        n_threads,
-    )
+def _listed(sentences: Any) -> Any:
+    return sentences if isinstance(sentences, Corpus) else list(sentences)
 
 
 def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:
@@ -82,7 +395,8 @@ def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:
     if isinstance(sentences, Corpus):
         sizes = np.diff(sentences.starts).tolist()
     else:
-        sizes = [len(next(iter(s.values()), ())) if isinstance(s, Mapping) else len(s) for s in sentences]
+        lists = [next(iter(s.values()), ()) if isinstance(s, Mapping) else s for s in sentences]
+        sizes = [len(s) if isinstance(s, Sized) else 0 for s in lists]
     begin = total = 0
     for i, size in enumerate(sizes):
         if total and total + size > n_tokens:
@@ -91,225 +405,3 @@ def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:
         total += size
     if begin < len(sizes):
         yield sentences[begin:]
-
-
-# ------------------------------------------------------------ potentials
-
-
-def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
-    """What is allowed in a batch of one sentence."""
-    return None if allowed is None else [allowed]
-
-
-def chains_of(
-    tagger: Tagger, batch: _core.Batch, allowed: Constraints | None, n_threads: int, *, single: bool = False
-) -> Chains:
-    """The batch as potentials, in double precision unless ``single``.
-
-    What a caller allows beats the tag dictionary. Where the dictionary and forbidden transitions together leave a
-    sentence no path, the dictionary gives way.
-    """
-    from trellis.engine.chain import Chains, Potentials, best_path_batch
-    from trellis.model.constraints import label_sets
-
-    emit: Any
-    emit, edges = tagger._decoder.potentials(batch, n_threads)
-    expansion = tagger.model.weights.expansion
-    if expansion is not None and tagger._expansion is not None:
-        lists = tagger._decoder.attribute_lists(batch, False)
-        emit = expansion.emit(tagger._expansion, lists, n_threads)
-    weights, n, tags = tagger.model.weights, len(tagger.labels), tagger.model.dictionary
-    kind: Any = np.float32 if single else np.float64
-    end = None if weights.end_rows is None else weights.end_rows[:, :n]
-    potentials = Potentials(
-        emit.astype(kind, copy=False),
-        weights.edge[:, :n] if edges is None else edges,
-        None if weights.tri is None else weights.tri[:, :, :n],
-        end[0] if end is not None and weights.tri is None else end,
-    )
-    starts = batch.starts
-    known = None if tags is None else tags._replace(set_of=tagger._decoder.set_of(batch))
-    sets = known if allowed is None else label_sets(allowed, tagger.labels, starts, known)
-    if sets is not None and known is not None and tagger._forbids:
-        _, scores = best_path_batch(potentials, starts, sets, n_threads)
-        if np.isneginf(scores).any():
-            opened = label_sets(allowed or [None] * (len(starts) - 1), tagger.labels, starts)
-            closed = np.repeat(np.isneginf(scores), np.diff(starts))
-            sets = sets.replaced(closed, opened.at(closed))
-    return Chains(potentials, starts, sets)
-
-
-def pieces(
-    tagger: Tagger,
-    sentences: Any,
-    allowed: Constraints | None,
-    n_threads: int,
-    *,
-    temperature: float | None = None,
-) -> Iterator[Chains]:
-    """Sentences as potentials, some at a time, at the model's temperature unless another is given."""
-    from trellis.engine.chain import scaled
-    from trellis.model.constraints import check_number
-
-    sentences = sentences if isinstance(sentences, Corpus) else list(sentences)
-    if allowed is not None:
-        check_number(len(allowed), len(sentences))
-    n, begin = len(tagger.labels), 0
-    weights = tagger.model.weights
-    by_token = weights.edge_rows is not None or (tagger.model.family == "local" and weights.tri is not None)
-    edge_bytes = 20 * (n + 1) * n if by_token else 0
-    for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
-        here = None if allowed is None else allowed[begin : begin + len(some)]
-        chains = chains_of(tagger, encode(tagger, some, n_threads), here, n_threads)
-        by = tagger.temperature if temperature is None else temperature
-        yield chains._replace(potentials=scaled(chains.potentials, by))
-        begin += len(some)
-
-
-# ------------------------------------------------------------ labels out
-
-
-def best_codes(
-    tagger: Tagger, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
-) -> tuple[Ints, Longs]:
-    """The numbers of the best labels, one a token, and where sentences begin."""
-    if by not in get_args(By):
-        raise ValueError(f"by must be 'path' or 'label', not {by!r}")
-    sentences = sentences if isinstance(sentences, Corpus) else list(sentences)
-    if by == "label":
-        from trellis.tagger.posterior import best_labels
-
-        lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
-        for chains in pieces(tagger, sentences, allowed, n_threads):
-            found.append(best_labels(chains, n_threads))
-            lengths.append(np.diff(chains.starts))
-        return np.concatenate(found), np.cumsum(np.concatenate(lengths))
-    batch = encode(tagger, sentences, n_threads)
-    if allowed is not None or tagger._expansion is not None:
-        from trellis.engine.chain import best_path_batch
-        from trellis.model.constraints import require_possible
-
-        chains = chains_of(tagger, batch, allowed, n_threads, single=True)
-        paths, scores = best_path_batch(*chains, n_threads=n_threads)
-        require_possible(scores)
-        return paths, batch.starts
-    votes = tagger._votes is not None
-    codes = _vote(tagger, batch, n_threads) if votes else tagger._decoder.decode(batch, n_threads)
-    starts = batch.starts
-    if tagger._forbids:
-        from trellis.engine.chain import best_path_batch
-        from trellis.model.constraints import illegal_sentences, require_possible
-
-        for i in illegal_sentences(codes, starts, tagger.model.weights).tolist():
-            chains = chains_of(tagger, encode(tagger, sentences[i : i + 1]), None, 1, single=True)
-            path, scores = best_path_batch(*chains)
-            require_possible(scores)
-            codes[starts[i] : starts[i + 1]] = path
-    return codes, starts
-
-
-def _vote(tagger: Tagger, batch: _core.Batch, n_threads: int) -> Ints:
-    """The paths with the most votes: training's updates are replayed once for all sentences."""
-    from trellis import _core
-    from trellis.model.predict import vote
-
-    assert tagger._votes is not None
-    weights, tags = tagger.model.weights, tagger.model.dictionary
-    encoded = _core.Encoded(
-        batch.starts,
-        tagger._decoder.attribute_lists(batch, False),
-        None if weights.edge_rows is None else tagger._decoder.attribute_lists(batch, True),
-        None if tags is None else tags._replace(set_of=tagger._decoder.set_of(batch)),
-        weights.rows.n_attributes,
-        0 if weights.edge_rows is None else weights.edge_rows.n_attributes,
-        len(tagger.labels),
-    )
-    return vote(encoded, tagger._votes, weights, n_threads)
-
-
-def k_best_paths(tagger: Tagger, sentence: Any, k: int, allowed: AllowedLabels | None) -> list[ScoredPath]:
-    """The k best paths of one sentence with their scores, best first."""
-    from trellis.engine.chain import k_best_batch
-    from trellis.model.constraints import require_possible
-
-    if k < 1:
-        raise ValueError(f"k must be at least 1, not {k}")
-    # In single precision as tagging has them, so that the best of the k best is what tagging gives.
-    chains = chains_of(tagger, encode(tagger, [sentence]), one(allowed), 1, single=True)
-    found = k_best_batch(chains.potentials, chains.starts, k, chains.allowed)[0]
-    require_possible(np.array([found[0].score]))
-    return found
-
-
-def all_posteriors(
-    tagger: Tagger, sentences: Any, allowed: Constraints | None, *, edges: bool, n_threads: int
-) -> list[Posterior]:
-    """What is believed of every label of every sentence."""
-    from trellis.tagger.posterior import posteriors
-
-    found = list[Any]()
-    for chains in pieces(tagger, sentences, allowed, n_threads):
-        found += posteriors(chains, tagger.labels, tagger.measure, edges=edges, n_threads=n_threads)
-    return found
-
-
-def span_probability(
-    tagger: Tagger, sentence: Any, span: Span | tuple[str, int, int], allowed: AllowedLabels | None
-) -> float:
-    """How probable it is that exactly this span is in the output."""
-    from trellis.corpus.schemes import Span
-    from trellis.tagger.posterior import SpanReading
-
-    reading, span = SpanReading.of(tagger.labels), Span(*span)
-    n = len(rows_of(tagger, sentence))
-    if not 0 <= span.begin < span.end <= n:
-        raise ValueError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
-    [chains] = pieces(tagger, [sentence], one(allowed), 1)
-    return reading.probabilities(chains, [[span]])[0][0]
-
-
-def spans_with_probabilities(
-    tagger: Tagger, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
-) -> list[list[tuple[Span, float]]]:
-    """The spans of the best labels of every sentence, with their probabilities."""
-    from trellis.corpus.schemes import spans
-    from trellis.tagger.posterior import SpanReading
-
-    reading = SpanReading.of(tagger.labels)
-    sentences = sentences if isinstance(sentences, Corpus) else list(sentences)
-    tagged = tagger.tag_batch(sentences, by=by, allowed=allowed, n_threads=n_threads)
-    found, out = [spans(labels) for labels in tagged], list[list[tuple[Any, float]]]()
-    for chains in pieces(tagger, sentences, allowed, n_threads):
-        some = found[len(out) : len(out) + len(chains.starts) - 1]
-        believed = reading.probabilities(chains, some, n_threads)
-        out += [list(zip(*pair, strict=True)) for pair in zip(some, believed, strict=True)]
-    return out
-
-
-def explain_sentence(tagger: Tagger, sentence: Any, allowed: AllowedLabels | None) -> Explanation:
-    """Why a sentence gets its labels."""
-    from trellis.tagger.explanation import explain
-
-    if tagger._expansion is not None:
-        raise ModelError(
-            "a kernel model has no weights of features to explain; support() tells what it is made of"
-        )
-    rows = rows_of(tagger, sentence)
-    batch = encode(tagger, [sentence])
-    has_edges = tagger.model.weights.edge_rows is not None
-    return explain(
-        tagger.model,
-        [_shown(token) for token in rows],
-        tagger._decoder.attribute_lists(batch, False),
-        tagger._decoder.attribute_lists(batch, True) if has_edges else None,
-        chains_of(tagger, batch, None, 1).potentials,
-        [path for path, _ in k_best_paths(tagger, sentence, 2, allowed)],
-    )
-
-
-def _shown(token: Any) -> str:
-    """A token as a person knows it: its strings; of attributes alone, their names."""
-    if isinstance(token, str):
-        return token
-    strings = [part for part in token if isinstance(part, str)]
-    return " ".join(strings)

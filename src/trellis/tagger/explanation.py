@@ -6,7 +6,7 @@ give together is its score, and what two paths do not share is the gap between t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from trellis.model.model import START, Model
 from trellis.model.weights import Rows
 
 END = "<end>"  # the label after the sentence
+SHOWN = 2  # strings of a token that has attributes only
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,17 @@ def _terms(terms: Sequence[Term], n: int) -> str:
     if len(terms) > n:
         shown.append(f"and {len(terms) - n} more {sum(term.weight for term in terms[n:]):+.4f}")
     return ", ".join(shown)
+
+
+def shown(t: int, token: Any) -> str:
+    """A token as a person knows it: its strings; of attributes alone, its position and the first strings of them."""
+    if isinstance(token, str):
+        return token
+    parts = list(token.values()) if isinstance(token, Mapping) else token
+    strings = [part for part in parts if isinstance(part, str)]
+    if isinstance(token, tuple) and strings:
+        return " ".join(strings)
+    return " ".join([f"{t}:", *(strings or map(str, token))][: 1 + SHOWN])
 
 
 def explain(

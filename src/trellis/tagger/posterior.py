@@ -14,6 +14,7 @@ from trellis.arrays import Doubles, Ints
 from trellis.corpus.schemes import OUTSIDE, Span, split_label, starts_anew
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
+from trellis.errors import ArgumentError
 from trellis.model.constraints import require_possible, rules_of
 from trellis.model.model import START
 
@@ -39,10 +40,10 @@ class Posterior:
     def __iter__(self) -> Iterator[dict[str, float]]:
         return (self[t] for t in range(len(self)))
 
-    def pairs(self, t: int) -> dict[tuple[str, str], float]:
-        """Of the label before token t and its own, those that can be; asked for with ``edges=True``."""
+    def edges(self, t: int) -> dict[tuple[str, str], float]:
+        """Of the label before token t and its own label, those that can be; needs ``edges=True``."""
         if self.edge is None:
-            raise ValueError("pairs were not asked for; give edges=True")
+            raise ArgumentError("label pairs were not asked for; give edges=True")
         names = (*self.labels, START)
         return {
             (names[y], self.labels[z]): float(self.edge[t, y, z])

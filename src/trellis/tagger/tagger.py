@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,32 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trellis import _core
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.strings import Strings
-from trellis.errors import ModelError
-from trellis.features.functions import Function
-from trellis.features.plan import function_of, native_calls
+from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
 from trellis.model.model import Model
-from trellis.tagger.decoding import (
-    By,
-    all_posteriors,
-    best_codes,
-    chains_of,
-    encode,
-    explain_sentence,
-    k_best_paths,
-    one,
-    rows_of,
-    span_probability,
-    spans_with_probabilities,
-)
+from trellis.tagger.decoding import By, Decoder, one
 from trellis.threads import thread_count
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
-    from trellis.engine.temperature import Criterion
+    from trellis.engine.temperature import Loss
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
     from trellis.model.constraints import AllowedLabels
@@ -45,8 +29,6 @@ if TYPE_CHECKING:
     from trellis.tagger.heaviest import NamedWeight
     from trellis.tagger.posterior import Measure, Posterior
 
-# What tagging remembers of words it met: views and summed weights, for this many bytes at most.
-CACHE_BYTES = 256 << 20
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
 
 
@@ -58,77 +40,16 @@ class Tagger:
     columns, they are the last of the tuple).
     """
 
-    __slots__ = ("_decoder", "_expansion", "_forbids", "_functions", "_model", "_votes", "columns", "labels")
+    __slots__ = ("_decoder", "_model", "columns", "labels")
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self.labels: tuple[str, ...] = model.labels
-        vocabulary = model.vocabulary
-        self.columns: tuple[str, ...] = tuple(c.name for c in vocabulary.columns)  # what it reads
-        if vocabulary.bag is not None:
-            self.columns += (vocabulary.bag[0],)
-        weights, tags = model.weights, model.dictionary
-        tables = (weights.edge, weights.tri, weights.end)
-        self._forbids = any(table is not None and bool((table == -np.inf).any()) for table in tables)
         try:
-            self._functions: list[list[Function | None]] = [
-                [
-                    function_of(view, vocabulary.lookups, column.name) if view else None
-                    for view in column.views
-                ]
-                for column in vocabulary.columns
-            ]
-            self._decoder = _core.Decoder(
-                vocabulary.plan_arrays,
-                vocabulary.n_emission,
-                vocabulary.tables,
-                vocabulary.folds,
-                [
-                    (
-                        column.values.arrays,
-                        column.view_ids,
-                        [None if strings is None else strings.arrays for strings in column.strings],
-                        tags.set_of if tags is not None and c == 0 else None,
-                        [native_calls(view) for view in column.views],
-                    )
-                    for c, column in enumerate(vocabulary.columns)
-                ],
-                None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
-                weights.rows.arrays,
-                None if weights.edge_rows is None else weights.edge_rows.arrays,
-                weights.edge,
-                weights.tri,
-                weights.end_rows,
-                None if tags is None else (tags.starts, tags.labels, 0),
-                list(self.labels),
-                self._wanted(),
-                CACHE_BYTES,
-                local=model.family == "local",
-            )
-            self._votes: _core.Votes | None = None
-            if weights.votes is not None:
-                n_edges = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
-                self._votes = weights.votes.native(
-                    weights.rows.n_attributes, n_edges, len(self.labels), 2 if model.order == 2 else 1
-                )
-            self._expansion: _core.Expansion | None = None
-            if weights.dual is not None:
-                weights.dual.support.check(len(self.labels))
-            if weights.expansion is not None:
-                self._expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
+            self._decoder = Decoder(model)
         except (ValueError, TypeError, LookupError, MemoryError) as error:
             raise ModelError(f"the parts of the model do not fit together: {error}") from error
-
-    @property
-    def _plain(self) -> bool:
-        """Whether the native decoder alone knows the best path."""
-        return not self._forbids and self._votes is None and self._expansion is None
-
-    def _wanted(self) -> str:
-        """What a token must be, for messages."""
-        if self._model.vocabulary.bag is not None and len(self.columns) == 1:
-            return "a list of strings or a dict a token"
-        return "one string a token" if len(self.columns) == 1 else f"({', '.join(self.columns)}) a token"
+        self.labels: tuple[str, ...] = model.labels
+        self.columns: tuple[str, ...] = self._decoder.columns  # what it reads
 
     @property
     def target(self) -> str:
@@ -153,7 +74,7 @@ class Tagger:
     @property
     def measure(self) -> Measure:
         """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
-        return "confidence" if self._model.family == "scores" else "probability"
+        return self._decoder.measure
 
     @property
     def temperature(self) -> float:
@@ -166,11 +87,9 @@ class Tagger:
         ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
         overrules the tag dictionary. ConstraintError if no label sequence is left.
         """
-        if by != "path" or allowed is not None or not self._plain:
-            return self.tag_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
-        labels = self._decoder.tag_one(rows_of(self, sentence))
-        # None if a word was met for the first time.
-        return self._decoder.labels(encode(self, [sentence]), 1)[0] if labels is None else labels
+        if by == "path" and allowed is None and self._decoder.plain:
+            return self._decoder.tag_one(sentence)
+        return self.tag_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
 
     def tag_batch(
         self,
@@ -180,17 +99,15 @@ class Tagger:
         allowed: Sequence[AllowedLabels | None] | None = None,
         n_threads: int | None = None,
     ) -> list[list[str]]:
-        """The best labels of many sentences, by all cores unless ``n_threads`` says otherwise."""
-        n_threads = thread_count(n_threads)
-        if by == "path" and allowed is None and self._plain:
-            return self._decoder.labels(encode(self, sentences, n_threads), n_threads)
-        codes, starts = best_codes(self, sentences, by, allowed, n_threads)
-        labels = [self.labels[z] for z in codes.tolist()]
-        return [labels[a:b] for a, b in itertools.pairwise(starts.tolist())]
+        """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
+        n_threads, decoder = thread_count(n_threads), self._decoder
+        if by == "path" and allowed is None and decoder.plain:
+            return decoder.native.labels(decoder.encode(sentences, n_threads), n_threads)
+        return decoder.named(*decoder.best_codes(sentences, by, allowed, n_threads))
 
     def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
-        """The best labels of a corpus as a column, without a Python string a token."""
-        codes, _ = best_codes(self, corpus, by, None, thread_count(n_threads))
+        """The best labels of a corpus as a column, without a Python string per token."""
+        codes, _ = self._decoder.best_codes(corpus, by, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
 
     def kbest(
@@ -200,8 +117,19 @@ class Tagger:
 
         Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
         """
-        found = k_best_paths(self, sentence, k, allowed)
-        return [([self.labels[z] for z in path.tolist()], score) for path, score in found]
+        return self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0]
+
+    def kbest_batch(
+        self,
+        sentences: Sequence[Sentence] | Corpus,
+        k: int,
+        *,
+        allowed: Sequence[AllowedLabels | None] | None = None,
+        n_threads: int | None = None,
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best label sequences of many sentences with their scores."""
+        found = self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
+        return [[([self.labels[z] for z in path.tolist()], score) for path, score in some] for some in found]
 
     def marginals(
         self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None
@@ -222,7 +150,7 @@ class Tagger:
         n_threads: int | None = None,
     ) -> list[Posterior]:
         """The marginals of many sentences."""
-        return all_posteriors(self, sentences, allowed, edges=edges, n_threads=thread_count(n_threads))
+        return self._decoder.posteriors(sentences, allowed, edges=edges, n_threads=thread_count(n_threads))
 
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
@@ -231,7 +159,7 @@ class Tagger:
 
         The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
         """
-        return span_probability(self, sentence, span, allowed)
+        return self._decoder.span_probability(sentence, span, one(allowed))
 
     def tag_spans(
         self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None
@@ -248,7 +176,7 @@ class Tagger:
         n_threads: int | None = None,
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their probabilities."""
-        return spans_with_probabilities(self, sentences, by, allowed, thread_count(n_threads))
+        return self._decoder.spans(sentences, by, allowed, thread_count(n_threads))
 
     def constrained(self, scheme: str) -> Tagger:
         """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
@@ -260,56 +188,61 @@ class Tagger:
         return Tagger(replace(self._model, weights=weights, info=info))
 
     def calibrated(
-        self, dev: Any, *, target: str | None = None, by: Criterion = "labels", n_threads: int | None = None
+        self, dev: Any, *, target: str | None = None, loss: Loss = "labels", n_threads: int | None = None
     ) -> Tagger:
         """A tagger whose temperature is fitted to held-out sentences (a Corpus or what ``trellis.read`` takes).
 
-        It minimises the negative log-likelihood of the gold labels under their marginals, or by="paths" that of whole
-        gold paths. Best paths stay the same; marginals and confidences change, and the model keeps them so.
+        It minimises the negative log-likelihood of the gold labels under their marginals, or with loss="paths" that of
+        whole gold paths. Best paths stay the same; marginals and confidences change, also in the saved model.
         """
         from trellis.tagger.calibration import calibrate
 
-        return calibrate(self, dev, target=target, by=by, n_threads=thread_count(n_threads))
+        corpus, gold = self._labelled(dev, target)
+        return Tagger(calibrate(self._decoder, corpus, gold, loss, thread_count(n_threads)))
 
     def reliability(
         self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: int | None = None
     ) -> Calibration:
-        """Whether its confidences keep their word: reliability tables of labels, and of spans where there are any."""
+        """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
         from trellis.tagger.calibration import measure_reliability
 
-        return measure_reliability(
-            self, corpus, target=target, n_bins=n_bins, n_threads=thread_count(n_threads)
-        )
+        corpus, gold = self._labelled(corpus, target)
+        return measure_reliability(self._decoder, corpus, gold, n_bins, thread_count(n_threads))
 
     def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> Explanation:
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
-        return explain_sentence(self, sentence, allowed)
+        return self._decoder.explain(sentence, one(allowed))
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
         from trellis.engine.chain import path_score
 
-        potentials = chains_of(self, encode(self, [sentence]), None, 1, single=True).potentials
+        batch = self._decoder.encode([sentence])
+        potentials = self._decoder.chains(batch, None, 1, single=True).potentials
         if len(labels) != len(potentials.emit):
-            raise ValueError(f"{len(labels)} labels for {len(potentials.emit)} tokens")
+            raise ArgumentError(f"{len(labels)} labels for {len(potentials.emit)} tokens")
         unknown = next((label for label in labels if label not in self.labels), None)
         if unknown is not None:
-            raise ValueError(f"no label {unknown!r} in this model; its labels are {', '.join(self.labels)}")
+            raise ArgumentError(
+                f"no label {unknown!r} in this model; its labels are {', '.join(self.labels)}"
+            )
         return path_score(potentials, np.array([self.labels.index(label) for label in labels], np.int32))
 
     def evaluate(
         self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
     ) -> Report:
         """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes."""
-        from trellis.corpus.read import read
         from trellis.evaluation.report import evaluate_columns
 
-        corpus = read(corpus)
-        return evaluate_columns(
-            corpus.column(target or self.target),
-            self.tag_corpus(corpus, by=by, n_threads=n_threads),
-            corpus.starts,
-        )
+        corpus, gold = self._labelled(corpus, target)
+        return evaluate_columns(gold, self.tag_corpus(corpus, by=by, n_threads=n_threads), corpus.starts)
+
+    def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
+        """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
+        from trellis.corpus.read import read_like
+
+        corpus = read_like(source, self._model.naming, self.info.get("corpus", {}))
+        return corpus, corpus.column(target or self.target)
 
     def heaviest(self, n: int = 20) -> list[NamedWeight]:
         """The n weights farthest from zero, each with the name of its feature and its label or labels."""
