@@ -145,7 +145,7 @@ def test_impossible_labels_are_left_out() -> None:
             assert tagger.calibrated(more, loss=by).info["calibration"] == expected.info["calibration"]
         with pytest.raises(CorpusError, match="no label here that the model can give"):
             tagger.calibrated({"word": [["a"]], "label": [["Z"]]}, loss=by)
-    with pytest.raises(ValueError, match="by must be 'labels' or 'paths'"):
+    with pytest.raises(ValueError, match="loss must be 'labels' or 'paths'"):
         tagger.calibrated(legal, loss="tokens")
 
 

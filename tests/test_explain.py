@@ -14,7 +14,7 @@ from test_tagger import rows_of
 
 import trellis
 from trellis.tagger import Tagger
-from trellis.tagger.explanation import Explanation
+from trellis.tagger.explanation import Explanation, shown
 
 
 def check_sums(tagger: Tagger, sentence: object, found: Explanation) -> None:
@@ -113,7 +113,12 @@ def test_values_of_attributes() -> None:
     by_name = {term.feature: term.weight for term in found.tokens[0].terms["A"]}
     half = tagger.explain([{"x": 1.0}]).tokens[0].terms["A"]
     assert by_name["x"] == pytest.approx(2 * next(term.weight for term in half if term.feature == "x"))
-    assert found.tokens[0].token == "x kind"
+    assert found.tokens[0].token == "0: big"
+    assert [shown(3, t) for t in ({"x": 1.0, "y": 2}, ["a", "b", "c"], ("w", "p", {"x": 1}))] == [
+        "3: x y",
+        "3: a b",
+        "w p",
+    ]
 
 
 def test_a_forbidden_transition_is_no_reason() -> None:

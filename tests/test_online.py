@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError, ModelError
 from trellis.learning.online import OnlineRun
 from trellis.model.predict import decode
+from trellis.model.weights import Rows, padded
+from trellis.tagger import Tagger
 
 EPOCHS = 3
 LEARNERS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {  # how to make it, of what rule its twin is
@@ -144,11 +147,56 @@ def test_voted_taggers(kind: str, tmp_path: Path) -> None:
             assert tagger.kbest(row, 2) == averaged.kbest(row, 2)
 
 
+@pytest.mark.parametrize("rules", [None, "iob2"])
+def test_votes_keep_to_what_is_allowed(rules: str | None) -> None:
+    """Every voter's best path among those allowed; the path first voted for wins among equals."""
+    sentences = [["a", "b", "c"], ["b", "b"], ["c", "a", "a", "b"], ["d"], ["a", "d", "c"]]
+    gold = [["B", "I", "O"], ["O", "B"], ["B", "O", "B", "I"], ["O"], ["B", "I", "I"]]
+    data = {"word": sentences, "tag": gold}
+    learner = Perceptron(epochs=3, vote=True)
+    tagger = trellis.train(data, target="tag", features=["word[0]"], learner=learner, scheme=rules)
+    model, n = tagger.model, len(tagger.labels)
+    votes, n_rows, stride = model.weights.votes, model.weights.rows.n_attributes, padded(n)
+    assert votes is not None
+    rows, edge = np.zeros((n_rows, n), np.float32), np.where(np.isneginf(model.weights.edge), -np.inf, 0)
+    voters = list[Tagger]()
+    for u in range(len(votes.counts)):
+        if u:
+            here = slice(votes.starts[u - 1], votes.starts[u])
+            for row, place, change in zip(
+                votes.rows[here], votes.places[here], votes.changes[here], strict=True
+            ):
+                if row < n_rows:
+                    rows[row, place] += change
+                else:
+                    edge[place // stride, place % stride] += change
+        sparse = Rows(
+            (np.arange(n_rows + 1) * n).astype(np.uint32),
+            np.tile(np.arange(n), n_rows).astype(np.uint16),
+            rows.reshape(-1).copy(),
+        )
+        weights = replace(model.weights, rows=sparse, edge=edge.astype(np.float32), votes=None)
+        voters.append(Tagger(replace(model, weights=weights)))
+    differs = False
+    for sentence in sentences:
+        for label in tagger.labels[: 2 if rules else 3]:
+            allowed = {len(sentence) - 1: label}
+            if rules and label == "I" and len(sentence) == 1:
+                continue
+            counted: dict[tuple[str, ...], int] = {}
+            for voter, count in zip(voters, votes.counts.tolist(), strict=True):
+                path = tuple(voter.tag(sentence, allowed=allowed))
+                counted[path] = counted.get(path, 0) + count
+            expected = list(max(counted, key=lambda path: counted[path]))
+            assert tagger.tag(sentence, allowed=allowed) == expected
+            differs |= tagger.kbest(sentence, 1, allowed=allowed)[0][0] != expected
+    assert differs  # from what the averaged weights give
+
+
 def test_damaged_votes() -> None:
     tagger = KINDS["plain"].train(learner=Perceptron(epochs=1, vote=True))
     votes, model = tagger.model.weights.votes, tagger.model
     assert votes is not None
-    from dataclasses import replace
 
     def bad(name: str, at: int, value: float) -> Any:
         array = getattr(votes, name).copy()
@@ -276,8 +324,6 @@ def test_names_on_the_command_line() -> None:
 
 
 def test_weights_to_begin_with_must_fit() -> None:
-    from dataclasses import replace
-
     initial = case("initial", 2).problem.initial
     with pytest.raises(LearnerError, match="order 2"):
         Perceptron().fit(replace(case("plain", 1).problem, initial=initial), None)

@@ -233,7 +233,7 @@ def test_a_refused_sentence_leaves_no_word_half_known() -> None:
     tagger = KINDS["functions"].train()
     good = [("new-word", "P0"), ("néw", "P0"), ("other", "P1")]
     expected = Tagger(tagger.model).tag(good)
-    with pytest.raises(TypeError, match="a token is int"):
+    with pytest.raises(CorpusError, match="a token is int"):
         tagger.tag_batch([[*good, 3]])
     assert tagger.tag(good) == expected
 
