@@ -15,18 +15,30 @@ def main() -> None:
         return
     import signal
 
-    def leave(number: int, frame: object) -> None:
+    def leave_at_once(number: int, frame: object) -> None:
         os.write(2, b"trellis: interrupted\n")
         os._exit(130)
+
+    def leave(number: int, frame: object) -> None:
+        print("trellis: terminated", file=sys.stderr)
+        sys.exit(128 + number)
+
+    def begin() -> None:
+        """From here on there may be files to remove, so signals become exceptions."""
+        if hears:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, leave)
 
     # NumPy turns an interrupt within its import into errors of its own, and there is nothing to clean up yet: until
     # everything is imported, Ctrl-C ends the process at once. Where it is ignored (a background job), it stays so.
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hears:
-        signal.signal(signal.SIGINT, leave)
+        signal.signal(signal.SIGINT, leave_at_once)
     from trellis.cli.main import run
 
-    run(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler) if hears else None)
+    run(sys.argv[1:], begin)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -24,7 +23,7 @@ import numpy as np
 
 from trellis.cli.file_shape import STREAMED, FileShape
 from trellis.cli.options import Parser, at_least
-from trellis.cli.outputs import check_apart, writing
+from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens, say
 from trellis.cli.sentences import sentences_of
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
@@ -83,7 +82,8 @@ def command(given: Namespace) -> None:
     check_apart(given.output, given.source, given.model)
     _check_asked(given, tagger, wanted.format)
     # Progress and results on the same terminal would be in each other's way.
-    with count_tokens(not given.quiet and not (given.output is None and sys.stdout.isatty())) as count:
+    shown = not given.quiet and (given.output is not None or not standard_output().isatty())
+    with count_tokens(shown) as count:
         if wanted == shape and shape.format in STREAMED and not (given.json or given.text):
             layout = shape.layout(given.source, tagger, given.columns)
             label = _labeller(tagger, given.kbest, given.by)
