@@ -25,7 +25,7 @@ WANTED_F1, WANTED_TIMES = 93.5, 4.0
 
 
 @dataclass
-class Clocked:
+class Clocked(trellis.Learner):
     """A learner under a clock of its own: learning alone, by the time of the processor."""
 
     learner: Any

@@ -23,7 +23,7 @@ SENTENCES, LENGTH, WORDS, LABELS = 150, 20, 1500, 24
 Kernel = Callable[[], object]
 
 
-class _Capture:
+class _Capture(trellis.Learner):
     """A learner that keeps the problem it is given, for kernels to work on."""
 
     problem: Any = None

@@ -16,9 +16,9 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import SequenceBoost, _core
 from trellis.errors import LearnerError
-from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
+from trellis.learning.run import Event
 from trellis.reference import Floats
 from trellis.reference.boosting import Round
 
@@ -408,7 +408,7 @@ def test_cross_validation_resumes(tmp_path: Path) -> None:
         {"folds": -1},
         {"score_every": 0},
         {"transitions": "few"},
-        {"seed": -1},
+        {"folds": 2, "seed": -1},
     ],
 )
 def test_parameters_out_of_range(parameters: dict[str, Any]) -> None:

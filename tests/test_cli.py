@@ -280,7 +280,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --set average=maybe --model m", ["average must be true or false"]),
         ("train train.txt --set epochs --model m", ["key=value"]),
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
-        ("train train.txt --epochs 0 --model m", ["epochs must be at least 1"]),
+        ("train train.txt --epochs 0 --model m", ["epochs must be a whole number from 1 on"]),
         ("train train.txt --order 3 --model m", ["order must be"]),
         ("train train.txt --pairs some --model m", ["--pairs", "'seen'"]),
         ("train train.txt --format xml --model m", ["--format", "'xml'", "conllu"]),

@@ -10,7 +10,7 @@ import pytest
 from command_line import TRAIN, refused
 
 from trellis.cli.plot import draw, score_name
-from trellis.learning.events import Event
+from trellis.learning.run import Event
 
 
 def texts(path: Path) -> str:

@@ -249,7 +249,7 @@ def test_training_with_a_scheme(scheme: str, order: int, learner: Any) -> None:
         assert schemes.check(tagger.tag(words[::-1]), scheme) is None
 
 
-class Spy:
+class Spy(trellis.Learner):
     """A learner that keeps the problem it is given."""
 
     def fit(self, problem: Problem, observer: object) -> Any:

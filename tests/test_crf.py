@@ -14,8 +14,8 @@ import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
 from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError
-from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
+from trellis.learning.run import Event
 from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-12, "epochs": 2000}
@@ -213,9 +213,9 @@ def test_dev_keeps_the_best() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"c1": -1.0}, "c1 must not be negative"),
-        ({"c2": float("nan")}, "c2 must not be negative"),
-        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"c1": -1.0}, "c1 must be a finite number from 0 on, not -1.0"),
+        ({"c2": float("nan")}, "c2 must be a finite number from 0 on, not nan"),
+        ({"epochs": 0}, "epochs must be a whole number from 1 on, not 0"),
         ({"solver": "newton"}, "solver must be 'lbfgs' or 'adagrad'"),
         ({"transitions": "some"}, "transitions must be 'seen' or 'all'"),
         ({"precision": "half"}, "precision must be 'auto' or 'single' or 'double'"),

@@ -12,8 +12,8 @@ from test_constraints import legal_corpus
 from test_explain import check_sums
 
 import trellis
-from trellis.cli.learner_options import LEARNERS, learner_class
 from trellis.corpus import schemes
+from trellis.learners import LEARNERS, learner_named
 from trellis.tagger import Tagger
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -23,7 +23,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "maxent": {"epochs": 20},
     "hmm": {},
 }
-CASES = {name: learner_class(name)(**QUICK.get(name, {"epochs": 2})) for name in LEARNERS}
+CASES = {name: learner_named(name)(**QUICK.get(name, {"epochs": 2})) for name in LEARNERS}
 CASES["voted"] = trellis.Perceptron(epochs=2, vote=True)
 
 

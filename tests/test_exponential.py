@@ -12,8 +12,8 @@ from scipy.optimize import minimize as scipy_minimize
 
 from trellis import CRF, ExponentialLoss
 from trellis.errors import LearnerError
-from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
+from trellis.learning.run import Event
 from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}

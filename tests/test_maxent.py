@@ -15,9 +15,9 @@ from scipy.optimize import minimize as scipy_minimize
 import trellis
 from trellis import MaxEnt, _core
 from trellis.errors import LearnerError
-from trellis.learning.events import Event
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
+from trellis.learning.run import Event
 from trellis.reference import Floats, Potentials, restrict
 from trellis.reference.loglinear import local_loss
 from trellis.tagger import Tagger

@@ -227,13 +227,13 @@ def test_steps_of_mira_meet_their_conditions() -> None:
         twin = Twin(given, "MIRA", k, c)
         run = OnlineRun(given.problem, "MIRA", average=False, k=k, c=c)
         for i in range(given.problem.n_sentences):
-            twin.w, n_steps = flat(run.result(), twin), len(twin.steps)
+            twin.w, n_steps = flat(run.weights(), twin), len(twin.steps)
             twin.epoch([i])
             run.epoch(np.array([i], np.int64))
             if len(twin.steps) == n_steps:
                 continue
             before, d, costs = twin.steps[-1]
-            after = flat(run.result(), twin).astype(float)
+            after = flat(run.weights(), twin).astype(float)
             change, rows = after - before, np.array(d)
             losses = np.array(costs) - rows @ after
             slack = max(0.0, losses.max())
@@ -276,7 +276,7 @@ def test_restored_runs_go_on_to_the_same_bits(name: str, order: int, kind: str) 
         for key in one:
             assert one[key].dtype == other[key].dtype
             assert one[key].tobytes() == other[key].tobytes(), key
-    a, b = first.result(), second.result()
+    a, b = first.weights(), second.weights()
     assert a.rows.weights.tobytes() == b.rows.weights.tobytes()
     assert a.edge.tobytes() == b.edge.tobytes()
 
@@ -305,7 +305,7 @@ def test_states_of_other_runs_are_refused() -> None:
         lambda: MIRA(epochs=0),
         lambda: PassiveAggressive(variant="PA-III"),  # type: ignore[arg-type]
         lambda: PassiveAggressive(C=-1),
-        lambda: PassiveAggressive(seed=-1),
+        lambda: PassiveAggressive(shuffle=True, seed=-1),
         lambda: AROW(r=0),
         lambda: AROW(r=float("nan")),
         lambda: AROW(epochs=-1),

@@ -9,7 +9,7 @@ from samples import random_corpus
 
 import trellis
 from trellis.errors import LearnerError, ModelError
-from trellis.learning.events import Event, StopTrainingError
+from trellis.learning.run import Event, StopTrainingError
 from trellis.model.kernels import Observations
 
 
@@ -341,7 +341,7 @@ def test_warm_starts_that_make_no_sense() -> None:
             trellis.train(corpus_of(1), init=tagger, **options)
     with pytest.raises(LearnerError, match="target"):
         trellis.train(corpus_of(1))
-    with pytest.raises(LearnerError, match="HMM cannot go on"):
+    with pytest.raises(LearnerError, match="HMM cannot start"):
         trellis.train(corpus_of(1), init=tagger, learner=trellis.HMM())
     with pytest.raises(LearnerError, match="with a tag dictionary"):
         trellis.train(corpus_of(1), init=train(corpus_of(0), tag_dictionary=2))
@@ -350,7 +350,7 @@ def test_warm_starts_that_make_no_sense() -> None:
 # ------------------------------------------------------------ what makes no sense
 
 
-@pytest.mark.parametrize("learner", ["crf", trellis.CRF, 3])
+@pytest.mark.parametrize("learner", [trellis.CRF, 3, object()])
 def test_learners_that_are_none(learner: Any) -> None:
     with pytest.raises(LearnerError, match="learner must be a learner"):
         train(corpus_of(0), learner=learner)

@@ -11,7 +11,7 @@ import trellis
 from benchmarks.clock import Clock, best, median_wait
 from benchmarks.rows import read_rows, take
 from benchmarks.settings import TRELLIS
-from trellis.learning.gradients import log_loss
+from trellis.learning.descent import log_loss
 from trellis.learning.parameters import Parameters
 
 Work = dict[str, Any]
@@ -53,7 +53,7 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
     }
 
 
-class _Probe:
+class _Probe(trellis.Learner):
     """A learner that learns nothing: it takes the objective, in double precision, at the weights it begins with."""
 
     default_pairs, family = "seen", "log-linear"

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from trellis.learners.mira import MIRA as MIRA
     from trellis.learners.passive_aggressive import PassiveAggressive as PassiveAggressive
     from trellis.learners.perceptron import Perceptron as Perceptron
-    from trellis.learning.events import StopTrainingError as StopTrainingError
+    from trellis.learning.learner import Learner as Learner
+    from trellis.learning.run import StopTrainingError as StopTrainingError
     from trellis.tagger.tagger import Tagger as Tagger
     from trellis.tagger.tagger import load as load
     from trellis.training import partial_fit as partial_fit
@@ -47,6 +48,7 @@ _HOMES = {
     "HMM": "trellis.learners.hmm",
     "HMSVM": "trellis.learners.hmsvm",
     "KernelPerceptron": "trellis.learners.kernel_perceptron",
+    "Learner": "trellis.learning.learner",
     "LearnerError": "trellis.errors",
     "MaxEnt": "trellis.learners.maxent",
     "MIRA": "trellis.learners.mira",
@@ -55,7 +57,7 @@ _HOMES = {
     "Perceptron": "trellis.learners.perceptron",
     "SequenceBoost": "trellis.learners.boost",
     "Span": "trellis.corpus.schemes",
-    "StopTrainingError": "trellis.learning.events",
+    "StopTrainingError": "trellis.learning.run",
     "Tagger": "trellis.tagger.tagger",
     "TemplateError": "trellis.errors",
     "TrellisError": "trellis.errors",

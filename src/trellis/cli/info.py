@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import align, show, show_json
 from trellis.cli.progress import describe as describe_epoch
-from trellis.learning.events import Event
+from trellis.learning.run import Event
 from trellis.tagger import load
 from trellis.tagger.heaviest import heaviest
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from trellis.cli.progress import say
-from trellis.learning.events import Event, Observer, StopTrainingError
+from trellis.learning.run import Event, Observer, StopTrainingError
 
 
 @contextmanager

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from textwrap import fill
 from typing import Any, get_args, get_type_hints
 
-import trellis
 from trellis.errors import LearnerError
+from trellis.learners import LEARNERS, learner_named
 from trellis.training import Learner
-
-# The name of each on the command line, and in ``trellis``.
-LEARNERS = {
-    "perceptron": "Perceptron",
-    "mira": "MIRA",
-    "pa": "PassiveAggressive",
-    "arow": "AROW",
-    "crf": "CRF",
-    "maxent": "MaxEnt",
-    "exponential": "ExponentialLoss",
-    "boost": "SequenceBoost",
-    "hmm": "HMM",
-    "hmsvm": "HMSVM",
-    "kernel-perceptron": "KernelPerceptron",
-}
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def learner_class(name: str) -> Any:
-    """The class of a learner, imported when it is asked for."""
-    return getattr(trellis, LEARNERS[name])
-
-
 def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str]) -> Learner:
     """The learner of that name with parameters ``given`` (None: not given) and ``settings`` of key=value."""
-    kind = learner_class(name)
+    kind: Any = learner_named(name)
     types = {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
     parameters = {key: value for key, value in given.items() if value is not None}
     for setting in settings:
@@ -56,10 +36,9 @@ def list_parameters() -> str:
     """For the help: every learner with its parameters and their defaults."""
     lines = list[str]()
     for name in LEARNERS:
-        parameters = ", ".join(
-            f"{field.name}={'' if field.default is MISSING else field.default}"
-            for field in fields(learner_class(name))
-        )
+        kind: Any = learner_named(name)
+        defaults = kind().parameters()
+        parameters = ", ".join(f"{field.name}={defaults.get(field.name, '')}" for field in fields(kind))
         lines.append(
             fill(f"  {name:18} {parameters}", 110, subsequent_indent=" " * 21, break_on_hyphens=False)
         )

@@ -10,7 +10,7 @@ from typing import Any
 from trellis.cli.outputs import check_writable
 from trellis.corpus.schemes import guess_scheme
 from trellis.errors import LearnerError
-from trellis.learning.events import Event
+from trellis.learning.run import Event
 from trellis.training import Learner
 
 SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}

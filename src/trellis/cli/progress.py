@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from trellis.learning.events import Event, Observer
+from trellis.learning.run import Event, Observer
 
 CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
 SECONDS = 0.1  # between two states of a line

@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING
 
 from trellis.cli.file_shape import FileShape
 from trellis.cli.interrupts import keeping_the_best
-from trellis.cli.learner_options import LEARNERS, build_learner, list_parameters
+from trellis.cli.learner_options import build_learner, list_parameters
 from trellis.cli.options import SWITCH, Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.plot import check_plot, draw, score_name
 from trellis.cli.progress import say, watch_epochs
 from trellis.features.presets import PRESETS
+from trellis.learners import LEARNERS
 from trellis.tagger import load
 from trellis.training import train
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
-    from trellis.learning.events import Event, Observer
+    from trellis.learning.run import Event, Observer
 
 MANY_LABELS = 60  # from here on the cube of their number hurts
 

@@ -1,7 +1,7 @@
 """Adaptive regularisation of weights (Crammer, Kulesza and Dredze 2009) for chains, with a diagonal covariance.
 
 Advantages: weights seen often settle, rare ones still move; few epochs are enough. Disadvantage: r to tune, and one
-more number a weight while it trains.
+more number per weight in training.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.epochs import run_epochs
-from trellis.learning.events import Event, Observer
-from trellis.learning.online import OnlineRun, check, check_epochs
+from trellis.learning.learner import Constraints, Learner, Real
+from trellis.learning.online import ONLINE, OnlineRun
 from trellis.learning.problem import Problem
-from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)
-class AROW:
+class AROW(Learner):
     """Every weight has a variance V, 1 at first; steps go along V and make it smaller.
 
     With y the best path by score + cost, d = Phi(gold) - Phi(y) and loss = cost(y) - (score(gold) - score(y)) > 0:
@@ -29,17 +27,12 @@ class AROW:
     epochs: int = 10
     average: bool = False
     shuffle: bool = False
-    seed: int = 0
+    seed: int | None = None
 
-    reads_costs: ClassVar[bool] = True
+    reads_costs = True
+    constraints: ClassVar[Constraints] = {"r": Real(above=True), **ONLINE}
 
-    def __post_init__(self) -> None:
-        check("r", self.r)
-        check_epochs(self.epochs, self.seed)
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
-        online = OnlineRun(problem, "AROW", average=self.average, c=self.r)
-        return run_epochs(
-            problem, online, epochs=self.epochs, shuffle=self.shuffle, seed=self.seed, observer=observer
-        )
+    def begin(self, problem: Problem) -> OnlineRun:
+        """The weights in training."""
+        given = self.effective()
+        return OnlineRun(problem, "AROW", c=given.pop("r"), **given)

@@ -9,71 +9,76 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.checks import check_at_least, check_choice
-from trellis.learning.events import Event, Observer
-from trellis.learning.gradients import log_loss, minimize
+from trellis.learning.descent import LAYOUT, AdaGrad, Descent, Passes, log_loss
+from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.learning.stochastic import Passes, run_passes
-from trellis.model.weights import ChainWeights
+from trellis.learning.run import Work
+
+_LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
+_PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adagrad" or p["warm_up"] > 0)
 
 
 @dataclass(frozen=True, slots=True)
-class CRF:
+class CRF(Learner):
     """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS (OWL-QN where c1 > 0).
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
-    the label a sentence begins with. The first ``warm_up`` epochs are passes of stochastic steps by ``rate``
-    (AdaGrad), over sentences shuffled by ``seed``; ``solver="adagrad"`` takes no others: near the optimum in a tenth
-    of the time. ``epochs`` (default 1000, of "adagrad" 10) is the largest number of epochs. ``precision="auto"``
-    computes potentials in single precision, sums in double, where a penalty keeps weights small and ``tolerance`` is
-    not below what that resolves (1e-6).
+    the label a sentence begins with. The first ``warm_up`` epochs (default 3) are passes of stochastic steps of rate
+    ``rate`` (AdaGrad, default 0.2), over sentences shuffled by ``seed`` (default 0); ``solver="adagrad"`` takes no
+    others: near the optimum in a tenth of the time. Training ends when the objective fell by less than ``tolerance``
+    (default 1e-5) of itself over ten epochs, or after ``epochs`` (default 1000; of "adagrad", which has no tolerance,
+    10). ``precision="auto"`` computes potentials in single precision, sums in double, where a penalty keeps weights
+    small and ``tolerance`` is not below what that resolves (1e-6).
     """
 
     c1: float = 0.0
     c2: float = 1.0
-    tolerance: float = 1e-5
+    epochs: int | None = None
+    tolerance: float | None = None
     transitions: Literal["seen", "all"] = "seen"
     start: bool = True
     precision: Literal["auto", "single", "double"] = "auto"
     solver: Literal["lbfgs", "adagrad"] = "lbfgs"
-    warm_up: int = 3
-    epochs: int | None = None
-    rate: float = 0.2
-    seed: int = 0
+    warm_up: int | None = None
+    rate: float | None = None
+    seed: int | None = None
 
-    default_pairs: ClassVar[str] = "seen"
-    family: ClassVar[str] = "log-linear"
+    family = "log-linear"
+    default_pairs = "seen"
+    constraints: ClassVar[Constraints] = {
+        **LAYOUT,
+        "c1": Real(),
+        "c2": Real(),
+        "precision": Choice(("auto", "single", "double")),
+        "solver": Choice(("lbfgs", "adagrad")),
+        "epochs": Whole(1, default=lambda p: 1000 if p["solver"] == "lbfgs" else 10),
+        "tolerance": Real(default=1e-5, only=_LBFGS),
+        "warm_up": Whole(default=3, only=_LBFGS),
+        "rate": Real(default=0.2, only=_PASSES),
+        "seed": Whole(default=0, only=_PASSES),
+    }
 
-    def __post_init__(self) -> None:
-        check_at_least(self, 0, "c1", "c2", "tolerance", "warm_up", "rate", "seed")
-        if self.epochs is not None:
-            check_at_least(self, 1, "epochs")
-        check_choice(self, "transitions", "seen", "all")
-        check_choice(self, "precision", "auto", "single", "double")
-        check_choice(self, "solver", "lbfgs", "adagrad")
-
-    def _is_single(self) -> bool:
+    def begin(self, problem: Problem) -> Work:
+        """The weights in training."""
+        given = self.effective()
+        single = self.precision == "single"
         if self.precision == "auto":
-            return self.c1 + self.c2 > 0 and self.tolerance >= 1e-6
-        return self.precision == "single"
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
+            single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6
         parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
-        objective = parameters.objective(problem, local=False, single=self._is_single())
-        passes = Passes(problem, objective, self.c1, self.c2, self.rate, self.seed)
-        if self.solver == "adagrad":
-            return run_passes(passes, parameters, self.epochs or 10, observer)
-
-        return minimize(
+        objective = parameters.objective(problem, local=False, single=single)
+        passes = None
+        if "rate" in given:
+            passes = Passes(problem, objective, self.c1, self.c2, given["rate"], given["seed"])
+        if passes is not None and self.solver == "adagrad":
+            return AdaGrad(passes, parameters, given["epochs"])
+        return Descent(
             problem,
             parameters,
             log_loss(problem, objective, self.c2),
+            epochs=given["epochs"],
+            tolerance=given["tolerance"],
             c1=self.c1,
-            epochs=self.epochs or 1000,
-            tolerance=self.tolerance,
-            observer=observer,
             passes=passes,
-            warm_up=self.warm_up,
+            warm_up=given["warm_up"],
         )

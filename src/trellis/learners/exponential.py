@@ -13,17 +13,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.learning.checks import check_at_least, check_choice
-from trellis.learning.events import Event, Observer
-from trellis.learning.gradients import minimize
+from trellis.learning.descent import LAYOUT, Descent
 from trellis.learning.lbfgs import Floats
+from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialLoss:
+class ExponentialLoss(Learner):
     """Minimise sum_i (1 / p(gold_i | x_i) - 1) + c2 · |w|² by L-BFGS.
 
     What is minimised, and reported as the objective, is log(sum_i 1 / p_i + c2 · |w|²): the same minimum, and no
@@ -37,32 +35,25 @@ class ExponentialLoss:
     start: bool = True
     precision: Literal["single", "double"] = "double"
 
-    default_pairs: ClassVar[str] = "seen"
-    family: ClassVar[str] = "log-linear"
+    family = "log-linear"
+    default_pairs = "seen"
+    constraints: ClassVar[Constraints] = {
+        **LAYOUT,
+        "c2": Real(),
+        "epochs": Whole(1),
+        "tolerance": Real(),
+        "precision": Choice(("single", "double")),
+    }
 
-    def __post_init__(self) -> None:
-        check_at_least(self, 0, "c2", "tolerance")
-        check_at_least(self, 1, "epochs")
-        check_choice(self, "transitions", "seen", "all")
-        check_choice(self, "precision", "single", "double")
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
+    def begin(self, problem: Problem) -> Descent:
+        """The weights in training."""
         parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
         objective = parameters.objective(problem, local=False, single=self.precision == "single")
 
         def function(x: Floats) -> tuple[float, Floats]:
             return log_exponential_loss(objective, x, self.c2, problem.sentence_weights, problem.n_threads)
 
-        return minimize(
-            problem,
-            parameters,
-            function,
-            c1=0.0,
-            epochs=self.epochs,
-            tolerance=self.tolerance,
-            observer=observer,
-        )
+        return Descent(problem, parameters, function, epochs=self.epochs, tolerance=self.tolerance)
 
 
 def log_exponential_loss(

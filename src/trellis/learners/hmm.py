@@ -6,7 +6,6 @@ taken to be independent given the label; the perceptron and the CRF need not.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -16,9 +15,9 @@ import numpy.typing as npt
 from trellis.errors import LearnerError
 from trellis.features.plan import is_counted
 from trellis.features.templates import Template
-from trellis.learning.checks import check_above_zero, check_choice
-from trellis.learning.events import Event, Observer
+from trellis.learning.learner import Choice, Constraints, Flag, Learner, Real
 from trellis.learning.problem import Problem
+from trellis.learning.run import Event, State, Work
 from trellis.model.weights import ChainWeights, Rows, padded
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class HMM:
+class HMM(Learner):
     """log P(labels, words) = sum_t log P(z | x, y) + sum_t log P(word | z), and log P(end | last label).
 
     ``smoothing`` of label n-grams: "interpolated" mixes trigrams, bigrams and single labels by deleted interpolation
@@ -42,29 +41,61 @@ class HMM:
     strength: float = 20.0
     end: bool = True
 
-    family: ClassVar[str] = "joint"
-    reads_sources: ClassVar[bool] = True
-    begins_anew: ClassVar[bool] = True  # counts know nothing of weights to begin with
+    family = "joint"
+    reads_sources = True
+    takes_init = False  # counts know nothing of weights to start with
+    constraints: ClassVar[Constraints] = {
+        "smoothing": Choice(("interpolated", "added")),
+        "k": Real(above=True),
+        "strength": Real(above=True),
+        "end": Flag(),
+    }
 
-    def __post_init__(self) -> None:
-        check_choice(self, "smoothing", "interpolated", "added")
-        check_above_zero(self, "k", "strength")
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Count; gives the weights to tag with and the history."""
-        begun = time.perf_counter()
+    def begin(self, problem: Problem) -> Counting:
+        """The one pass that counts."""
         if problem.partial is not None:
             raise LearnerError("an HMM counts labels, so it needs all of them; use CRF")
         if problem.corpus.n_edge_attributes:
             raise LearnerError("an HMM has no use for templates of label pairs; leave label[-1] out")
+        return Counting(self, problem)
+
+
+class Counting(Work):
+    """One epoch that counts; resumed, it counts again."""
+
+    epochs = 1
+
+    def __init__(self, learner: HMM, problem: Problem) -> None:
+        self.learner, self.problem = learner, problem
+        self.counted: ChainWeights | None = None
+
+    def step(self, number: int) -> Event:
+        """Count."""
+        self.counted = self._count()
+        return Event(number)
+
+    def state(self) -> State:
+        """Nothing is kept."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Nothing was kept."""
+
+    def weights(self) -> ChainWeights:
+        """The weights to tag with."""
+        return self.counted or self._count()
+
+    def _count(self) -> ChainWeights:
+        """The logarithms of all probabilities as weights of a chain."""
+        problem, learner = self.problem, self.learner
         n, stride = problem.n_labels, padded(problem.n_labels)
-        emission = _Emissions(problem, self.k, self.strength)
+        emission = _Emissions(problem, learner.k, learner.strength)
         table = emission.weights.astype(np.float32)
         kept = table != 0
         starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.uint32)
         rows = Rows(starts, np.nonzero(kept)[1].astype(np.uint16), table[kept])
 
-        chain = label_probabilities(problem, self.smoothing, self.k, end=self.end)
+        chain = label_probabilities(problem, learner.smoothing, learner.k, end=learner.end)
         edge, tri = np.zeros((n + 1, stride), np.float32), None
         with_constants = chain.edge + emission.constants
         edge[:, :n] = (
@@ -77,14 +108,7 @@ class HMM:
         if chain.end is not None:
             last = np.zeros(stride, np.float32)
             last[:n] = chain.end if problem.end_base is None else chain.end + problem.end_base[:n]
-        weights = ChainWeights(n, rows, None, edge, tri, last)
-
-        seconds = time.perf_counter() - begun
-        score = None if problem.score_dev is None else problem.score_dev(weights)
-        event = Event(1, 1, len(problem.gold), seconds, dev_score=score, best=score is not None)
-        if observer is not None:
-            observer(event)
-        return weights, [event]
+        return ChainWeights(n, rows, None, edge, tri, last)
 
 
 # ------------------------------------------------------------ labels

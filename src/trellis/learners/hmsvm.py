@@ -6,34 +6,29 @@ Disadvantage: with a kernel, time and memory grow with the square of the number 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.checks import check_choice
-from trellis.learning.dual_run import DualRun, check_kernel, told
-from trellis.learning.events import Event, Observer
-from trellis.learning.frank_wolfe import fit_frank_wolfe
-from trellis.learning.online import check, check_epochs
+from trellis.learning.dual_run import KERNEL, DualRun
+from trellis.learning.frank_wolfe import FrankWolfeRun
+from trellis.learning.learner import Choice, Constraints, Flag, Learner, Real, Whole
 from trellis.learning.problem import Problem
-from trellis.learning.progress import State, begin, go_on, stopping
+from trellis.learning.run import Event, State, Work
 from trellis.model.kernels import KernelFunction
-from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)
-class HMSVM:
+class HMSVM(Learner):
     """min ½ |w|² + C sum_i xi_i  with  score(gold) - score(y) >= cost(y) - xi_i  for every y but the gold one.
 
     ``cost`` is 1 ("zero-one") or the number of wrong labels ("hamming"; or what label costs say). ``kernel`` compares
     what is observed at two tokens: "linear", "poly" ((gamma <a, b> + coef0)^degree), "rbf" (exp(-gamma |a - b|²)) or a
     function of two Observations. ``gamma`` is 1 if left out, of "rbf" one over the mean of |x|².
 
-    ``solver`` "dual" is algorithm 3 of Altun: a working set of sequences for each sentence, one quadratic programme a
+    ``solver`` "dual" is algorithm 3 of Altun: a working set of sequences for each sentence, one quadratic programme per
     visit, passes until no sentence is away from its optimum by more than ``tolerance``, or ``epochs`` passes; then the
     primal is at most C · n · tolerance above its least value. ``memory`` (MB) bounds what kernel values are kept.
     "frank-wolfe" solves the same problem with the linear kernel until the duality gap is ``tolerance`` of the primal;
@@ -43,86 +38,81 @@ class HMSVM:
 
     C: float = 1.0
     kernel: str | KernelFunction = "linear"
-    degree: int = 2
+    degree: int | None = None
     gamma: float | None = None
-    coef0: float = 1.0
+    coef0: float | None = None
     cost: Literal["zero-one", "hamming"] = "zero-one"
     solver: Literal["dual", "frank-wolfe"] = "dual"
     tolerance: float = 0.01
     epochs: int = 1000
-    average: bool = True
-    memory: float = 1024.0
+    average: bool | None = None
+    memory: float | None = None
     seed: int = 0
 
-    reads_costs: ClassVar[bool] = True
-    begins_anew: ClassVar[bool] = True
+    reads_costs = True
+    takes_init = False
+    constraints: ClassVar[Constraints] = {
+        "C": Real(above=True),
+        **KERNEL,
+        "cost": Choice(("zero-one", "hamming")),
+        "solver": Choice(("dual", "frank-wolfe")),
+        "tolerance": Real(above=True),
+        "epochs": Whole(1),
+        "average": Flag(default=True, only=("solver='frank-wolfe'", lambda p: p["solver"] == "frank-wolfe")),
+        "seed": Whole(),
+    }
 
     def __post_init__(self) -> None:
-        check("C", self.C)
-        check("tolerance", self.tolerance)
-        check_epochs(self.epochs, self.seed)
-        check_choice(self, "cost", "zero-one", "hamming")
-        check_choice(self, "solver", "dual", "frank-wolfe")
-        check_kernel(self)
+        Learner.__post_init__(self)
         if self.solver == "frank-wolfe" and self.kernel != "linear":
             raise LearnerError('solver "frank-wolfe" keeps weights: it needs kernel="linear"')
 
-    def __repr__(self) -> str:
-        return told(self)
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
+    def begin(self, problem: Problem) -> Work:
+        """The working sets, or the weights, in training."""
         if problem.label_costs is not None and self.cost != "hamming":
             raise LearnerError('label_costs need cost="hamming"')
-        if self.solver == "frank-wolfe":
-            return fit_frank_wolfe(
-                problem,
-                C=self.C,
-                cost=self.cost,
-                epochs=self.epochs,
-                tolerance=self.tolerance,
-                average=self.average,
-                seed=self.seed,
-                observer=observer,
-            )
-        return self._fit_dual(problem, observer)
+        if self.solver == "dual":
+            return MarginRun(problem, self)
+        return FrankWolfeRun(
+            problem,
+            C=self.C,
+            cost=self.cost,
+            epochs=self.epochs,
+            tolerance=self.tolerance,
+            average=self.effective()["average"],
+            seed=self.seed,
+        )
 
-    def _fit_dual(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        run = DualRun(problem, self)
-        solved = False
 
-        def restore(state: State) -> None:
-            nonlocal solved
-            run.restore(state)
-            solved = bool(state["solved"][0])
+class MarginRun(DualRun):
+    """Passes of algorithm 3; it ends with a pass that changes nothing."""
 
-        progress = begin(problem, restore)
-        with stopping():
-            while not solved and progress.done < self.epochs:
-                number, begun = progress.done + 1, time.perf_counter()
-                order = _core.shuffled(problem.n_sentences, (self.seed * 1_000_003 + number) % 2**64)
-                mistakes, updates, violation, gap = run.native.margin_pass(
-                    order, self.C, self.tolerance, self.cost == "hamming", problem.n_threads
-                )
-                solved = updates == 0
-                event = Event(
-                    number,
-                    self.epochs,
-                    len(problem.gold),
-                    time.perf_counter() - begun,
-                    mistakes,
-                    updates,
-                    # The primal at the pass that changes nothing; before, the dual and what it lacked at each visit.
-                    objective=run.native.dual + gap,
-                    gradient_norm=violation,
-                )
-                if not go_on(
-                    problem,
-                    progress,
-                    event,
-                    run.result,
-                    lambda: run.state() | {"solved": np.array([solved], np.int64)},  # noqa: B023
-                    observer,
-                ):
-                    break
-        return run.attached(progress.best or run.result()), progress.history
+    def __init__(self, problem: Problem, learner: HMSVM) -> None:
+        super().__init__(problem, learner)
+        self.learner, self.solved = learner, False
+
+    def step(self, number: int) -> Event | None:
+        """One quadratic programme per sentence."""
+        if self.solved:
+            return None
+        learner, problem = self.learner, self.problem
+        mistakes, updates, violation, gap = self.native.margin_pass(
+            problem.sentence_order(number, learner.seed),
+            learner.C,
+            learner.tolerance,
+            learner.cost == "hamming",
+            problem.n_threads,
+        )
+        self.solved = updates == 0
+        # The primal at the pass that changes nothing; before, the dual and what it lacked at each visit.
+        primal = self.native.dual + gap
+        return Event(number, mistakes=mistakes, updates=updates, objective=primal, gradient_norm=violation)
+
+    def state(self) -> State:
+        """The working sets, and whether they are the solution."""
+        return {**super().state(), "solved": np.array([self.solved], np.int64)}
+
+    def restore(self, state: State) -> None:
+        """Continue from there."""
+        super().restore(state)
+        self.solved = bool(state["solved"][0])

@@ -1,6 +1,6 @@
 """The hidden Markov perceptron in the dual (Altun, algorithm 1 and section 4.3), with kernels.
 
-Advantages: kernels over what is observed, and nothing to tune but them. Disadvantage: as slow as HMSVM a pass, without
+Advantages: kernels over what is observed, and nothing to tune but them. Disadvantage: as slow as HMSVM, without
 its margin.
 """
 
@@ -9,20 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from trellis.learning.dual_run import DualRun, check_kernel, told
-from trellis.learning.epochs import run_epochs
-from trellis.learning.events import Event, Observer
-from trellis.learning.online import check_epochs
+from trellis.learning.dual_run import KERNEL, DualRun
+from trellis.learning.learner import Constraints, Learner
+from trellis.learning.online import ONLINE
 from trellis.learning.problem import Problem
+from trellis.learning.run import Event
 from trellis.model.kernels import KernelFunction
-from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)
-class KernelPerceptron:
+class KernelPerceptron(Learner):
     """Decode each sentence; where the best path is wrong, it counts one more among the sequences to be kept away from.
 
     ``kernel``, ``degree``, ``gamma``, ``coef0`` and ``memory`` are those of HMSVM; ``average``, ``shuffle`` and
@@ -31,34 +27,31 @@ class KernelPerceptron:
 
     epochs: int = 10
     kernel: str | KernelFunction = "poly"
-    degree: int = 2
+    degree: int | None = None
     gamma: float | None = None
-    coef0: float = 1.0
+    coef0: float | None = None
     average: bool = True
     shuffle: bool = False
-    memory: float = 1024.0
-    seed: int = 0
+    memory: float | None = None
+    seed: int | None = None
 
-    begins_anew: ClassVar[bool] = True
+    takes_init = False
+    constraints: ClassVar[Constraints] = {**KERNEL, **ONLINE}
 
-    def __post_init__(self) -> None:
-        check_epochs(self.epochs, self.seed)
-        check_kernel(self)
-
-    def __repr__(self) -> str:
-        return told(self)
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
-        run = _PerceptronRun(problem, self, average=self.average)
-        weights, history = run_epochs(
-            problem, run, epochs=self.epochs, shuffle=self.shuffle, seed=self.seed, observer=observer
-        )
-        return run.attached(weights), history
+    def begin(self, problem: Problem) -> PerceptronRun:
+        """The working sets in training."""
+        return PerceptronRun(problem, self)
 
 
-class _PerceptronRun(DualRun):
-    def epoch(self, order: npt.NDArray[np.int64]) -> tuple[int, int]:
-        """One pass over the sentences in that order: (tokens mistaken, sentences updated)."""
+class PerceptronRun(DualRun):
+    """Passes of algorithm 1."""
+
+    def __init__(self, problem: Problem, learner: KernelPerceptron) -> None:
+        super().__init__(problem, learner, average=learner.average)
+        self.seed = learner.effective().get("seed")
+
+    def step(self, number: int) -> Event:
+        """One pass over all sentences."""
+        order = self.problem.sentence_order(number, self.seed)
         mistakes, updates, *_ = self.native.perceptron_pass(order, self.problem.n_threads)
-        return mistakes, updates
+        return Event(number, mistakes=mistakes, updates=updates)

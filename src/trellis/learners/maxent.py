@@ -1,4 +1,4 @@
-"""Maximum entropy taggers (Ratnaparkhi 1996; Collins 2002, section 2.3), also called MEMM: one decision a token.
+"""Maximum entropy taggers (Ratnaparkhi 1996; Collins 2002, section 2.3), also called MEMM: one decision per token.
 
 Advantages: probabilities; quick to train, as no sum over paths is needed. Disadvantage: a label with few successors
 ignores what is observed after it (label bias); the CRF is better and no slower to tag with.
@@ -6,7 +6,6 @@ ignores what is observed after it (label bias); the CRF is better and no slower 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,65 +14,56 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Lists
 from trellis.errors import LearnerError
-from trellis.learning.checks import check_at_least, check_choice
-from trellis.learning.events import Event, Observer
-from trellis.learning.gradients import log_loss, minimize
+from trellis.learning.descent import LAYOUT, Descent, VectorWork, log_loss
 from trellis.learning.lbfgs import Floats
+from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.learning.progress import State, begin, go_on, stopping
-from trellis.model.weights import ChainWeights
+from trellis.learning.run import Event, State, Work
 
 
 @dataclass(frozen=True, slots=True)
-class MaxEnt:
+class MaxEnt(Learner):
     """Minimise -sum_t log p(gold_t | the gold labels before it, observations) + c2 · |w|².
 
     p is proportional to exp of the sum of weights of label and observations, label and previous label, and at order 2
     of the last three labels. ``solver="gis"`` is Generalized Iterative Scaling, ``epochs`` of it;
-    ``solver="lbfgs"`` stops by ``tolerance``. The other parameters are those of the CRF.
+    ``solver="lbfgs"`` stops by ``tolerance`` (default 1e-5). The other parameters are those of the CRF.
     """
 
     c2: float = 1.0
     solver: Literal["lbfgs", "gis"] = "lbfgs"
     epochs: int = 1000
-    tolerance: float = 1e-5
+    tolerance: float | None = None
     transitions: Literal["seen", "all"] = "seen"
     start: bool = True
     precision: Literal["single", "double"] = "double"
 
-    default_pairs: ClassVar[str] = "seen"
-    family: ClassVar[str] = "local"
+    family = "local"
+    default_pairs = "seen"
+    constraints: ClassVar[Constraints] = {
+        **LAYOUT,
+        "c2": Real(),
+        "solver": Choice(("lbfgs", "gis")),
+        "epochs": Whole(1),
+        "tolerance": Real(default=1e-5, only=("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")),
+        "precision": Choice(("single", "double")),
+    }
 
-    def __post_init__(self) -> None:
-        check_at_least(self, 0, "c2", "tolerance")
-        check_at_least(self, 1, "epochs")
-        check_choice(self, "solver", "lbfgs", "gis")
-        check_choice(self, "transitions", "seen", "all")
-        check_choice(self, "precision", "single", "double")
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
+    def begin(self, problem: Problem) -> Work:
+        """The weights in training."""
         if problem.partial is not None:
             raise LearnerError("MaxEnt decides given the labels before, so it needs all of them; use CRF")
         parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
         objective = parameters.objective(problem, local=True, single=self.precision == "single")
         if self.solver == "gis":
-            scaling = IterativeScaling(problem, parameters, objective, self.c2)
-            return scaling.run(self.epochs, observer)
-
-        return minimize(
-            problem,
-            parameters,
-            log_loss(problem, objective, self.c2),
-            c1=0.0,
-            epochs=self.epochs,
-            tolerance=self.tolerance,
-            observer=observer,
-        )
+            return IterativeScaling(problem, parameters, objective, self.c2, self.epochs)
+        tolerance = self.effective()["tolerance"]
+        function = log_loss(problem, objective, self.c2)
+        return Descent(problem, parameters, function, epochs=self.epochs, tolerance=tolerance)
 
 
-class IterativeScaling:
+class IterativeScaling(VectorWork):
     """Generalized Iterative Scaling (Darroch and Ratcliff 1972), every feature in parallel:
 
         w_s += 1/C · log( count of s in training / expected count of s )
@@ -87,9 +77,10 @@ class IterativeScaling:
     """
 
     def __init__(
-        self, problem: Problem, parameters: Parameters, objective: _core.Objective, c2: float
+        self, problem: Problem, parameters: Parameters, objective: _core.Objective, c2: float, epochs: int
     ) -> None:
-        self.problem, self.parameters, self.objective, self.c2 = problem, parameters, objective, c2
+        super().__init__(problem, parameters, epochs)
+        self.objective, self.c2 = objective, c2
         if any((lists[2] < 0).any() for lists in _lists(problem)):
             raise LearnerError("iterative scaling needs values that are not negative; use solver='lbfgs'")
         self.counts = parameters.gold_counts(problem)
@@ -97,8 +88,9 @@ class IterativeScaling:
         self.alive = self.counts > 0 if c2 == 0 else np.ones(len(self.counts), bool)
         self.most = _most_features(problem)
         self.decisions = float(problem.token_weights().sum())
-        self.w = parameters.start(problem) * self.alive
+        self.w = parameters.start(problem)
         self.v = 0.0
+        self.expected: Floats | None = None  # of the weights as they are now
 
     def evaluate(self) -> tuple[float, Floats]:
         """The loss with its penalty, and how often each feature is expected."""
@@ -108,11 +100,26 @@ class IterativeScaling:
         return loss, np.maximum(self.counts + gradient, 1e-300)
 
     def vector(self) -> Floats:
-        """The weights with the correction in them."""
-        return np.where(self.alive, self.w - self.v, 0.0)
+        """The weights with the correction in them; those that are not learnt stay where a warm start has them."""
+        return np.where(self.alive, self.w - self.v, self.w)
 
-    def step(self, expected: Floats) -> None:
+    def step(self, number: int) -> Event:
         """All weights at once."""
+        if self.expected is None:
+            _, self.expected = self.evaluate()
+        self._scale(self.expected)
+        loss, self.expected = self.evaluate()
+        return Event(number, objective=loss, nonzero=self.nonzero())
+
+    def state(self) -> State:
+        """Weights and the correction's."""
+        return {"w": self.w, "v": np.array([self.v])}
+
+    def restore(self, state: State) -> None:
+        """Continue from there."""
+        self.w, self.v, self.expected = state["w"], float(state["v"][0]), None
+
+    def _scale(self, expected: Floats) -> None:
         alive, most = self.alive, self.most
         if self.c2 > 0:
             self.w[alive] += _solve(self.counts[alive], expected[alive], self.w[alive], most, self.c2)
@@ -122,39 +129,6 @@ class IterativeScaling:
         seen, guessed = total - float(self.counts[alive].sum()), total - float(expected[alive].sum())
         if seen > 1e-9 * total and guessed > 1e-9 * total:
             self.v += float(np.log(seen / guessed)) / most
-
-    def run(self, epochs: int, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """So many steps; with a dev corpus the weights of the best one are kept."""
-        problem = self.problem
-
-        def restore(saved: State) -> None:
-            self.w, self.v = saved["w"], float(saved["v"][0])
-
-        progress = begin(problem, restore)
-        _, expected = self.evaluate()
-        with stopping():
-            for number in range(progress.done + 1, epochs + 1):
-                begun = time.perf_counter()
-                self.step(expected)
-                loss, expected = self.evaluate()
-                event = Event(
-                    epoch=number,
-                    epochs=epochs,
-                    tokens=len(problem.gold),
-                    seconds=time.perf_counter() - begun,
-                    objective=loss,
-                    nonzero=int(np.count_nonzero(self.vector())),
-                )
-                if not go_on(
-                    problem,
-                    progress,
-                    event,
-                    lambda: self.parameters.weights(self.vector(), problem),
-                    lambda: {"w": self.w, "v": np.array([self.v])},
-                    observer,
-                ):
-                    break
-        return progress.best or self.parameters.weights(self.vector(), problem), progress.history
 
 
 def _lists(problem: Problem) -> list[Lists]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.epochs import run_epochs
-from trellis.learning.events import Event, Observer
-from trellis.learning.online import OnlineRun, check, check_epochs
+from trellis.learning.learner import Constraints, Learner, Real, Whole
+from trellis.learning.online import ONLINE, OnlineRun
 from trellis.learning.problem import Problem
-from trellis.model.weights import ChainWeights
 
 
 @dataclass(frozen=True, slots=True)
-class MIRA:
+class MIRA(Learner):
     """The smallest change after which the gold path beats the k best others by what they cost.
 
     w' = argmin ½ |w' - w|² + C · xi  with  score(gold) - score(y) >= cost(y) - xi  for each of the ``k`` paths y that
@@ -30,18 +28,12 @@ class MIRA:
     epochs: int = 10
     average: bool = True
     shuffle: bool = False
-    seed: int = 0
+    seed: int | None = None
 
-    reads_costs: ClassVar[bool] = True
+    reads_costs = True
+    constraints: ClassVar[Constraints] = {"k": Whole(1, 2**31 - 1), "C": Real(above=True), **ONLINE}
 
-    def __post_init__(self) -> None:
-        check("k", self.k, at_least=1)
-        check("C", self.C)
-        check_epochs(self.epochs, self.seed)
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
-        online = OnlineRun(problem, "MIRA", average=self.average, k=self.k, c=self.C)
-        return run_epochs(
-            problem, online, epochs=self.epochs, shuffle=self.shuffle, seed=self.seed, observer=observer
-        )
+    def begin(self, problem: Problem) -> OnlineRun:
+        """The weights in training."""
+        given = self.effective()
+        return OnlineRun(problem, "MIRA", c=given.pop("C"), **given)

@@ -1,52 +1,25 @@
-"""Training that can be killed and taken up again, with the same bits as if it had not been."""
+"""Training that can be killed and resumed, with the same bits as if it had not been."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis.arrays import Arrays
 from trellis.errors import ModelError
-from trellis.learning.events import Event
+from trellis.learning.run import Event, Progress
 from trellis.model.tensor_file import Tensors, map_tensors, write_tensors
 from trellis.model.weights import ChainWeights
 
 FORMAT = "trellis-checkpoint-1"
 
 
-@dataclass(slots=True)
-class Progress:
-    """Where a training stands after some epochs or iterations."""
-
-    done: int = 0
-    state: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)  # of the learner
-    history: list[Event] = field(default_factory=list)
-    best: ChainWeights | None = None  # on the dev corpus
-    best_score: float = -1.0
-    since_best: int = 0
-
-    def note(self, event: Event, weights: ChainWeights | None) -> Event:
-        """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
-        self.done = event.epoch
-        if event.dev_score is not None:
-            if event.dev_score > self.best_score:
-                self.best, self.best_score, self.since_best = weights, event.dev_score, 0
-                event = event.as_best()
-            else:
-                self.since_best += 1
-        self.history.append(event)
-        return event
-
-
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A file that is written every so many epochs or iterations."""
+    """A file that is written every so many epochs."""
 
     path: Path
     every: int

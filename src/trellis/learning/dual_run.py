@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,48 +11,31 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.checks import check_above_zero, check_at_least
+from trellis.learning.learner import Choice, Constraint, Learner, Real, Whole
 from trellis.learning.problem import Problem
+from trellis.learning.run import State, Work, restoring
 from trellis.model.dual import Dual, Support
-from trellis.model.kernels import Expansion, Kernel, KernelFunction, Observations
+from trellis.model.kernels import Expansion, Kernel, Observations
 from trellis.model.weights import ChainWeights, Rows
 
-NAMES = ("linear", "poly", "rbf")
 _SEQUENCES = ("sentence", "alpha", "past", "paths")
+_POLY = ("kernel='poly'", lambda p: p["kernel"] == "poly")
+_SCALED = ("kernel='poly' or kernel='rbf'", lambda p: p["kernel"] in ("poly", "rbf"))
+_VALUES = ("a kernel that is not linear", lambda p: p["kernel"] != "linear")
+KERNEL: dict[str, Constraint] = {
+    "kernel": Choice(("linear", "poly", "rbf"), function=True),
+    "degree": Whole(1, 100, default=2, only=_POLY),
+    "gamma": Real(above=True, default=None, only=_SCALED),
+    "coef0": Real(default=1.0, only=_POLY),
+    "memory": Real(default=1024.0, only=_VALUES),
+}
 
 
-def check_kernel(learner: Any) -> None:
-    """The parameters of a kernel: kernel, degree, gamma, coef0, memory."""
-    if not callable(learner.kernel) and learner.kernel not in NAMES:
-        listed = ", ".join(repr(name) for name in NAMES)
-        raise LearnerError(f"kernel must be {listed} or a function, not {learner.kernel!r}")
-    if not isinstance(learner.degree, int) or not 1 <= learner.degree <= 100:
-        raise LearnerError(f"degree must be a whole number from 1 to 100, not {learner.degree!r}")
-    if learner.gamma is not None:
-        check_above_zero(learner, "gamma")
-    check_at_least(learner, 0, "coef0", "memory")
-    if not all(np.isfinite(value) for value in (learner.gamma or 1.0, learner.coef0, learner.memory)):
-        raise LearnerError("gamma, coef0 and memory must be finite")
+class DualRun(Work):
+    """The working sets of label sequences in training."""
 
-
-def told(learner: Any) -> str:
-    """The learner as text that is the same in every process: of a kernel that is a function, its name."""
-    parts = []
-    for name in (field.name for field in fields(learner)):
-        value = getattr(learner, name)
-        if callable(value):
-            value = (
-                f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
-            )
-        parts.append(f"{name}={value!r}")
-    return f"{type(learner).__name__}({', '.join(parts)})"
-
-
-class DualRun:
-    """The working sets of label sequences while training goes on."""
-
-    def __init__(self, problem: Problem, learner: Any, *, average: bool = False) -> None:
-        name = type(learner).__name__
+    def __init__(self, problem: Problem, learner: Learner, *, average: bool = False) -> None:
+        name, given = type(learner).__name__, learner.effective()
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError(f"{name} needs every label; leave sentences with unknown ones out")
         if problem.seen is not None:
@@ -61,8 +44,9 @@ class DualRun:
             raise LearnerError(f"{name} has no place for templates of label pairs (label[-1], B lines)")
         self.problem, self.average = problem, average
         self.observations = Observations(*problem.corpus.lists, problem.corpus.n_attributes)
-        self.kernel = _kernel(learner.kernel, learner.degree, learner.gamma, learner.coef0, self.observations)
-        self.memory = int(learner.memory * (1 << 20))
+        self.kernel = _kernel(given, self.observations)
+        self.memory = int(given.get("memory", 0) * (1 << 20))
+        self.epochs = given["epochs"]
         self.native = self._begin()
 
     def _begin(self) -> _core.DualChain:
@@ -90,7 +74,7 @@ class DualRun:
             )
         return self.kernel.values(self.observations, self.observations)
 
-    def result(self) -> ChainWeights:
+    def weights(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
         p = self.problem
         edge, tri, rows, (tokens, starts_of, labels, coefs) = self.native.result(self.average)
@@ -132,38 +116,33 @@ class DualRun:
             paths[wrong].astype(np.uint16),
         )
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that is needed to go on later, to the same bits."""
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
         out: dict[str, npt.NDArray[Any]] = dict(zip(_SEQUENCES, self.native.sequences(), strict=True))
         return out | {"clock": np.array([self.native.clock]), "dual": np.array([self.native.dual])}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from that state; LearnerError if it is not one of such a run."""
-        try:
+    def restore(self, state: State) -> None:
+        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        with restoring():
             sentence, alpha, past, paths = (state[name] for name in _SEQUENCES)
             clock, dual = int(state["clock"][0]), float(state["dual"][0])
             self.native.restore(sentence, alpha, past, paths, clock, dual)
-        except (LookupError, ValueError, TypeError) as error:
-            raise LearnerError(
-                f"the state is not one of this training, with these settings on this corpus ({error})"
-            ) from error
 
-    def attached(self, weights: ChainWeights) -> ChainWeights:
-        """Weights that came from a checkpoint, with the function that no file can hold."""
-        if weights.dual is None:
-            return weights
-        return replace(weights, dual=weights.dual.with_function(self.kernel.function))
+    def restored(self, best: ChainWeights) -> ChainWeights:
+        """Weights from a checkpoint, with the function that no file can hold."""
+        if best.dual is None:
+            return best
+        return replace(best, dual=best.dual.with_function(self.kernel.function))
 
 
-def _kernel(
-    kernel: str | KernelFunction, degree: int, gamma: float | None, coef0: float, observed: Observations
-) -> Kernel:
+def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
     """The kernel with all its parameters: gamma, where none is given, is 1, of rbf one over the mean of |x|²."""
-    if not isinstance(kernel, str):
+    kernel, gamma = given["kernel"], given.get("gamma")
+    if callable(kernel):
         return Kernel("callable", function=kernel)
     if kernel == "linear":
         return Kernel("linear")
     if kernel == "poly":
-        return Kernel("poly", degree, 1.0 if gamma is None else gamma, coef0)
+        return Kernel("poly", given["degree"], 1.0 if gamma is None else gamma, given["coef0"])
     mean = float(np.mean(observed.squares())) if len(observed) else 1.0
     return Kernel("rbf", gamma=1.0 / (mean or 1.0) if gamma is None else gamma)

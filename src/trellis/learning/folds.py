@@ -35,7 +35,7 @@ def folds_of(problem: Problem, n: int, seed: int) -> Iterator[Fold]:
     """The sentences dealt into n parts like cards, after shuffling; each is held out once."""
     if problem.n_sentences < n:
         raise LearnerError(f"{n} folds need {n} sentences at least, but there are {problem.n_sentences}")
-    order = _core.shuffled(problem.n_sentences, seed)
+    order = _core.shuffled(problem.n_sentences, seed % 2**64)
     whole = np.ones(problem.n_sentences) if problem.sentence_weights is None else problem.sentence_weights
     for part in range(n):
         held_out = np.sort(order[part::n])

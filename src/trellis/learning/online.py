@@ -1,8 +1,7 @@
-"""What all learners by epochs share: weights that change sentence by sentence (core/online.hpp)."""
+"""What all online learners share: weights that change sentence by sentence (core/learn/online.hpp)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,37 +9,45 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
+from trellis.learning.learner import Constraint, Flag, Whole
 from trellis.learning.problem import Problem
+from trellis.learning.run import Event, State, Work, restoring
 from trellis.model.votes import Votes
 from trellis.model.weights import ChainWeights, Rows, padded
 
-_ROWS = ("starts", "labels", "weights", "sums", "variances")
-_TABLE = ("weights", "sums", "variances")
+ROWS = ("starts", "labels", "weights", "sums", "variances")
+TABLE = ("weights", "sums", "variances")
 _LOG = ("clocks", "starts", "rows", "places", "changes")
+_PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _LOG}  # of a state
 
 
-def check(name: str, value: float, *, at_least: int | None = None) -> None:
-    """A parameter must be a finite number above zero, or a whole number from some number on."""
-    if at_least is not None:
-        if not isinstance(value, int) or value < at_least:
-            raise LearnerError(f"{name} must be at least {at_least}, not {value!r}")
-    elif not 0 < value < float("inf"):
-        raise LearnerError(f"{name} must be a number above 0, not {value}")
+# What all of them have. The order of sentences has an effect only where they are shuffled.
+ONLINE: dict[str, Constraint] = {
+    "epochs": Whole(1),
+    "average": Flag(),
+    "shuffle": Flag(),
+    "seed": Whole(default=0, only=("shuffle=True", lambda p: p["shuffle"])),
+}
 
 
-def check_epochs(epochs: int, seed: int) -> None:
-    """The parameters that all learners by epochs have."""
-    check("epochs", epochs, at_least=1)
-    check("seed", seed, at_least=0)
-
-
-class OnlineRun:
-    """The weights while training goes on; a learner is a rule for the size of steps, with k paths and a constant c."""
+class OnlineRun(Work):
+    """The weights in training; a learner is a rule for the size of steps, with k paths and a constant c."""
 
     def __init__(
-        self, problem: Problem, rule: str, *, average: bool, k: int = 1, c: float = 1.0, vote: bool = False
+        self,
+        problem: Problem,
+        rule: str,
+        *,
+        average: bool,
+        epochs: int = 1,
+        shuffle: bool = False,
+        seed: int = 0,
+        k: int = 1,
+        c: float = 1.0,
+        vote: bool = False,
     ) -> None:
-        self.problem, self.average, self.vote = problem, average, vote
+        self.problem, self.average, self.vote, self.epochs = problem, average, vote, epochs
+        self.seed = seed if shuffle else None
         self._rule = (rule, k, c)
         self.end = _sum(problem.end_base, None if problem.initial is None else problem.initial.end)
         self.native = self._begin()
@@ -62,9 +69,8 @@ class OnlineRun:
                 raise LearnerError(
                     "the weights to begin with are of order 2; train at order 2, or begin anew"
                 )
-            native.set_rows(
-                _wide(first.rows), grows=True
-            )  # beside what was seen, if that is all they may have
+            # Beside what was seen, if that is all they may have.
+            native.set_rows(_wide(first.rows), grows=True)
             if first.edge_rows is not None:
                 native.set_edge_rows(_wide(first.edge_rows))
         n, stride = problem.n_labels, padded(problem.n_labels)
@@ -82,12 +88,17 @@ class OnlineRun:
             native.log_initial()
         return native
 
+    def step(self, number: int) -> Event:
+        """One pass over all sentences."""
+        mistakes, updates = self.epoch(self.problem.sentence_order(number, self.seed))
+        return Event(number, mistakes=mistakes, updates=updates)
+
     def epoch(self, order: npt.NDArray[np.int64]) -> tuple[int, int]:
         """One pass over the sentences in that order: (tokens mistaken, sentences that made a step)."""
         p = self.problem
         return self.native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs)
 
-    def result(self) -> ChainWeights:
+    def weights(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
         (starts, labels, weights), edge_rows, edge, tri = self.native.weights(self.average)
         p = self.problem
@@ -106,41 +117,23 @@ class OnlineRun:
         moments = np.concatenate([[0], clocks, [self.native.clock]])
         return Votes(np.diff(moments), starts, rows, places, changes)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that is needed to go on later, to the same bits."""
-        clock, rows, edge_rows, edge, tri, log = self.native.state()
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
+        clock, *parts = self.native.state()
         out: dict[str, npt.NDArray[Any]] = {"clock": np.array([clock], np.int64)}
-        for name, parts, names in _parts(rows, edge_rows, edge, tri, log):
-            out |= {f"{name}.{part}": array for part, array in zip(names, parts, strict=True)}
+        for (name, names), arrays in zip(_PARTS.items(), parts, strict=True):
+            out |= {f"{name}.{part}": array for part, array in zip(names, arrays, strict=True)}
         return out
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from that state; LearnerError if it is not one of such a run."""
+    def restore(self, state: State) -> None:
+        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
         native = self._begin()
-        try:
+        with restoring():
             parts: list[Any] = [
-                tuple(state[f"{name}.{part}"] for part in names)
-                for name, _, names in _parts(None, None, None, None, None)
+                tuple(state[f"{name}.{part}"] for part in names) for name, names in _PARTS.items()
             ]
             native.restore(int(state["clock"][0]), *parts)
-        except (LookupError, ValueError, TypeError) as error:
-            raise LearnerError(
-                f"the state is not one of this training, with these settings on this corpus ({error})"
-            ) from error
         self.native = native
-
-
-def _parts(
-    rows: Any, edge_rows: Any, edge: Any, tri: Any, log: Any
-) -> list[tuple[str, Any, tuple[str, ...]]]:
-    """The parts of a state with their names."""
-    return [
-        ("rows", rows, _ROWS),
-        ("edge_rows", edge_rows, _ROWS),
-        ("edge", edge, _TABLE),
-        ("tri", tri, _TABLE),
-        ("log", log, _LOG),
-    ]
 
 
 def _sum(a: npt.NDArray[np.float32] | None, b: npt.NDArray[np.float32] | None) -> Any:

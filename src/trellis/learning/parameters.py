@@ -1,4 +1,4 @@
-"""The weights of a chain as one flat vector, for learners that go by gradients."""
+"""The weights of a chain as one flat vector, for batch learners."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Ints, Lists, Longs
-from trellis.learning.problem import Problem
+from trellis.learning.problem import FeatureNames, Problem
+from trellis.model.model import START
 from trellis.model.weights import ChainWeights, Rows, padded
 
 
@@ -133,6 +134,32 @@ class Parameters:
             flat[self.tri_places] = vector[at + len(self.edge_places) :]
             tri = flat.reshape(n + 1, n + 1, stride)
         return ChainWeights(n, rows, edge_rows, edge.reshape(n + 1, stride), tri, problem.end_base)
+
+    def named(self, k: int, names: FeatureNames | None) -> tuple[str, str]:
+        """Weight k as a feature and its label or run of labels, as ``trellis explain`` writes them."""
+        n, stride = self.n_labels, padded(self.n_labels)
+        attributes = {} if names is None else names.attributes
+        edge_attributes = {} if names is None else names.edge_attributes
+        labels = (*map(str, range(n)), START) if names is None else (*names.labels, START)
+
+        def pair(place: int) -> str:
+            return f"{labels[place // stride]} {labels[place % stride]}"
+
+        if k < len(self.rows.labels):
+            a = int(np.searchsorted(self.rows.starts, k, side="right")) - 1
+            return attributes.get(a, f"attribute {a}"), labels[int(self.rows.labels[k])]
+        k -= len(self.rows.labels)
+        if self.edge_rows is not None:
+            if k < len(self.edge_rows.labels):
+                a = int(np.searchsorted(self.edge_rows.starts, k, side="right")) - 1
+                return edge_attributes.get(a, f"edge attribute {a}"), pair(int(self.edge_rows.labels[k]))
+            k -= len(self.edge_rows.labels)
+        if k < len(self.edge_places):
+            return "label[-1]", pair(int(self.edge_places[k]))
+        place = int(self.tri_places[k - len(self.edge_places)])
+        before, z = divmod(place, stride)
+        x, y = divmod(before, n + 1)
+        return "label[-2] & label[-1]", f"{labels[x]} {labels[y]} {labels[z]}"
 
 
 def _full(n_attributes: int, n_labels: int) -> Rows:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trellis import _core
 from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 from trellis.features.vocabulary import Sources
-from trellis.learning.checkpoint import Checkpoint
-from trellis.learning.feature_names import FeatureNames
 from trellis.model.weights import ChainWeights, Rows
+
+if TYPE_CHECKING:
+    from trellis.learning.checkpoint import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureNames:
+    """What the numbers of a problem stand for."""
+
+    labels: tuple[str, ...]
+    attributes: Mapping[int, str]
+    edge_attributes: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +36,32 @@ class Problem:
     n_labels: int
     order: int  # 0: label pairs have no weights; 1; 2
     n_threads: int
-    seen: Rows | None = None  # where given, an attribute has weights only for the labels of its row
-    seen_edges: Rows | None = None  # the same for edge attributes, with places in the matrix of label pairs
+    # Where given, an attribute has weights only for the labels of its row.
+    seen: Rows | None = None
+    # The same for edge attributes, with places in the matrix of label pairs.
+    seen_edges: Rows | None = None
     score_dev: Callable[[ChainWeights], float] | None = None
-    checkpoint: Checkpoint | None = None  # where training is kept, to be taken up again
+    checkpoint: Checkpoint | None = None  # the file that training resumes from
     patience: int | None = None  # epochs without a better dev score after which to stop
-    partial: LabelSets | None = None  # labels that agree with what is known, for every token
+    partial: LabelSets | None = None  # labels that are consistent with what is known, for every token
     sentence_weights: Doubles | None = None  # [n_sentences] how much each counts
     label_costs: Floats | None = None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
     edge_base: Floats | None = None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
     end_base: Floats | None = None  # [stride] the same for last labels
-    initial: ChainWeights | None = None  # where to begin (warm start), in the numbering of this corpus
+    initial: ChainWeights | None = None  # where to start (warm start), in the numbering of this corpus
     sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
-    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``names_features``
+    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
 
     @property
     def n_sentences(self) -> int:
         """How many sentences there are."""
         return len(self.starts) - 1
+
+    def sentence_order(self, number: int, seed: int | None) -> Longs:
+        """The order of the sentences in epoch ``number``: shuffled by ``seed``, or as they stand."""
+        if seed is None:
+            return np.arange(self.n_sentences, dtype=np.int64)
+        return _core.shuffled(self.n_sentences, (seed * 1_000_003 + number) % 2**64)
 
     def weigh(self, losses: Doubles) -> Doubles:
         """The loss of every sentence, as much as it counts."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,12 @@ from trellis.features.extraction import compact, extract, freeze, sources
 from trellis.features.feature_set import Features, FeatureSet, feature_set
 from trellis.features.names import attribute_names
 from trellis.features.vocabulary import Vocabulary
+from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint
-from trellis.learning.events import Event, Observer
-from trellis.learning.feature_names import FeatureNames
-from trellis.learning.problem import Problem
+from trellis.learning.learner import Learner
+from trellis.learning.problem import FeatureNames, Problem
+from trellis.learning.run import Observer
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import Model
 from trellis.model.tag_dictionary import learn_tags
@@ -39,20 +40,12 @@ from trellis.training.labels import Costs, Labelling, cost_matrix, read_labels, 
 from trellis.training.warm_start import carried_over
 
 
-class Learner(Protocol):
-    """Whatever turns a problem into weights."""
-
-    def fit(self, problem: Problem, observer: Observer | None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
-        ...
-
-
 def train(
     corpus: Any,
     *,
     target: str | None = None,
     features: Features | None = None,
-    learner: Learner | None = None,
+    learner: Learner | str | None = None,
     order: int | None = None,
     cutoff: int = 0,
     pairs: Pairs | None = None,
@@ -93,21 +86,19 @@ def train(
     """
     corpus = read(corpus)
     n_threads = thread_count(n_threads)
-    learner = learner or Perceptron()
-    if isinstance(learner, str | type) or not hasattr(learner, "fit"):
-        raise LearnerError(f"learner must be a learner such as trellis.CRF(c2=1.0), not {learner!r}")
+    learner = _learner(learner)
     name = type(learner).__name__
-    if label_costs is not None and not getattr(learner, "reads_costs", False):
+    if label_costs is not None and not learner.reads_costs:
         raise LearnerError(
             f"{name} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have"
         )
-    if init is not None and getattr(learner, "begins_anew", False):
-        raise LearnerError(f"{name} cannot go on from another model; leave init out")
+    if init is not None and not learner.takes_init:
+        raise LearnerError(f"{name} cannot start from another model; leave init out")
     if init is not None and init.model.weights.expansion is not None:
-        raise LearnerError("a kernel model cannot be gone on from; leave init out")
+        raise LearnerError("training cannot start from a kernel model; leave init out")
     if init is not None and init.model.dictionary is not None:
-        raise LearnerError("a model with a tag dictionary cannot be gone on from; train it without one")
-    pairs = pairs or getattr(learner, "default_pairs", "all")
+        raise LearnerError("training cannot start from a model with a tag dictionary; train that one without")
+    pairs = pairs or learner.default_pairs
     if len(corpus) == 0 or corpus.n_tokens == 0:
         raise CorpusError(corpus.source, None, "no sentences to train on")
     if pairs not in ("seen", "all"):
@@ -164,7 +155,7 @@ def train(
         raise LearnerError(f"cutoff {cutoff} leaves no feature; choose a smaller one")
     sizes = Sizes(int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1, len(labels))
     score_dev = None
-    family = getattr(learner, "family", "scores")
+    family = learner.family
     if dev is not None:
         frozen = freeze(extraction, rank, edge_rank)
         score_dev = dev_scorer(
@@ -185,16 +176,17 @@ def train(
         n_threads=n_threads,
         seen=seen,
         seen_edges=seen_edges,
-        sources=sources(extraction, rank) if getattr(learner, "reads_sources", False) else None,
-        names=(
-            _names(labels, freeze(extraction, rank, edge_rank), sizes)
-            if getattr(learner, "names_features", False)
-            else None
-        ),
+        sources=sources(extraction, rank) if learner.reads_sources else None,
+        names=(_names(labels, freeze(extraction, rank, edge_rank), sizes) if learner.reads_names else None),
         score_dev=score_dev,
         patience=patience,
         checkpoint=_checkpoint(
-            checkpoint, checkpoint_every, corpus, lists, labelling, (learner, order, pairs, cutoff)
+            checkpoint,
+            checkpoint_every,
+            corpus,
+            lists,
+            labelling,
+            (learner.parameters(), name, order, pairs, cutoff),
         ),
         partial=labelling.partial,
         sentence_weights=sentence_weights(sample_weight, corpus),
@@ -221,7 +213,7 @@ def train(
     )
     kept_info = {
         "version": trellis.__version__,
-        "learner": {"name": type(learner).__name__, **_parameters(learner)},
+        "learner": {"name": type(learner).__name__, **learner.parameters()},
         "sentences": len(corpus),
         "tokens": corpus.n_tokens,
         "cutoff": cutoff,
@@ -243,10 +235,16 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
     return train(corpus, learner=learner or Perceptron(epochs=1), init=tagger, **more)
 
 
-def _parameters(learner: Learner) -> dict[str, Any]:
-    """The learner's parameters as JSON can hold them: of a function its name."""
-    given: dict[str, Any] = asdict(learner)  # type: ignore[call-overload]
-    return {k: getattr(v, "__name__", repr(v)) if callable(v) else v for k, v in given.items()}
+def _learner(learner: Learner | str | None) -> Learner:
+    if isinstance(learner, str):
+        return learner_named(learner)()
+    learner = Perceptron() if learner is None else learner
+    if not isinstance(learner, Learner):
+        raise LearnerError(
+            f"learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
+            f"subclass of trellis.Learner, not {learner!r}"
+        )
+    return learner
 
 
 def _target(target: str | None, init: Tagger | None, columns: list[str]) -> str:

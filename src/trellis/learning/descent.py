@@ -1,0 +1,186 @@
+"""Minimising a smooth function of the weights: AdaGrad's stochastic passes, L-BFGS, or one after the other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from trellis import _core
+from trellis.errors import LearnerError
+from trellis.learning.lbfgs import Floats, Function, Minimizer
+from trellis.learning.learner import Choice, Constraint, Flag
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem
+from trellis.learning.run import Event, State, Work
+from trellis.model.weights import ChainWeights
+
+# Which weights there are (Parameters.of).
+LAYOUT: dict[str, Constraint] = {"transitions": Choice(("seen", "all")), "start": Flag()}
+
+
+def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:
+    """sum_i weight_i · loss_i + c2 · |w|², with its gradient: the same for whole paths and for local decisions."""
+
+    def function(x: Floats) -> tuple[float, Floats]:
+        losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
+        _core.add_scaled(gradient, 2 * c2, x)
+        return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x), gradient
+
+    return function
+
+
+class VectorWork(Work):
+    """A training whose weights are one flat vector."""
+
+    def __init__(self, problem: Problem, parameters: Parameters, epochs: int) -> None:
+        self.problem, self.parameters, self.epochs = problem, parameters, epochs
+
+    def vector(self) -> Floats:
+        """The weights as they are now."""
+        raise NotImplementedError
+
+    def weights(self) -> ChainWeights:
+        """The weights to tag with, were the training over now."""
+        return self.parameters.weights(self.vector(), self.problem)
+
+    def nonzero(self) -> int:
+        """How many weights are not zero."""
+        return int(np.count_nonzero(self.vector()))
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Passes of AdaGrad over the sentences of a problem, shuffled anew for each by ``seed``.
+
+    Duchi, Hazan and Singer 2011: each weight has a rate of its own. The L1 penalty is taken after the step, so that
+    weights become exactly zero.
+    """
+
+    problem: Problem
+    objective: _core.Objective
+    c1: float
+    c2: float
+    rate: float
+    seed: int
+
+    def take(self, number: int, x: Floats, squares: Floats, times: float = 1.0) -> float:
+        """Pass ``number``, changing x and squares; steps are ``times`` as long. Gives the objective.
+
+        It is the sum of each sentence's loss as it was met, so more than that of the weights after the pass.
+        """
+        losses = self.objective.one_pass(
+            x,
+            squares,
+            self.problem.sentence_order(number, self.seed),
+            self.problem.sentence_weights,
+            times * self.rate,
+            self.c1,
+            self.c2,
+        )
+        penalty = self.c2 * _core.dot(x, x) + self.c1 * float(np.abs(x).sum())
+        return float(self.problem.weigh(losses).sum()) + penalty
+
+
+class AdaGrad(VectorWork):
+    """Passes and nothing else: near the optimum after few of them, never quite there."""
+
+    def __init__(self, passes: Passes, parameters: Parameters, epochs: int) -> None:
+        super().__init__(passes.problem, parameters, epochs)
+        self.passes = passes
+        self.x = parameters.start(passes.problem)
+        self.squares = np.ones(len(self.x))
+
+    def vector(self) -> Floats:
+        """The weights as they are now."""
+        return self.x
+
+    def step(self, number: int) -> Event:
+        """One pass."""
+        value = self.passes.take(number, self.x, self.squares)
+        return Event(number, objective=value, nonzero=self.nonzero())
+
+    def state(self) -> State:
+        """Weights and sums of squared gradients."""
+        return {"x": self.x, "squares": self.squares}
+
+    def restore(self, state: State) -> None:
+        """Continue from there."""
+        self.x, self.squares = state["x"], state["squares"]
+
+
+class Descent(VectorWork):
+    """First some passes of AdaGrad (``warm_up``), then L-BFGS until the objective hardly falls.
+
+    From zero L-BFGS takes some forty gradients to get where three stochastic passes get, each of which costs about
+    four (docs/performance.md). A warm start needs none: the older weights are the start. It ends when the objective
+    fell by less than ``tolerance`` of itself over ten epochs.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        parameters: Parameters,
+        function: Function,
+        *,
+        epochs: int,
+        tolerance: float,
+        c1: float = 0.0,
+        passes: Passes | None = None,
+        warm_up: int = 0,
+    ) -> None:
+        super().__init__(problem, parameters, epochs)
+        self.function, self.tolerance, self.passes = function, tolerance, passes
+        self.warm_up = 0 if passes is None or problem.initial is not None else warm_up
+        self.minimizer = Minimizer(parameters.start(problem), c1, problem.n_threads)
+        self.squares = np.ones(parameters.size) if self.warm_up else np.empty(0)
+
+    def vector(self) -> Floats:
+        """The weights as they are now."""
+        return self.minimizer.x
+
+    def step(self, number: int) -> Event | None:
+        """A pass while warming up, then an iteration of L-BFGS; a pass has no single gradient and length."""
+        minimizer = self.minimizer
+        if self.passes is not None and number <= self.warm_up:
+            # Long steps first; short ones in the last pass, which take out the noise of the others.
+            times = 0.5 if number == self.warm_up and number > 1 else 1.5
+            value = self.passes.take(number, minimizer.x, self.squares, times)
+            _check_finite(value)
+            return Event(number, objective=value, nonzero=self.nonzero())
+        if not minimizer.values:
+            self.squares = np.empty(0)
+            minimizer.start(self.function)
+            _check_finite(minimizer.value)
+        if minimizer.has_converged(self.tolerance):
+            return None
+        length = minimizer.step(self.function)
+        if length == 0:
+            return None
+        slope = minimizer.slope()
+        return Event(
+            number,
+            objective=minimizer.value,
+            gradient_norm=math.sqrt(_core.dot(slope, slope)),
+            step=length,
+            nonzero=self.nonzero(),
+        )
+
+    def state(self) -> State:
+        """Weights and what the solver remembers."""
+        if self.minimizer.values:
+            return self.minimizer.state()
+        return {"x": self.minimizer.x, "squares": self.squares}
+
+    def restore(self, state: State) -> None:
+        """Continue from there."""
+        if "squares" in state:
+            self.minimizer.x, self.squares = state["x"], state["squares"]
+        else:
+            self.minimizer = Minimizer.restore(state, self.minimizer.n_threads)
+
+
+def _check_finite(value: float) -> None:
+    if not np.isfinite(value):
+        raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")

@@ -1,0 +1,209 @@
+"""What a learner is: what ``train`` wants to know of it, and what its parameters may be."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from trellis.errors import LearnerError
+from trellis.learning.problem import Problem
+from trellis.learning.run import Event, Observer, Work, run
+from trellis.model.weights import ChainWeights
+
+Pairs = Literal["seen", "all"]
+REQUIRED = object()  # the default of a parameter for which None does not stand
+
+
+# ------------------------------------------------------------ what a parameter may be
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """What a parameter may be, what None stands for, and with which other parameters it has an effect at all."""
+
+    # A value, or a function of the parameters that stand before this one in the table.
+    default: Any = REQUIRED
+    # In words, such as "solver='lbfgs'", and as a function of the parameters before this one.
+    only: tuple[str, Callable[[Mapping[str, Any]], bool]] | None = None
+
+    def wanted(self) -> str:
+        """What the parameter may be, in words."""
+        raise NotImplementedError
+
+    def convert(self, value: Any) -> Any:
+        """The value as Python's own type; TypeError or ValueError if it is not what is wanted."""
+        raise NotImplementedError
+
+    def check(self, name: str, value: Any) -> Any:
+        """The converted value; LearnerError if it is not what is wanted."""
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError, OverflowError):
+            raise LearnerError(f"{name} must be {self.wanted()}, not {value!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Constraint):
+    """A whole number; NumPy's become Python's."""
+
+    least: int = 0
+    most: int | None = None
+
+    def wanted(self) -> str:
+        """What the parameter may be, in words."""
+        return f"a whole number from {self.least} " + ("on" if self.most is None else f"to {self.most}")
+
+    def convert(self, value: Any) -> int:
+        """An int within the bounds."""
+        number = operator.index(value)
+        if isinstance(value, bool) or number < self.least or (self.most is not None and number > self.most):
+            raise ValueError
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Real(Constraint):
+    """A finite number; NumPy's become Python's."""
+
+    least: float = 0.0
+    above: bool = False  # whether ``least`` itself is too small
+
+    def wanted(self) -> str:
+        """What the parameter may be, in words."""
+        return (
+            f"a finite number above {self.least:g}"
+            if self.above
+            else f"a finite number from {self.least:g} on"
+        )
+
+    def convert(self, value: Any) -> float:
+        """A float within the bounds."""
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            raise TypeError
+        number = float(value)
+        if not math.isfinite(number) or number < self.least or (self.above and number == self.least):
+            raise ValueError
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Constraint):
+    """True or False."""
+
+    def wanted(self) -> str:
+        """What the parameter may be, in words."""
+        return "True or False"
+
+    def convert(self, value: Any) -> bool:
+        """A bool."""
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError
+        return bool(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Constraint):
+    """One of some words, or where that makes sense a function."""
+
+    words: tuple[str, ...]
+    function: bool = False
+
+    def wanted(self) -> str:
+        """What the parameter may be, in words."""
+        return " or ".join([*map(repr, self.words), *(["a function"] if self.function else [])])
+
+    def convert(self, value: Any) -> Any:
+        """The word as a str, or the function."""
+        if self.function and callable(value):
+            return value
+        if not isinstance(value, str) or value not in self.words:
+            raise ValueError
+        return str(value)
+
+
+Constraints = Mapping[str, Constraint]
+
+
+def effective(constraints: Constraints, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters that have an effect, converted and checked, with the defaults of those that are None."""
+    out: dict[str, Any] = {}
+    for name, constraint in constraints.items():
+        value = given[name]
+        if constraint.only is not None and not constraint.only[1](out):
+            if value is not None:
+                raise LearnerError(f"{name} has an effect only with {constraint.only[0]}; leave it out")
+        elif value is None and constraint.default is not REQUIRED:
+            out[name] = constraint.default(out) if callable(constraint.default) else constraint.default
+        else:
+            out[name] = constraint.check(name, value)
+    return out
+
+
+# ------------------------------------------------------------ the learner
+
+
+class Learner:
+    """Whatever turns a training problem into weights. A learner of one's own is a subclass with a method ``fit``.
+
+    Learners of trellis are frozen dataclasses: ``constraints`` says of every parameter what it may be, and is applied
+    when a learner is made. A parameter that is None has the default of the chosen solver.
+    """
+
+    __slots__ = ()
+
+    # What its scores are (trellis.model.model.FAMILIES), and for which labels attributes have weights by default.
+    family: ClassVar[str] = "scores"
+    default_pairs: ClassVar[Pairs] = "all"
+    # What it uses of a problem beside the corpus and its labels.
+    reads_costs: ClassVar[bool] = False
+    reads_sources: ClassVar[bool] = False
+    reads_names: ClassVar[bool] = False
+    takes_init: ClassVar[bool] = True
+    constraints: ClassVar[Constraints] = {}
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in self.constraints}
+        for name, value in effective(self.constraints, given).items():
+            if given[name] is not None:
+                object.__setattr__(self, name, value)
+
+    def effective(self) -> dict[str, Any]:
+        """The parameters that have an effect, with the defaults of those that were left out."""
+        return effective(self.constraints, {name: getattr(self, name) for name in self.constraints})
+
+    def parameters(self) -> dict[str, Any]:
+        """What a model's file says of the learner, as JSON can hold it; of a function its name.
+
+        Of a learner of one's own they are the attributes that are numbers or strings.
+        """
+        if not self.constraints:
+            own = {k: v.item() if isinstance(v, np.generic) else v for k, v in vars(self).items()}
+            return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
+        given = self.effective().items()
+        return {name: _name_of(value) if callable(value) else value for name, value in given}
+
+    def begin(self, problem: Problem) -> Work:
+        """The training of one problem, to be run epoch by epoch."""
+        raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")
+
+    def fit(self, problem: Problem, observer: Observer | None = None) -> tuple[ChainWeights, list[Event]]:
+        """Train; gives the weights to tag with and the history."""
+        name = type(self).__name__
+        if not isinstance(problem, Problem):
+            raise LearnerError(
+                f"{name}.fit takes an encoded training problem; for sentences and labels call "
+                f"trellis.train({{'word': sentences, 'label': labels}}, target='label', learner={name}())"
+            )
+        return run(problem, self.begin(problem), observer)
+
+
+def _name_of(function: Any) -> str:
+    """A function's name, which is the same in every process."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}.{name}"

@@ -1,0 +1,175 @@
+"""What all learners have in common: parameters that are converted and checked, and what ``train`` wants of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import random_corpus
+
+import trellis
+from trellis.errors import LearnerError
+from trellis.learners import LEARNERS, learner_named
+from trellis.learning.learner import Choice, Flag, Real, Whole
+from trellis.model.weights import ChainWeights, Rows, padded
+
+CLASSES = [learner_named(name) for name in LEARNERS]
+every_learner = pytest.mark.parametrize("learner", CLASSES, ids=list(LEARNERS))
+
+
+def example(constraint: Any) -> Any:
+    """Some value, of NumPy's types where there are any, that the constraint takes."""
+    if isinstance(constraint, Whole):
+        return np.int64(constraint.least + 2)
+    if isinstance(constraint, Real):
+        return np.float32(constraint.least + 0.5)
+    return constraint.words[-1] if isinstance(constraint, Choice) else np.bool_(True)
+
+
+# ------------------------------------------------------------ parameters
+
+
+@every_learner
+def test_every_parameter_is_declared(learner: Any) -> None:
+    assert {field.name for field in fields(learner)} == set(learner.constraints)
+
+
+@every_learner
+def test_wrong_values_are_one_line(learner: Any) -> None:
+    """Each parameter with values of other types and out of range, whatever the others are."""
+    for name, constraint in learner.constraints.items():
+        bad = ["no", object(), [1], float("nan"), float("inf"), -1, 2.5, np.array([1.0, 2.0])]
+        if isinstance(constraint, Real):
+            bad.remove(2.5)
+            bad += ["1", True, 10**400]
+        if isinstance(constraint, Whole):
+            bad += ["1", True, np.float64(2.0), None if constraint.default is None else -(10**400)]
+        if isinstance(constraint, Flag):
+            bad += [1, 0, "True"]
+        for value in bad:
+            with pytest.raises(LearnerError, match=rf"^{name} (must be|has an effect only)") as error:
+                learner(**{name: value})
+            assert "\n" not in str(error.value)
+
+
+@every_learner
+def test_numbers_of_numpy_become_pythons(learner: Any) -> None:
+    for name, constraint in learner.constraints.items():
+        if constraint.only is not None:
+            continue
+        made = learner(**{name: example(constraint)})
+        assert type(getattr(made, name)) in (int, float, bool, str)
+        json.dumps(made.parameters())
+        assert made == learner(**{name: getattr(made, name)})
+
+
+# (learner, parameters that have no effect, one of them at a time, and with what they would have one)
+WITHOUT_EFFECT: list[tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    (trellis.Perceptron, {}, {"seed": 1}, {"shuffle": True}),
+    (trellis.MIRA, {}, {"seed": 1}, {"shuffle": True}),
+    (trellis.AROW, {}, {"seed": 0}, {"shuffle": True}),
+    (trellis.PassiveAggressive, {}, {"seed": 1}, {"shuffle": True}),
+    (trellis.PassiveAggressive, {"variant": "PA"}, {"C": 1.0}, {"variant": "PA-II"}),
+    (trellis.CRF, {"solver": "adagrad"}, {"tolerance": 1e-5, "warm_up": 3}, {"solver": "lbfgs"}),
+    (trellis.CRF, {"warm_up": 0}, {"rate": 0.2, "seed": 0}, {"warm_up": 1}),
+    (trellis.MaxEnt, {"solver": "gis"}, {"tolerance": 1e-5}, {"solver": "lbfgs"}),
+    (trellis.SequenceBoost, {}, {"seed": 0}, {"folds": 2}),
+    (trellis.HMSVM, {}, {"average": True}, {"solver": "frank-wolfe"}),
+    (trellis.HMSVM, {}, {"degree": 2, "gamma": 1.0, "coef0": 1.0, "memory": 9.0}, {"kernel": "poly"}),
+    (trellis.HMSVM, {"kernel": "rbf"}, {"degree": 2, "coef0": 1.0}, {"kernel": "poly"}),
+    (trellis.KernelPerceptron, {"kernel": "linear"}, {"memory": 9.0}, {"kernel": "rbf"}),
+    (trellis.KernelPerceptron, {}, {"seed": 1}, {"shuffle": True}),
+]
+
+
+@pytest.mark.parametrize(("learner", "chosen", "idle", "instead"), WITHOUT_EFFECT, ids=lambda v: str(v))
+def test_a_parameter_without_effect_is_an_error(learner: Any, chosen: Any, idle: Any, instead: Any) -> None:
+    for name, value in idle.items():
+        with pytest.raises(LearnerError, match=f"{name} has an effect only with .*; leave it out"):
+            learner(**chosen, **{name: value})
+        assert name not in learner(**chosen).parameters()
+        assert learner(**{**chosen, **instead, name: value}).parameters()[name] == value
+
+
+def test_every_conditional_parameter_is_in_that_list() -> None:
+    conditional = {(c, name) for c in CLASSES for name, rule in c.constraints.items() if rule.only}
+    assert conditional == {(c, name) for c, _, idle, _ in WITHOUT_EFFECT for name in idle} | {
+        (trellis.KernelPerceptron, name) for name in ("degree", "gamma", "coef0")
+    }
+
+
+@pytest.mark.parametrize(
+    ("learner", "n_epochs"),
+    [
+        (trellis.CRF(epochs=2, tolerance=0.0), 2),
+        (trellis.CRF(solver="adagrad", epochs=6), 6),
+        (trellis.MaxEnt(solver="gis", epochs=7), 7),
+        (trellis.SequenceBoost(epochs=np.int64(3)), 3),  # type: ignore[arg-type]
+    ],
+    ids=repr,
+)
+def test_epochs_are_counted(learner: Any, n_epochs: int) -> None:
+    tagger = trellis.train(random_corpus(0), target="label", learner=learner)
+    assert [e["epoch"] for e in tagger.info["history"]] == list(range(1, n_epochs + 1))
+    assert {e["epochs"] for e in tagger.info["history"]} == {n_epochs}
+    assert tagger.info["learner"]["epochs"] == n_epochs
+
+
+def test_defaults_follow_the_solver() -> None:
+    assert trellis.CRF().parameters()["epochs"] == 1000
+    assert trellis.CRF(solver="adagrad").parameters()["epochs"] == 10
+    assert trellis.CRF() == trellis.CRF(epochs=None)
+
+
+# ------------------------------------------------------------ what train wants of a learner
+
+
+class Majority(trellis.Learner):
+    """A learner of a user's own, no dataclass: the commonest label of every attribute."""
+
+    default_pairs = "seen"
+
+    def __init__(self, bonus: Any) -> None:
+        self.bonus, self.seen = bonus, [1, 2]
+
+    def fit(self, problem: Any, observer: Any = None) -> Any:
+        n = problem.n_labels
+        starts, ids, _ = problem.corpus.lists
+        gold = problem.gold[np.repeat(np.arange(len(starts) - 1), np.diff(starts))]
+        counts = np.zeros((problem.corpus.n_attributes, n), np.float32)
+        np.add.at(counts, (ids, gold), 1)
+        rows = Rows(
+            np.arange(len(counts) + 1, dtype=np.uint32) * np.uint32(n),
+            np.tile(np.arange(n, dtype=np.uint16), len(counts)),
+            counts.reshape(-1) * np.float32(self.bonus),
+        )
+        return ChainWeights(n, rows, None, np.zeros((n + 1, padded(n)), np.float32), None), []
+
+
+def test_a_learner_of_ones_own(tmp_path: Any) -> None:
+    corpus = trellis.read({"word": [["a", "b", "a"], ["b", "c"]], "label": [["A", "B", "A"], ["B", "C"]]})
+    tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=Majority(np.float32(2)))
+    assert tagger.info["learner"] == {"name": "Majority", "bonus": 2.0}
+    tagger.save(tmp_path / "model")
+    assert trellis.load(tmp_path / "model").tag(["c", "b", "a"]) == ["C", "B", "A"]
+
+
+@every_learner
+def test_fit_on_sentences_points_to_train(learner: Any) -> None:
+    for arguments in ([[["a"]], [["A"]]], [np.zeros((2, 2)), np.zeros(2)], [random_corpus(0)]):
+        with pytest.raises(LearnerError, match=r"call trellis\.train\(") as error:
+            learner().fit(*arguments)
+        assert "\n" not in str(error.value)
+
+
+def test_learners_by_name() -> None:
+    corpus = random_corpus(0, 5)
+    for name in LEARNERS:
+        if name in ("crf", "hmm", "pa", "kernel-perceptron"):
+            tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=name)
+            assert tagger.info["learner"]["name"] == learner_named(name).__name__
+    with pytest.raises(LearnerError, match="no learner 'crv'; the learners are perceptron, crf"):
+        trellis.train(corpus, target="label", learner="crv")
