@@ -35,8 +35,8 @@ test: $(VENV)/.tests
 	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/.lint
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs/site
+	$(BIN)/ruff format --check src tests benchmarks docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -66,9 +66,8 @@ $(VENV)/.docs: $(VENV)/.tests
 	$(PIP) install --no-build-isolation -e ".[docs]"
 	touch $@
 
-# Every example of README and docs/ is run, then the pages are built into build/docs.
+# The pages, into build/docs; a broken link or an object without a page is an error. `make test` runs their examples.
 docs: $(VENV)/.docs
-	$(BIN)/python -m pytest -q tests/test_docs.py
 	$(BIN)/mkdocs build --quiet
 
 # The core's own tests under address and undefined-behaviour sanitizers; needs no Python.

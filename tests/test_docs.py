@@ -1,5 +1,6 @@
 """The README and the guide are executed: every Python block of a page in turn, every `$ trellis` line of it."""
 
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import trellis
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,6 +33,45 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 timeout=120,
             )
             assert done.returncode == 0, done.stderr
+
+
+# How a model or a corpus is stored, of no use to those who only call it.
+STORED = {"Booster", "Dual", "Expansion", "Extras", "LabelSets", "Strings", "Vocabulary", "Votes"}
+
+
+def objects_of_the_api() -> dict[str, object]:
+    """What docs/api.md documents, by name."""
+    paths = re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    return {path.rpartition(".")[2]: pkgutil.resolve_name(path) for path in paths}
+
+
+def test_everything_public_has_a_page() -> None:
+    documented = objects_of_the_api()
+    assert set(trellis.__all__) - {"__version__"} <= set(documented)
+    assert all(documented[name] is getattr(trellis, name) for name in trellis.__all__ if name in documented)
+
+
+def test_everything_returned_has_a_page() -> None:
+    """Every class of trellis that a public function returns, or that a field of a returned object has."""
+    documented = objects_of_the_api()
+    classes = {
+        name
+        for module in list(sys.modules.values())
+        if module is not None and module.__name__.startswith("trellis.")
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__.startswith("trellis.")
+    }
+    for owner, thing in documented.items():
+        members = vars(thing) if isinstance(thing, type) else {owner: thing}
+        annotations = list(getattr(thing, "__annotations__", {}).items()) if isinstance(thing, type) else []
+        for name, member in members.items():
+            function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+            returned = getattr(function, "__annotations__", {}).get("return", "")
+            annotations.append((name, returned))
+        for name, annotation in annotations:
+            if not name.startswith("_"):
+                missing = (set(re.findall(r"\w+", str(annotation))) & classes) - set(documented)
+                assert missing <= STORED, f"{owner}.{name} has {missing}, which docs/api.md lacks"
 
 
 def test_links_lead_somewhere() -> None:
