@@ -17,6 +17,10 @@ using MutableArray = nb::ndarray<T, nb::ndim<Rank>, nb::c_contig, nb::device::cp
 template <class T>
 using Numpy = nb::ndarray<nb::numpy, T>;
 
+// The name of an argument that is or holds arrays. They are never converted: a copy should be seen where it is made, and
+// what is to be changed in place must be the caller's.
+inline auto operator""_array(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
+
 // Hand a vector over to NumPy without copying; its shape is given or its length.
 template <class T>
 Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {

@@ -14,26 +14,6 @@ using namespace trellis;
 
 namespace {
 
-template <class T>
-std::span<const T> span_of(const Array<T, 1>& array) { return {array.data(), array.size()}; }
-
-template <class Label>
-void check_rows(const Array<std::uint32_t, 1>& starts, const Array<Label, 1>& labels, std::size_t n_rows, std::size_t n) {
-  if (starts.size() != n_rows + 1 || starts(0) != 0 || starts(n_rows) != labels.size())
-    throw nb::value_error("rows that do not fit together");
-  if (!std::is_sorted(starts.data(), starts.data() + starts.size())) throw nb::value_error("row starts must not fall");
-  for (std::size_t s = 0; s < labels.size(); ++s)
-    if (labels(s) >= n) throw nb::value_error("a row with a label out of range");
-}
-
-void check_places(const Array<std::int32_t, 1>& places, std::size_t n_cells, std::size_t stride, std::size_t n_labels) {
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places(i) < 0 || static_cast<std::size_t>(places(i)) >= n_cells || places(i) % stride >= n_labels)
-      throw nb::index_error("a cell out of range");
-    if (i && places(i) <= places(i - 1)) throw nb::value_error("cells must ascend");
-  }
-}
-
 Bound bound_named(const std::string& name) {
   if (name == "loose") return Bound::loose;
   if (name == "tight") return Bound::tight;
@@ -67,30 +47,30 @@ struct PyBooster {
         end_base(std::move(end_base_)) {
     const Encoded& encoded = nb::cast<const Encoded&>(corpus);
     const std::size_t L = encoded.n_labels, stride = padded(L), pairs = (L + 1) * stride;
-    if (gold.size() != encoded.n_tokens()) throw nb::value_error("gold needs one label a token");
-    for (std::size_t t = 0; t < gold.size(); ++t)
-      if (gold(t) < 0 || gold(t) >= static_cast<std::int32_t>(L)) throw nb::index_error("no such label");
-    if (weights && weights->size() != encoded.n_sentences()) throw nb::value_error("one weight a sentence");
+    check_gold(gold, encoded.n_tokens(), L);
+    check_weights(weights, encoded.n_sentences());
     if (edge_base.shape(0) != L + 1 || edge_base.shape(1) != stride) throw nb::value_error("edge_base is [L + 1, stride]");
     if (end_base.size() && end_base.size() != stride) throw nb::value_error("end_base is [stride]");
     if (!(max_step > 0)) throw nb::value_error("max_step must be above 0");
-    check_rows(row_starts, row_labels, encoded.n_attributes, L);
-    check_rows(edge_row_starts, edge_row_labels, encoded.n_edge_attributes, pairs);
-    check_places(edge_places, pairs, stride, L);
-    check_places(tri_places, order == 2 ? (L + 1) * pairs : 0, stride, L);
+    require(row_starts.size() == encoded.n_attributes + 1 && edge_row_starts.size() == encoded.n_edge_attributes + 1,
+            "one row per attribute");
+    check_rows(row_starts, row_labels, L);
+    check_rows(edge_row_starts, edge_row_labels, pairs);
+    check_cells(edge_places, pairs, L);
+    check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
     Layout layout;
     layout.n_labels = L;
     layout.n_attributes = encoded.n_attributes;
     layout.n_edge_attributes = encoded.n_edge_attributes;
     layout.order = order;
-    layout.row_starts = span_of(row_starts);
-    layout.row_labels = span_of(row_labels);
-    layout.edge_row_starts = span_of(edge_row_starts);
-    layout.edge_row_labels = span_of(edge_row_labels);
-    layout.edge_places = span_of(edge_places);
-    layout.tri_places = span_of(tri_places);
+    layout.row_starts = span(row_starts);
+    layout.row_labels = span(row_labels);
+    layout.edge_row_starts = span(edge_row_starts);
+    layout.edge_row_labels = span(edge_row_labels);
+    layout.edge_places = span(edge_places);
+    layout.tri_places = span(tri_places);
     layout.edge_base = {edge_base.data(), edge_base.size()};
-    layout.end_base = span_of(end_base);
+    layout.end_base = span(end_base);
     n_parameters = layout.n_parameters();
     core = std::make_unique<Booster>(layout, encoded.data, encoded.starts.data(), encoded.n_sentences(), gold.data(),
                                      weights ? weights->data() : nullptr, bound_named(bound), max_step);
@@ -99,7 +79,7 @@ struct PyBooster {
   void begin(const Array<double, 1>& parameters, std::optional<double> scale, std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
     nb::gil_scoped_release release;
-    core->begin(span_of(parameters), scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
+    core->begin(span(parameters), scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
   }
 
   std::tuple<std::int64_t, double, double> choose(std::size_t n_threads) {
@@ -156,8 +136,8 @@ void bind_boost(nb::module_& module) {
       .def(nb::init<nb::object, Array<std::int32_t, 1>, std::optional<Array<double, 1>>, int, Array<std::uint32_t, 1>,
                     Array<std::uint16_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<std::int32_t, 1>,
                     Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>, const std::string&, double>(),
-           "corpus"_a, "gold"_a, "weights"_a.none(), "order"_a, "row_starts"_a, "row_labels"_a, "edge_row_starts"_a,
-           "edge_row_labels"_a, "edge_places"_a, "tri_places"_a, "edge_base"_a, "end_base"_a, "bound"_a, "max_step"_a)
+           "corpus"_a, "gold"_array, "weights"_array.none(), "order"_array, "row_starts"_array, "row_labels"_array, "edge_row_starts"_array,
+           "edge_row_labels"_array, "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array, "bound"_a, "max_step"_a)
       .def_ro("n_parameters", &PyBooster::n_parameters)
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
@@ -165,7 +145,7 @@ void bind_boost(nb::module_& module) {
                    nb::rv_policy::move, "The weights as one vector.")
       .def_prop_ro("losses", [](PyBooster& b) { return b.losses(); },
                    nb::rv_policy::move, "-log p_i of every sentence.")
-      .def("begin", &PyBooster::begin, "parameters"_a, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
+      .def("begin", &PyBooster::begin, "parameters"_array, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
       .def("choose", &PyBooster::choose, "n_threads"_a,
            "(feature, step, log of what the risk is multiplied by at most); feature -1 if none lowers it.")
       .def("step", &PyBooster::step, "feature"_a, "size"_a, "n_threads"_a,

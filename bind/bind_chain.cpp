@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "bind.hpp"
+#include "checks.hpp"
 #include "engine/forward_backward.hpp"
 #include "engine/kbest.hpp"
 #include "parallel.hpp"
@@ -21,10 +21,6 @@ namespace {
 using namespace trellis;
 
 constexpr std::size_t kSentencesPerBlock = 16;
-
-void require(bool ok, const std::string& why) {
-  if (!ok) throw nb::value_error(why.c_str());
-}
 
 using Starts = Array<std::int64_t, 1>;
 template <class Real>
@@ -55,7 +51,8 @@ bool pad(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, Rea
 template <class Real>
 std::vector<Real> pad_table(const Real* rows, std::size_t n, std::size_t L, const char* name) {
   std::vector<Real> out(n * padded(L));
-  require(pad(rows, n, L, padded(L), out.data()), std::string(name) + ": scores must be finite or minus infinity");
+  if (!pad(rows, n, L, padded(L), out.data()))
+    throw nb::value_error((std::string(name) + ": scores must be finite or minus infinity").c_str());
   return out;
 }
 
@@ -77,14 +74,11 @@ struct Batch {
         starts(starts_.data()) {
     const std::size_t L = n_labels;
     require(L > 0, "emit: there must be at least one label");
-    require(starts_.shape(0) > 0, "starts: must begin with 0 and end with the number of tokens");
+    check_starts(starts_, n_tokens);
     n_sentences = starts_.shape(0) - 1;
-    require(starts[0] == 0 && starts[n_sentences] == static_cast<std::int64_t>(n_tokens),
-            "starts: must begin with 0 and end with the number of tokens");
-    for (std::size_t i = 0; i < n_sentences; ++i) require(starts[i] <= starts[i + 1], "starts: must not descend");
     require(edge_.shape(1) == L + 1 && edge_.shape(2) == L, "edge: must have shape [.., labels + 1, labels]");
     edge_per_token = edge_.shape(0) != 1;
-    require(!edge_per_token || edge_.shape(0) == n_tokens, "edge: must have one table, or one for every token");
+    require(!edge_per_token || edge_.shape(0) == n_tokens, "edge: must have one table, or one per token");
     edges = edge_.data();
     if (!edge_per_token) edge = pad_table(edges, L + 1, L, "edge");
     if (tri_) {
@@ -102,23 +96,8 @@ struct Batch {
   void restrict_to(const Ids& set_of_token, const Offsets& set_starts, const Ids& set_labels) {
     if (!set_of_token && !set_starts && !set_labels) return;
     require(set_of_token && set_starts && set_labels, "allowed: needs set_of_token, set_starts and set_labels");
-    require(set_of_token->shape(0) == n_tokens, "allowed: must have one set of labels for every token");
-    sets = {set_of_token->data(), set_starts->data(), set_labels->data()};
+    sets = sets_from({*set_of_token, *set_starts, *set_labels}, n_labels, n_tokens);
     pruned = true;
-    require(set_starts->shape(0) > 0 && sets.starts[0] == 0, "allowed: set_starts must begin with 0");
-    const std::size_t n_sets = set_starts->shape(0) - 1;
-    for (std::size_t s = 0; s < n_sets; ++s) {
-      require(sets.starts[s] < sets.starts[s + 1], "allowed: every token needs at least one label");
-      require(sets.starts[s + 1] <= static_cast<std::int64_t>(set_labels->shape(0)), "allowed: set_starts too large");
-      for (std::int64_t i = sets.starts[s]; i < sets.starts[s + 1]; ++i) {
-        require(sets.labels[i] >= 0 && sets.labels[i] < static_cast<std::int64_t>(n_labels),
-                "allowed: no such label: " + std::to_string(sets.labels[i]));
-        require(i == sets.starts[s] || sets.labels[i - 1] < sets.labels[i], "allowed: labels must ascend in a set");
-      }
-    }
-    for (std::size_t t = 0; t < n_tokens; ++t)
-      require(sets.set_of_token[t] >= 0 && static_cast<std::size_t>(sets.set_of_token[t]) < n_sets,
-              "allowed: no such set of labels");
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
@@ -269,7 +248,7 @@ Numpy<double> span_probabilities(Array<Real, 2> emit, Starts starts, Array<Real,
   Batch<Real> batch(emit, starts, edge, tri, end);
   batch.restrict_to(set_of_token, set_starts, set_labels);
   const std::size_t L = batch.n_labels, n = spans.shape(0);
-  require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: a type a label, a cut a pair");
+  require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
   require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");
   std::vector<SpanQuery> queries;
   std::vector<std::size_t> first_of(batch.n_sentences + 1);  // the spans of sentence i begin there
@@ -299,10 +278,8 @@ template <class Real>
 Numpy<double> path_scores(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
                           Array<std::int32_t, 1> paths, std::size_t n_threads) {
   Batch<Real> batch(emit, starts, edge, tri, end);
-  require(paths.shape(0) == batch.n_tokens, "path: must have one label for every token");
-  for (std::size_t t = 0; t < batch.n_tokens; ++t)
-    require(paths.data()[t] >= 0 && paths.data()[t] < static_cast<std::int64_t>(batch.n_labels),
-            "path: no such label: " + std::to_string(paths.data()[t]));
+  require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
+  check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
   const std::int32_t* labels = paths.data();
   for_each_sentence(batch, n_threads, [] { return 0; },

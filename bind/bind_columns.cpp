@@ -79,15 +79,15 @@ nb::bytes replace(const nb::bytes& text, std::size_t column, const Codes& codes,
 
 void bind_columns(nb::module_& module) {
   module.def("parse_columns", &parse, "text"_a, nb::kw_only(), "tabs"_a = false, "comments"_a = false,
-             "ids"_a = false, "n_columns"_a = 0, "first_line"_a = 1,
+             "ids"_array = false, "n_columns"_a = 0, "first_line"_a = 1,
              "Read a file of columns. Gives ((columns, starts, lines, asides, n_lines), (trouble, line, found, "
              "expected)); a column is (codes, data, starts), a row of asides [n, 4] is (sentence, tokens before, "
              "begin, end), trouble is '', 'fields' or 'utf8'.");
-  module.def("append_column", &append, "text"_a, "codes"_a, "data"_a, "starts"_a, nb::kw_only(), "tabs"_a = false,
-             "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
+  module.def("append_column", &append, "text"_a, "codes"_array, "data"_array, "starts"_array, nb::kw_only(), "tabs"_a = false,
+             "comments"_a = false, "ids"_array = false, "first_line"_a = 1,
              "The text of a file of columns with one more field a token.");
-  module.def("replace_column", &replace, "text"_a, "column"_a, "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
-             "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
+  module.def("replace_column", &replace, "text"_a, "column"_a, "codes"_array, "data"_array, "starts"_array, nb::kw_only(),
+             "tabs"_a = false, "comments"_a = false, "ids"_array = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced.");
   module.def(
       "count_lines",

@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "tag/decoder.hpp"
+#include "checks.hpp"
 #include "features.hpp"
-#include "model.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -24,7 +24,8 @@ using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, 
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
                                 std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>>;
 using BagArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
-using SetArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
+// set starts, set labels, the set of unknown words
+using DictionaryArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
 
 FrozenStrings strings_from(const StringArrays& given) {
   const auto& [data, starts, slots] = given;
@@ -49,8 +50,7 @@ ColumnModel column_from(const ColumnArrays& given, const Plan& plan, std::size_t
     throw nb::value_error("no such view id");
   if (set_of) {
     if (set_of->size() != column.values.size()) throw nb::value_error("label sets that do not fit their column");
-    for (std::size_t v = 0; v < set_of->size(); ++v)
-      if ((*set_of)(v) < 0 || static_cast<std::size_t>((*set_of)(v)) >= n_sets) throw nb::index_error("no such set");
+    check_numbers(*set_of, n_sets, "no such set");
     column.set_of = set_of->data();
   }
   column.native = calls.size() == views.size();
@@ -87,7 +87,7 @@ struct PyDecoder {
   Array<float, 2> edge;
   std::optional<Array<float, 3>> tri;
   std::optional<Array<float, 2>> end;
-  std::optional<SetArrays> sets;
+  std::optional<DictionaryArrays> sets;
   nb::list labels;  // Python strings handed out again and again
   std::string wanted;
   std::unique_ptr<Decoder> core;
@@ -95,7 +95,7 @@ struct PyDecoder {
   PyDecoder(const PlanArrays& plan_arrays, std::size_t n_emission, TableArrays tables_, TableArrays folds_,
             std::vector<ColumnArrays> columns_, std::optional<BagArrays> bag_, RowArrays<std::uint16_t> rows_,
             std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
-            std::optional<Array<float, 3>> tri_, std::optional<Array<float, 2>> end_, std::optional<SetArrays> sets_, nb::typed<nb::list, nb::str> labels_,
+            std::optional<Array<float, 3>> tri_, std::optional<Array<float, 2>> end_, std::optional<DictionaryArrays> sets_, nb::typed<nb::list, nb::str> labels_,
             std::string wanted_, std::size_t cache_bytes, bool local)
       : columns(std::move(columns_)), bag(std::move(bag_)), tables(std::move(tables_)), folds(std::move(folds_)),
         rows(std::move(rows_)), edge_rows(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)), end(std::move(end_)),
@@ -118,14 +118,8 @@ struct PyDecoder {
     if (sets) {
       const auto& [starts, set_labels, open] = *sets;
       n_sets = starts.size() - 1;
-      if (columns.empty() || starts.size() < 2 || open < 0 || static_cast<std::size_t>(open) >= n_sets || starts(0) != 0 ||
-          starts(n_sets) != static_cast<std::int64_t>(set_labels.size()))
-        throw nb::value_error("damaged label sets");
-      for (std::size_t s = 0; s < n_sets; ++s)
-        if (starts(s + 1) <= starts(s)) throw nb::value_error("an empty label set");
-      for (std::size_t i = 0; i < set_labels.size(); ++i)
-        if (set_labels(i) < 0 || static_cast<std::size_t>(set_labels(i)) >= weights.n_labels)
-          throw nb::value_error("a label set with a label out of range");
+      check_sets(starts, set_labels, weights.n_labels);
+      require(!columns.empty() && open >= 0 && static_cast<std::size_t>(open) < n_sets, "damaged label sets");
       label_sets = {nullptr, starts.data(), set_labels.data()};
       open_set = open;
     }
@@ -138,8 +132,7 @@ struct PyDecoder {
     if (bag) {
       bag_strings = strings_from(bag->first);
       if (bag->second.size() != bag_strings.size()) throw nb::value_error("attributes that do not fit their strings");
-      for (std::size_t i = 0; i < bag->second.size(); ++i)
-        if (bag->second(i) >= n_attributes) throw nb::value_error("an attribute out of range");
+      check_numbers(bag->second, static_cast<std::size_t>(n_attributes), "an attribute out of range", -1);
     }
     core = std::make_unique<Decoder>(std::move(plan), n_emission, std::move(vocabulary), std::move(column_models),
                                      bag_strings, bag ? bag->second.data() : nullptr, rows_from(rows, weights.n_labels),
@@ -358,17 +351,17 @@ void bind_decoder(nb::module_& module) {
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(nb::init<const PlanArrays&, std::size_t, TableArrays, TableArrays, std::vector<ColumnArrays>,
                     std::optional<BagArrays>, RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>,
-                    Array<float, 2>, std::optional<Array<float, 3>>, std::optional<Array<float, 2>>, std::optional<SetArrays>,
+                    Array<float, 2>, std::optional<Array<float, 3>>, std::optional<Array<float, 2>>, std::optional<DictionaryArrays>,
                     nb::typed<nb::list, nb::str>,
                     std::string, std::size_t, bool>(),
-           "plan"_a, "n_emission"_a, "tables"_a, "folds"_a, "columns"_a, "bag"_a.none(), "rows"_a, "edge_rows"_a.none(),
-           "edge"_a, "tri"_a.none(), "end"_a.none(), "sets"_a.none(), "labels"_a, "wanted"_a, "cache_bytes"_a,
+           "plan"_array, "n_emission"_a, "tables"_array, "folds"_array, "columns"_array, "bag"_array.none(), "rows"_array, "edge_rows"_array.none(),
+           "edge"_array, "tri"_array.none(), "end"_array.none(), "sets"_array.none(), "labels"_array, "wanted"_a, "cache_bytes"_a,
            "local"_a = false)
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | None"),
            "The labels of one sentence, or None if it has words whose views must be defined first.")
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
            nb::sig("def encode(self, sentences: list[object], n_threads: int) -> Batch"))
-      .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a, "n_threads"_a)
+      .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_array, "bag"_array.none(), "starts"_array, "n_threads"_a)
       .def("define", &PyDecoder::define, "batch"_a, "column"_a, "type"_a, "strings"_a,
            nb::sig("def define(self, batch: Batch, column: int, type: int, strings: list[str | None]) -> None"),
            "What each view says of a word: a string, or None.")

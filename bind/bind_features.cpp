@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tag/checks.hpp"
 #include "coded.hpp"
 #include "features.hpp"
 
@@ -67,26 +66,21 @@ namespace {
 
 using Column = std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>;  // codes, view ids [n_values, n_views]
 
-std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<Column>& given, std::size_t n_tokens) {
+std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<Column>& given,
+                                      const Array<std::int64_t, 1>& starts) {
+  require(starts.size() > 0, "starts must begin with 0");
+  const auto n_tokens = static_cast<std::size_t>(starts(starts.size() - 1));
+  check_starts(starts, n_tokens);
   std::vector<ColumnCodes> columns;
   for (const auto& [codes, views] : given) {
-    if (codes.size() != n_tokens) throw nb::value_error("a column of another length than the corpus");
-    const auto n_values = static_cast<std::int32_t>(views.shape(0));
-    for (std::size_t t = 0; t < n_tokens; ++t)
-      if (codes(t) < 0 || codes(t) >= n_values) throw nb::index_error("a code without a value");
+    require(codes.size() == n_tokens, "a column of another length than the corpus");
+    check_numbers(codes, views.shape(0), "a code without a value");
     columns.push_back({codes.data(), {views.data(), views.shape(1)}});
   }
   for (const Atom& atom : plan.atoms)
     if (static_cast<std::size_t>(atom.view) >= columns[atom.column].views.n_views)
       throw nb::index_error("an atom without a view");
   return columns;
-}
-
-std::span<const std::int64_t> starts_from(const Array<std::int64_t, 1>& starts) {
-  if (starts.size() == 0 || starts(0) != 0) throw nb::value_error("starts begin with 0");
-  for (std::size_t i = 1; i < starts.size(); ++i)
-    if (starts(i) < starts(i - 1)) throw nb::value_error("starts must not fall");
-  return {starts.data(), starts.size()};
 }
 
 using Lists = std::pair<Numpy<std::int64_t>, Numpy<std::int32_t>>;
@@ -97,8 +91,8 @@ constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
 Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<Column>& column_arrays,
               const Array<std::int64_t, 1>& starts_array, std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
-  const auto starts = starts_from(starts_array);
-  const auto columns = columns_from(plan, column_arrays, starts.back());
+  const auto starts = span(starts_array);
+  const auto columns = columns_from(plan, column_arrays, starts_array);
   if (static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
       static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size())
     throw nb::value_error("a plan of another vocabulary");
@@ -130,8 +124,8 @@ Lists extract_frozen(const PlanArrays& plan_arrays, const TableArrays& tables, c
                      const std::vector<Column>& column_arrays, const Array<std::int64_t, 1>& starts_array,
                      std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
-  const auto starts = starts_from(starts_array);
-  const auto columns = columns_from(plan, column_arrays, starts.back());
+  const auto starts = span(starts_array);
+  const auto columns = columns_from(plan, column_arrays, starts_array);
   const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables), tables_from(folds, plan.n_folds)};
   AttributeLists lists;
   {
@@ -181,9 +175,8 @@ std::pair<Frozen, Frozen> freeze(const GrowingVocabulary& vocabulary, const Arra
 }
 
 void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
-  if (starts_from(starts).back() != static_cast<std::int64_t>(ids.size())) throw nb::value_error("starts and ids differ");
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids(i) < 0 || static_cast<std::size_t>(ids(i)) >= n_attributes) throw nb::index_error("no such attribute");
+  check_starts(starts, ids.size());
+  check_numbers(ids, n_attributes, "no such attribute");
 }
 
 // Which labels (or pairs, any code) each attribute was seen with, ascending, and how often.
@@ -192,7 +185,7 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count
     std::size_t n_attributes) {
   check_lists(starts, ids, n_attributes);
   const std::size_t n_tokens = starts.size() - 1;
-  if (gold.size() != n_tokens) throw nb::value_error("gold needs one label a token");
+  require(gold.size() == n_tokens, "gold needs one label per token");
   std::vector<std::int64_t> first(n_attributes + 1), rows(n_attributes + 1);
   std::vector<std::uint32_t> by_attribute(ids.size()), labels;
   std::vector<std::int32_t> counts;
@@ -272,22 +265,22 @@ void bind_features(nb::module_& module) {
   nb::class_<GrowingVocabulary>(module, "GrowingVocabulary", "Attributes numbered while a corpus is extracted.")
       .def("__init__", [](GrowingVocabulary* self, const PlanArrays& plan) {
         new (self) GrowingVocabulary(plan_from(plan, kAnyColumns));
-      }, "plan"_a)
+      }, "plan"_array)
       .def_prop_ro("n_attributes", &GrowingVocabulary::n_attributes)
       .def_prop_ro("table_sizes", &table_sizes, nb::rv_policy::move,
                    "How many attributes each table has; their numbers follow one another.")
-      .def("add", &add, "plan"_a, "template_number"_a, "ids"_a,
+      .def("add", &add, "plan"_array, "template_number"_a, "ids"_array,
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
-      .def("extract", &extract, "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
+      .def("extract", &extract, "plan"_array, "columns"_array, "starts"_array, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
-      .def("freeze", &freeze, "rank"_a, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
-  module.def("extract_known", &extract_frozen, "plan"_a, "tables"_a, "folds"_a, "columns"_a, "starts"_a, "n_threads"_a,
+      .def("freeze", &freeze, "rank"_array, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
+  module.def("extract_known", &extract_frozen, "plan"_array, "tables"_array, "folds"_array, "columns"_array, "starts"_array, "n_threads"_a,
              "The attributes of a corpus that a frozen vocabulary has: (starts, ids).");
-  module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
+  module.def("view_table", &view_table, "calls"_a, "data"_array, "starts"_array, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");
-  module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
+  module.def("count_pairs", &count_pairs, "starts"_array, "ids"_array, "gold"_array, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");
-  module.def("renumber", &renumber, "starts"_a, "ids"_a, "values"_a, "rank"_a,
+  module.def("renumber", &renumber, "starts"_array, "ids"_array, "values"_array, "rank"_array,
              "Lists of attributes with new numbers: (starts, ids, values).");
 }

@@ -7,7 +7,6 @@
 #include "data.hpp"
 #include "learn/frank_wolfe.hpp"
 #include "growing.hpp"
-#include "model.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -18,21 +17,14 @@ using Gold = Array<std::int32_t, 1>;
 using SentenceWeights = std::optional<Array<double, 1>>;
 using Costs = std::optional<Array<float, 2>>;
 
-void check_gold(const Encoded& corpus, const Gold& gold, const Costs& costs) {
-  if (gold.size() != corpus.n_tokens()) throw nb::value_error("gold needs one label a token");
-  for (std::size_t t = 0; t < gold.size(); ++t)
-    if (gold(t) < 0 || static_cast<std::size_t>(gold(t)) >= corpus.n_labels) throw nb::index_error("no such label");
-  if (costs && (costs->shape(0) != corpus.n_labels || costs->shape(1) != corpus.n_labels))
-    throw nb::value_error("costs must be [n_labels, n_labels]");
-}
-
 Examples examples_from(const FrankWolfe& self, const Encoded& corpus, const Gold& gold, const SentenceWeights& weights,
                        const Costs& costs) {
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
       self.edge_rows.n_attributes() != corpus.n_edge_attributes || self.blocks.size() != corpus.n_sentences())
     throw nb::value_error("a corpus encoded for another model");
-  check_gold(corpus, gold, costs);
-  if (weights && weights->size() != corpus.n_sentences()) throw nb::value_error("one weight a sentence");
+  check_gold(gold, corpus.n_tokens(), corpus.n_labels);
+  check_weights(weights, corpus.n_sentences());
+  check_costs(costs, corpus.n_labels);
   Examples examples{corpus.data, corpus.starts.data(), gold.data()};
   if (weights) examples.weights = weights->data();
   if (costs) examples.costs = costs->data();
@@ -43,8 +35,7 @@ std::tuple<std::int64_t, std::int64_t, double> epoch(FrankWolfe& self, const Enc
                                                      const Array<std::int64_t, 1>& order,
                                                      const SentenceWeights& weights, const Costs& costs) {
   const Examples examples = examples_from(self, corpus, gold, weights, costs);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences()) throw nb::index_error("no such sentence");
+  check_order(order, corpus.n_sentences());
   const StepsResult result =
       interruptible([&](const auto& go_on) { return self.epoch(examples, order.data(), order.size(), go_on); });
   return {result.mistakes, result.updates, result.gap};
@@ -80,13 +71,12 @@ auto blocks_out(const std::vector<Block>& blocks) {
 std::vector<Block> blocks_from(const FrankWolfe& self, const Encoded& corpus, const BlocksIn& given) {
   const auto& [starts, tokens, labels, amounts, costs] = given;
   const std::size_t n = corpus.n_sentences(), n_parts = tokens.size(), L = self.n_labels;
-  if (self.blocks.size() != n || starts.size() != n + 1 || costs.size() != n || starts(0) != 0 ||
-      starts(n) != static_cast<std::int64_t>(n_parts) || amounts.size() != n_parts || labels.shape(0) != n_parts ||
-      labels.shape(1) != 3)
-    throw nb::value_error("blocks of another corpus");
+  require(self.blocks.size() == n && starts.size() == n + 1 && costs.size() == n && amounts.size() == n_parts &&
+              labels.shape(0) == n_parts && labels.shape(1) == 3,
+          "blocks of another corpus");
+  check_starts(starts, n_parts);
   std::vector<Block> blocks(n);
   for (std::size_t s = 0; s < n; ++s) {
-    if (starts(s + 1) < starts(s)) throw nb::value_error("starts must not fall");
     const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
     blocks[s].cost = costs(s);
     for (std::int64_t i = starts(s); i < starts(s + 1); ++i) {
@@ -125,7 +115,8 @@ Numpy<double> losses(const Encoded& corpus, const RowArrays<std::uint16_t>& row_
       (corpus.edge_lists && (!edge_row_arrays || std::get<0>(*edge_row_arrays).size() != corpus.n_edge_attributes + 1)) ||
       (order == 2) != tri.has_value())
     throw nb::value_error("weights of another model than the corpus was encoded for");
-  check_gold(corpus, gold, costs);
+  check_gold(gold, corpus.n_tokens(), corpus.n_labels);
+  check_costs(costs, corpus.n_labels);
   std::vector<double> out(corpus.n_sentences());
   {
     nb::gil_scoped_release release;
@@ -138,32 +129,32 @@ Numpy<double> losses(const Encoded& corpus, const RowArrays<std::uint16_t>& row_
 }  // namespace
 
 void bind_frank_wolfe(nb::module_& module) {
-  module.def("margin_losses", &losses, "corpus"_a, "rows"_a, "edge_rows"_a.none(), "edge"_a, "tri"_a.none(),
-             "end"_a.none(), "order"_a, "gold"_a, "zero_one"_a, "costs"_a.none(), "n_threads"_a,
+  module.def("margin_losses", &losses, "corpus"_a, "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(),
+             "end"_array.none(), "order"_array, "gold"_array, "zero_one"_a, "costs"_array.none(), "n_threads"_a,
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");
   nb::class_<FrankWolfe>(module, "FrankWolfe", "A chain's weights and dual variables by block-coordinate Frank-Wolfe.")
       .def("__init__", [](FrankWolfe* self, std::size_t n_attributes, std::size_t n_edge_attributes,
                           std::size_t n_labels, int order, std::size_t n_sentences, double c, bool zero_one) {
         if (!(c > 0) || !std::isfinite(c)) throw nb::value_error("c must be positive");
-        if (n_labels == 0 || n_labels > 0xffff) throw nb::value_error("from 1 to 65535 labels");
+        check_labels(n_labels);
         new (self) FrankWolfe(n_attributes, n_edge_attributes, n_labels, order, n_sentences, c, zero_one);
-      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_a, "n_sentences"_a, "c"_a, "zero_one"_a)
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "n_sentences"_a, "c"_a, "zero_one"_a)
       .def("set_rows", [](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); },
-           "rows"_a, "Attributes get no other labels than these.")
+           "rows"_array, "Attributes get no other labels than these.")
       .def("set_labels", [](FrankWolfe& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
         copy_to(self.edge, edge);
         const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
         if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
         self.end.assign(end.data(), end.data() + end.size());
-      }, "edge"_a, "end"_a, "What is forbidden: minus infinity among label pairs and last labels (or none), else 0.")
-      .def("epoch", &epoch, "corpus"_a, "gold"_a, "order"_a, "weights"_a.none(), "costs"_a.none(),
+      }, "edge"_array, "end"_array, "What is forbidden: minus infinity among label pairs and last labels (or none), else 0.")
+      .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "weights"_array.none(), "costs"_array.none(),
            "One pass over the sentences in that order: (tokens mistaken, sentences that made a step, gaps as met).")
-      .def("renew", &renew, "corpus"_a, "gold"_a, "weights"_a.none(), "Weights and dual anew from all blocks.")
+      .def("renew", &renew, "corpus"_a, "gold"_array, "weights"_array.none(), "Weights and dual anew from all blocks.")
       .def("weights", [](const FrankWolfe& self, bool average) {
         return weights_of(self, {average, self.moments()});
       }, "average"_a, "(rows, edge rows, edge, tri): the last weights, or their average with step k weighted by k.")
       .def_prop_ro("dual", [](const FrankWolfe& self) { return self.dual; }, "The dual objective.")
       .def("state", &state_of, "(clock, dual, rows, edge rows, edge, tri, blocks).")
-      .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_a, "edge_rows"_a, "edge"_a, "tri"_a, "blocks"_a,
+      .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "blocks"_array,
            "Go on from that state; self must be as it was made.");
 }

@@ -26,28 +26,13 @@ Kernel kernel_from(const std::string& name, int degree, double gamma, double coe
   throw nb::value_error("no such kernel");
 }
 
-void check_finite(const Array<double, 1>& values, const char* what) {
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (!std::isfinite(values(i))) throw nb::value_error(what);
-}
-
 // Attribute lists of some tokens, checked.
 struct CheckedLists {
   TokenAttributes lists;
   std::size_t n;
-  CheckedLists(const ListArrays& given, std::size_t n_attributes) {
-    const auto& [starts, ids, values] = given;
-    if (starts.size() == 0 || starts(0) != 0 || (values.size() && values.size() != ids.size()) ||
-        starts(starts.size() - 1) != static_cast<std::int64_t>(ids.size()))
-      throw nb::value_error("attribute lists that do not fit together");
-    n = starts.size() - 1;
-    for (std::size_t t = 0; t < n; ++t)
-      if (starts(t + 1) < starts(t)) throw nb::value_error("starts must not fall");
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      if (ids(i) < 0 || static_cast<std::size_t>(ids(i)) >= n_attributes) throw nb::index_error("no such attribute");
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (!std::isfinite(values(i))) throw nb::value_error("a value that is not a number");
-    lists = {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
+  CheckedLists(const ListArrays& given, std::size_t n_attributes)
+      : n(std::max<std::size_t>(1, std::get<0>(given).size()) - 1) {
+    lists = lists_from(given, n_attributes, n);
   }
 };
 
@@ -83,17 +68,13 @@ struct PyExpansion {
               const Array<double, 1>& coefs, std::size_t n_attributes, std::size_t n_labels)
       : kernel(kernel_from(name, degree, gamma, coef0)), n_attributes(n_attributes), n_labels(n_labels) {
     const CheckedLists checked(observations, n_attributes);
-    if (starts.size() != checked.n + 1 || starts(0) != 0 || labels.size() != coefs.size() ||
-        starts(checked.n) != static_cast<std::int64_t>(labels.size()))
-      throw nb::value_error("coefficients that do not fit the support");
-    check_finite(coefs, "a coefficient that is not a number");
-    for (std::size_t o = 0; o < checked.n; ++o) {
-      if (starts(o + 1) < starts(o)) throw nb::value_error("starts must not fall");
-      for (std::int64_t i = starts(o); i < starts(o + 1); ++i) {
-        if (labels(i) >= n_labels) throw nb::value_error("a coefficient of a label out of range");
+    require(starts.size() == checked.n + 1 && labels.size() == coefs.size(), "coefficients that do not fit the support");
+    check_starts(starts, labels.size());
+    check_finite(coefs, "a coefficient that is not a finite number");
+    require(all_below(span(labels), n_labels), "a coefficient of a label out of range");
+    for (std::size_t o = 0; o < checked.n; ++o)
+      for (std::int64_t i = starts(o); i < starts(o + 1); ++i)
         coefficients.push_back({static_cast<std::uint32_t>(o), labels(i), coefs(i)});
-      }
-    }
     support = Observations(checked.lists, checked.n, n_attributes);
   }
 
@@ -142,13 +123,12 @@ struct PyDual {
         edge(std::move(edge_)), end(std::move(end_)), given(std::move(given_)) {
     const std::size_t n = corpus.n_tokens(), L = corpus.n_labels, stride = padded(L);
     const Kernel kernel = kernel_from(name, degree, gamma, coef0);
-    if (gold.size() != n) throw nb::value_error("gold needs one label a token");
-    for (std::size_t t = 0; t < n; ++t)
-      if (gold(t) < 0 || static_cast<std::size_t>(gold(t)) >= L) throw nb::index_error("no such label");
+    check_gold(gold, n, L);
+    check_weights(weights, corpus.n_sentences());
+    check_costs(costs, L);
+    make_read_only(gold);
     if (order < 0 || order > 2) throw nb::value_error("order must be 0, 1 or 2");
     if (corpus.edge_lists) throw nb::value_error("attributes of label pairs have no kernel");
-    if (weights && weights->size() != corpus.n_sentences()) throw nb::value_error("one weight a sentence");
-    if (costs && (costs->shape(0) != L || costs->shape(1) != L)) throw nb::value_error("costs must be [n_labels, n_labels]");
     if (edge && (edge->shape(0) != L + 1 || edge->shape(1) != stride)) throw nb::value_error("edge does not fit");
     if (end && end->size() != stride) throw nb::value_error("end does not fit");
     if (given.has_value() != (kernel.kind == Kernel::kGiven) || (given && (given->shape(0) != n || given->shape(1) != n)))
@@ -163,9 +143,7 @@ struct PyDual {
 
   template <class Pass>
   auto run(const Array<std::int64_t, 1>& order, Pass pass) {
-    for (std::size_t i = 0; i < order.size(); ++i)
-      if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences())
-        throw nb::index_error("no such sentence");
+    check_order(order, corpus.n_sentences());
     const PassResult result = interruptible(pass);
     return std::make_tuple(result.mistakes, result.updates, result.violation, result.gap);
   }
@@ -201,13 +179,11 @@ struct PyDual {
     if (alpha.size() != sentence.size() || past.size() != sentence.size()) throw nb::value_error("sequences that do not fit");
     check_finite(alpha, "an alpha that is not a number");
     check_finite(past, "a moment that is not a number");
-    for (std::size_t i = 0; i < paths.size(); ++i)
-      if (paths(i) < 0 || static_cast<std::size_t>(paths(i)) >= corpus.n_labels) throw nb::index_error("no such label");
+    check_numbers(paths, corpus.n_labels, "no such label");
+    check_order(sentence, corpus.n_sentences());
     std::size_t at = 0;
     core->clear();
     for (std::size_t k = 0; k < sentence.size(); ++k) {
-      if (sentence(k) < 0 || static_cast<std::size_t>(sentence(k)) >= corpus.n_sentences())
-        throw nb::index_error("no such sentence");
       const auto i = static_cast<std::size_t>(sentence(k));
       const std::size_t n = corpus.starts(i + 1) - corpus.starts(i);
       if (at + n > paths.size()) throw nb::value_error("sequences that do not fit");
@@ -261,28 +237,28 @@ struct PyDual {
 }  // namespace
 
 void bind_kernels(nb::module_& module) {
-  module.def("sparse_products", &sparse_products, "a"_a, "b"_a, "n_attributes"_a, "n_threads"_a,
+  module.def("sparse_products", &sparse_products, "a"_array, "b"_array, "n_attributes"_a, "n_threads"_a,
              "The inner product of every token of a with every token of b.");
   nb::class_<PyExpansion>(module, "Expansion", "Scores of labels as sums of kernel values, checked.")
       .def(nb::init<const std::string&, int, double, double, const ListArrays&, const Array<std::int64_t, 1>&,
                     const Array<std::uint16_t, 1>&, const Array<double, 1>&, std::size_t, std::size_t>(),
-           "kernel"_a, "degree"_a, "gamma"_a, "coef0"_a, "observations"_a, "starts"_a, "labels"_a, "coefs"_a,
+           "kernel"_a, "degree"_a, "gamma"_a, "coef0"_a, "observations"_array, "starts"_array, "labels"_array, "coefs"_array,
            "n_attributes"_a, "n_labels"_a)
-      .def("emit", &PyExpansion::emit, "lists"_a, "n_threads"_a, "Scores [n_tokens, n_labels].")
-      .def("emit_given", &PyExpansion::emit_given, "k"_a, "The same from kernel values [n_support, n_tokens].");
+      .def("emit", &PyExpansion::emit, "lists"_array, "n_threads"_a, "Scores [n_tokens, n_labels].")
+      .def("emit_given", &PyExpansion::emit_given, "k"_array, "The same from kernel values [n_support, n_tokens].");
   nb::class_<PyDual>(module, "DualChain", "Working sets of label sequences while they are learnt.")
       .def(nb::init<const Encoded&, Array<std::int32_t, 1>, int, const std::string&, int, double, double,
                     std::optional<Array<double, 2>>, std::size_t, std::optional<Array<double, 1>>,
                     std::optional<Array<float, 2>>, std::optional<Array<float, 2>>, std::optional<Array<float, 1>>>(),
-           nb::keep_alive<1, 2>(), "corpus"_a, "gold"_a, "order"_a, "kernel"_a, "degree"_a, "gamma"_a, "coef0"_a,
-           "given"_a.none(), "memory"_a, "weights"_a.none(), "costs"_a.none(), "edge"_a.none(), "end"_a.none())
-      .def("margin_pass", &PyDual::margin_pass, "order"_a, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
+           nb::keep_alive<1, 2>(), "corpus"_a, "gold"_array, "order"_array, "kernel"_a, "degree"_a, "gamma"_a, "coef0"_a,
+           "given"_array.none(), "memory"_a, "weights"_array.none(), "costs"_array.none(), "edge"_array.none(), "end"_array.none())
+      .def("margin_pass", &PyDual::margin_pass, "order"_array, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
            "One pass of algorithm 3: (tokens mistaken, sentences changed, largest violation, gap).")
-      .def("perceptron_pass", &PyDual::perceptron_pass, "order"_a, "n_threads"_a, "One pass of algorithm 1, the same.")
+      .def("perceptron_pass", &PyDual::perceptron_pass, "order"_array, "n_threads"_a, "One pass of algorithm 1, the same.")
       .def_prop_ro("clock", [](const PyDual& self) { return self.core->clock; }, "Sentences visited.")
       .def_prop_ro("dual", [](const PyDual& self) { return self.core->dual; }, "The value of the margin's dual.")
       .def("sequences", &PyDual::sequences, "(sentence, alpha, past, paths) of the working sets.")
-      .def("restore", &PyDual::restore, "sentence"_a, "alpha"_a, "past"_a, "paths"_a, "clock"_a, "dual"_a)
+      .def("restore", &PyDual::restore, "sentence"_a, "alpha"_array, "past"_array, "paths"_array, "clock"_a, "dual"_a)
       .def("result", &PyDual::result, "average"_a,
            "(edge, tri, rows of the linear kernel, (tokens, starts, labels, coefs) of the others).");
 }

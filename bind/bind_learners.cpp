@@ -8,7 +8,6 @@
 
 #include "data.hpp"
 #include "growing.hpp"
-#include "model.hpp"
 #include "learn/online.hpp"
 #include "text/table.hpp"
 #include "tag/voting.hpp"
@@ -17,23 +16,6 @@ using namespace nb::literals;
 using namespace trellis;
 
 namespace {
-
-void check_starts(const Array<std::int64_t, 1>& starts) {
-  if (starts.size() == 0 || starts(0) != 0) throw nb::value_error("starts begin with 0");
-  for (std::size_t i = 1; i < starts.size(); ++i)
-    if (starts(i) < starts(i - 1)) throw nb::value_error("starts must not fall");
-}
-
-TokenAttributes lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
-  const auto& [starts, ids, values] = given;
-  check_starts(starts);
-  if (starts.size() != n_tokens + 1 || starts(n_tokens) != static_cast<std::int64_t>(ids.size()) ||
-      (values.size() && values.size() != ids.size()))
-    throw nb::value_error("attribute lists that do not fit the corpus");
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids(i) < 0 || static_cast<std::size_t>(ids(i)) >= n_attributes) throw nb::index_error("no such attribute");
-  return {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
-}
 
 Numpy<std::int32_t> decode(const Encoded& corpus, const RowArrays<std::uint16_t>& row_arrays,
                            const std::optional<RowArrays<std::uint32_t>>& edge_row_arrays, const Array<float, 2>& edge,
@@ -76,15 +58,10 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
       self.edge_rows.n_attributes() != corpus.n_edge_attributes)
     throw nb::value_error("a corpus encoded for another model");
-  if (gold.size() != n) throw nb::value_error("gold needs one label a token");
-  for (std::size_t t = 0; t < n; ++t)
-    if (gold(t) < (partial ? -1 : 0) || gold(t) >= static_cast<std::int64_t>(self.n_labels))
-      throw nb::index_error("no such label");
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= corpus.n_sentences()) throw nb::index_error("no such sentence");
-  if (weights && weights->size() != corpus.n_sentences()) throw nb::value_error("one weight a sentence");
-  if (costs && (costs->shape(0) != self.n_labels || costs->shape(1) != self.n_labels))
-    throw nb::value_error("costs must be [n_labels, n_labels]");
+  check_gold(gold, n, self.n_labels, partial.has_value());
+  check_order(order, corpus.n_sentences());
+  check_weights(weights, corpus.n_sentences());
+  check_costs(costs, self.n_labels);
   Examples examples{corpus.data, corpus.starts.data(), gold.data()};
   if (partial) examples.partial = sets_from(*partial, self.n_labels, n);
   if (weights) examples.weights = weights->data();
@@ -107,10 +84,9 @@ auto state_of(const Online& self) {
 void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 1>& rows,
                const Array<std::uint32_t, 1>& places, const Array<float, 1>& changes, std::size_t n_attributes,
                std::size_t n_edge_attributes, std::size_t n_labels, int order) {
-  check_starts(starts);
+  check_starts(starts, rows.size());
   const std::size_t n = rows.size(), pair_row = n_attributes + n_edge_attributes;
-  if (starts(starts.size() - 1) != static_cast<std::int64_t>(n) || places.size() != n || changes.size() != n)
-    throw nb::value_error("updates that do not fit together");
+  require(places.size() == n && changes.size() == n, "updates that do not fit together");
   const std::size_t pairs = (n_labels + 1) * padded(n_labels);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t end = rows(i) < n_attributes    ? n_labels
@@ -183,8 +159,8 @@ struct PyVotes {
     if (counts.size() != starts.size()) throw nb::value_error("votes need one count a moment");
     for (std::size_t i = 0; i < counts.size(); ++i)
       if (counts(i) < 0) throw nb::value_error("a negative number of votes");
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      if (!std::isfinite(changes(i))) throw nb::value_error("a change that is not a number");
+    check_finite(changes, "a change that is not a finite number");
+    make_read_only(std::tie(counts, starts, rows, places));
     votes = {starts.size() - 1, counts.data(), starts.data(), rows.data(), places.data(), changes.data(),
              n_attributes, n_edge_attributes, order};
   }
@@ -192,8 +168,7 @@ struct PyVotes {
   Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Array<float, 2>>& end,
                              std::size_t n_threads) const {
     LabelWeights labels = label_weights_from(edge, std::nullopt, std::nullopt);
-    if (end && (end->shape(0) != (votes.order == 2 ? labels.n_labels + 1 : 1) || end->shape(1) != labels.stride))
-      throw nb::value_error("end does not fit");
+    check_end(end, labels.n_labels, votes.order);
     labels.end = end ? end->data() : nullptr;
     if (labels.n_labels != n_labels || corpus.n_labels != n_labels || corpus.n_attributes != votes.n_attributes ||
         corpus.n_edge_attributes != votes.n_edge_attributes)
@@ -217,30 +192,17 @@ Numpy<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 
 }  // namespace
 
-LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens) {
-  const auto& [set_of, starts, labels] = given;
-  check_starts(starts);
-  if (set_of.size() != n_tokens || starts.size() < 2 || starts(starts.size() - 1) != static_cast<std::int64_t>(labels.size()))
-    throw nb::value_error("label sets that do not fit the corpus");
-  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
-    if (starts(s + 1) == starts(s)) throw nb::value_error("an empty label set");
-    for (std::int64_t i = starts(s); i < starts(s + 1); ++i)
-      if (labels(i) < 0 || static_cast<std::size_t>(labels(i)) >= n_labels || (i > starts(s) && labels(i) <= labels(i - 1)))
-        throw nb::value_error("labels of a set must rise and be below n_labels");
-  }
-  for (std::size_t t = 0; t < n_tokens; ++t)
-    if (set_of(t) < 0 || static_cast<std::size_t>(set_of(t)) + 1 >= starts.size()) throw nb::index_error("no such set");
-  return {set_of.data(), starts.data(), labels.data()};
-}
-
 Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optional<ListArrays> edge_lists_,
                  std::optional<SetArrays> sets_, std::size_t n_attributes_, std::size_t n_edge_attributes_,
                  std::size_t n_labels_)
     : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
       n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
-  check_starts(starts);
+  check_labels(n_labels);
+  require(starts.size() > 0, "starts must begin with 0");
+  check_starts(starts, n_tokens());
   data.attributes = lists_from(lists, n_attributes, n_tokens());
   if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens());
+  make_read_only(std::tie(starts, lists, edge_lists, sets));
   if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
 }
 
@@ -249,7 +211,7 @@ void bind_learners(nb::module_& module) {
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
                     std::size_t, std::size_t>(),
-           "starts"_a, "lists"_a, "edge_lists"_a.none(), "sets"_a.none(), "n_attributes"_a, "n_edge_attributes"_a,
+           "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a, "n_edge_attributes"_a,
            "n_labels"_a)
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
@@ -257,19 +219,20 @@ void bind_learners(nb::module_& module) {
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
       .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.")
-      .def("decode", &decode, "rows"_a, "edge_rows"_a.none(), "edge"_a, "tri"_a.none(), "end"_a.none(), "n_threads"_a,
+      .def("decode", &decode, "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(), "n_threads"_a,
            "local"_a = false, "The best path of every sentence, one label a token; local: normalised label by label.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
                           int order, const std::string& rule, std::size_t k, double c, bool log) {
+        check_labels(n_labels);
         new (self) Online(n_attributes, n_edge_attributes, n_labels, order, rule_from(rule, k, c), log);
-      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_a, "rule"_a, "k"_a, "c"_a, "log"_a)
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "rule"_a, "k"_array, "c"_a, "log"_a)
       .def("set_rows", [](Online& self, const RowArrays<std::uint32_t>& rows, bool grows) {
         set_rows(self.rows, rows, grows);
-      }, "rows"_a, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
+      }, "rows"_array, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
       .def("set_edge_rows", [](Online& self, const RowArrays<std::uint32_t>& rows) {
         set_rows(self.edge_rows, rows, true);
-      }, "rows"_a)
+      }, "rows"_array)
       .def("set_labels", [](Online& self, const Array<float, 1>& edge, const Array<float, 1>& tri,
                             const Array<float, 1>& end) {
         copy_to(self.edge, edge);
@@ -277,9 +240,9 @@ void bind_learners(nb::module_& module) {
         const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
         if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
         self.end.assign(end.data(), end.data() + end.size());
-      }, "edge"_a, "tri"_a, "end"_a, "Begin with these weights of label pairs, triples and last labels (or none).")
+      }, "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
       .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
-      .def("epoch", &epoch, "corpus"_a, "gold"_a, "order"_a, "partial"_a.none(), "weights"_a.none(), "costs"_a.none(),
+      .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),
            "One epoch over the sentences in that order: (tokens mistaken, sentences that made a step).")
       .def("weights", [](const Online& self, bool average) {
         return weights_of(self, {average, static_cast<double>(self.clock)});
@@ -287,13 +250,13 @@ void bind_learners(nb::module_& module) {
       .def_prop_ro("clock", [](const Online& self) { return self.clock; }, "Examples seen.")
       .def("log", [](const Online& self) { return log_state(self.log); }, "(clocks, starts, rows, places, changes).")
       .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log).")
-      .def("restore", &restore, "clock"_a, "rows"_a, "edge_rows"_a, "edge"_a, "tri"_a, "log"_a,
+      .def("restore", &restore, "clock"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "log"_a,
            "Go on from that state; self must be as it was made.");
   nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
       .def(nb::init<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>,
                     Array<float, 1>, std::size_t, std::size_t, std::size_t, int>(),
-           "counts"_a, "starts"_a, "rows"_a, "places"_a, "changes"_a, "n_attributes"_a, "n_edge_attributes"_a,
-           "n_labels"_a, "order"_a)
-      .def("decode", &PyVotes::decode, "corpus"_a, "edge"_a, "end"_a.none(), "n_threads"_a,
+           "counts"_array, "starts"_array, "rows"_array, "places"_array, "changes"_array, "n_attributes"_a, "n_edge_attributes"_a,
+           "n_labels"_a, "order"_array)
+      .def("decode", &PyVotes::decode, "corpus"_a, "edge"_array, "end"_array.none(), "n_threads"_a,
            "The path with the most votes of every sentence, one label a token.");
 }

@@ -12,25 +12,6 @@ using namespace trellis;
 
 namespace {
 
-template <class T>
-std::span<const T> span_of(const Array<T, 1>& array) { return {array.data(), array.size()}; }
-
-template <class Label>
-void check_rows(const Array<std::uint32_t, 1>& starts, const Array<Label, 1>& labels, std::size_t n_rows, std::size_t n) {
-  if (starts.size() != n_rows + 1 || starts(0) != 0 || starts(n_rows) != labels.size())
-    throw nb::value_error("rows that do not fit together");
-  for (std::size_t a = 0; a < n_rows; ++a)
-    if (starts(a + 1) < starts(a)) throw nb::value_error("row starts must not fall");
-  for (std::size_t s = 0; s < labels.size(); ++s)
-    if (labels(s) >= n) throw nb::value_error("a row with a label out of range");
-}
-
-void check_places(const Array<std::int32_t, 1>& places, std::size_t n_cells, std::size_t stride, std::size_t n_labels) {
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (places(i) < 0 || static_cast<std::size_t>(places(i)) >= n_cells || places(i) % stride >= n_labels)
-      throw nb::index_error("a cell out of range");
-}
-
 // Keeps what the objective points into.
 struct PyObjective {
   nb::object corpus;
@@ -57,33 +38,33 @@ struct PyObjective {
         end_base(std::move(end_base_)) {
     const Encoded& encoded = nb::cast<const Encoded&>(corpus);
     const std::size_t L = encoded.n_labels, stride = padded(L), pairs = (L + 1) * stride;
-    if (gold.size() != encoded.n_tokens()) throw nb::value_error("gold needs one label a token");
+    check_gold(gold, encoded.n_tokens(), L, partial.has_value());
     if (edge_base.shape(0) != L + 1 || edge_base.shape(1) != stride) throw nb::value_error("edge_base is [L + 1, stride]");
     if (end_base.size() && end_base.size() != stride) throw nb::value_error("end_base is [stride]");
-    check_rows(row_starts, row_labels, encoded.n_attributes, L);
-    check_rows(edge_row_starts, edge_row_labels, encoded.n_edge_attributes, pairs);
-    check_places(edge_places, pairs, stride, L);
-    check_places(tri_places, order == 2 ? (L + 1) * pairs : 0, stride, L);
+    require(row_starts.size() == encoded.n_attributes + 1 && edge_row_starts.size() == encoded.n_edge_attributes + 1,
+            "one row per attribute");
+    check_rows(row_starts, row_labels, L);
+    check_rows(edge_row_starts, edge_row_labels, pairs);
+    check_cells(edge_places, pairs, L);
+    check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
     Gold known{gold.data(), {}};
     if (partial) {
       known.partial = sets_from(*partial, L, encoded.n_tokens());
       if (local) throw nb::value_error("local decisions need every label");
     }
-    for (std::size_t t = 0; t < gold.size(); ++t)
-      if (gold(t) < (partial ? -1 : 0) || gold(t) >= static_cast<std::int32_t>(L)) throw nb::index_error("no such label");
     Layout layout;
     layout.n_labels = L;
     layout.n_attributes = encoded.n_attributes;
     layout.n_edge_attributes = encoded.n_edge_attributes;
     layout.order = order;
-    layout.row_starts = span_of(row_starts);
-    layout.row_labels = span_of(row_labels);
-    layout.edge_row_starts = span_of(edge_row_starts);
-    layout.edge_row_labels = span_of(edge_row_labels);
-    layout.edge_places = span_of(edge_places);
-    layout.tri_places = span_of(tri_places);
+    layout.row_starts = span(row_starts);
+    layout.row_labels = span(row_labels);
+    layout.edge_row_starts = span(edge_row_starts);
+    layout.edge_row_labels = span(edge_row_labels);
+    layout.edge_places = span(edge_places);
+    layout.tri_places = span(tri_places);
     layout.edge_base = {edge_base.data(), edge_base.size()};
-    layout.end_base = span_of(end_base);
+    layout.end_base = span(end_base);
     n_sentences = encoded.n_sentences();
     n_parameters = layout.n_parameters();
     core = make_objective(layout, encoded.data, encoded.starts.data(), n_sentences, known, local, single);
@@ -103,7 +84,7 @@ struct PyObjective {
                                                    const std::optional<Array<double, 1>>& weights,
                                                    std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
-    if (weights && weights->size() != n_sentences) throw nb::value_error("one weight a sentence");
+    check_weights(weights, n_sentences);
     std::vector<double> out(n_sentences), slope(n_parameters);
     {
       nb::gil_scoped_release release;
@@ -116,9 +97,8 @@ struct PyObjective {
                      const Array<std::int64_t, 1>& order, const std::optional<Array<double, 1>>& weights, double rate,
                      double c1, double c2) {
     if (parameters.size() != n_parameters || squares.size() != n_parameters) throw nb::value_error("one number a parameter");
-    if (weights && weights->size() != n_sentences) throw nb::value_error("one weight a sentence");
-    for (std::size_t i = 0; i < order.size(); ++i)
-      if (order(i) < 0 || static_cast<std::size_t>(order(i)) >= n_sentences) throw nb::index_error("no such sentence");
+    check_weights(weights, n_sentences);
+    check_order(order, n_sentences);
     std::vector<double> out(n_sentences);
     {
       nb::gil_scoped_release release;
@@ -198,24 +178,24 @@ Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<s
 }  // namespace
 
 void bind_objective(nb::module_& module) {
-  module.def("dot", &dot, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
-  module.def("add_scaled", &add_scaled, "x"_a, "factor"_a, "v"_a, "x += factor * v, in place.");
-  module.def("remember", &remember_pair, "x"_a, "old_x"_a, "g"_a, "old_g"_a, "step"_a, "change"_a,
+  module.def("dot", &dot, "a"_array, "b"_array, "The inner product, the same bits on every machine.");
+  module.def("add_scaled", &add_scaled, "x"_array, "factor"_a, "v"_array, "x += factor * v, in place.");
+  module.def("remember", &remember_pair, "x"_array, "old_x"_array, "g"_array, "old_g"_array, "step"_array, "change"_array,
              "Writes x - old_x and g - old_g; gives their product and the square of the second.");
-  module.def("history_dots", &dots_with_history, "steps"_a, "changes"_a, "n_pairs"_a, "newest"_a, "g"_a, "n_threads"_a,
+  module.def("history_dots", &dots_with_history, "steps"_array, "changes"_array, "n_pairs"_a, "newest"_a, "g"_array, "n_threads"_a,
              "For each pair j five inner products, one after the other: s·g, y·g, s·y_r, y·y_r, s_r·y.");
-  module.def("history_sum", &sum_of_history, "steps"_a, "changes"_a, "factor"_a, "g"_a, "step_factors"_a,
-             "change_factors"_a, "n_threads"_a, "factor * g + the steps and changes, each times its factor.");
+  module.def("history_sum", &sum_of_history, "steps"_array, "changes"_array, "factor"_a, "g"_array, "step_factors"_array,
+             "change_factors"_array, "n_threads"_a, "factor * g + the steps and changes, each times its factor.");
   nb::class_<PyObjective>(module, "Objective", "Losses of a chain over an encoded corpus.")
       .def(nb::init<nb::object, Array<std::int32_t, 1>, std::optional<SetArrays>, int, Array<std::uint32_t, 1>,
                     Array<std::uint16_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<std::int32_t, 1>,
                     Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>, bool, bool>(),
-           "corpus"_a, "gold"_a, "partial"_a.none(), "order"_a, "row_starts"_a, "row_labels"_a, "edge_row_starts"_a,
-           "edge_row_labels"_a, "edge_places"_a, "tri_places"_a, "edge_base"_a, "end_base"_a, "local"_a, "single"_a)
+           "corpus"_a, "gold"_array, "partial"_array.none(), "order"_array, "row_starts"_array, "row_labels"_array, "edge_row_starts"_array,
+           "edge_row_labels"_array, "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array, "local"_a, "single"_a)
       .def_ro("n_parameters", &PyObjective::n_parameters)
-      .def("losses", &PyObjective::losses, "parameters"_a, "n_threads"_a, "loss_i of every sentence.")
-      .def("gradient", &PyObjective::gradient, "parameters"_a, "weights"_a.none(), "n_threads"_a,
+      .def("losses", &PyObjective::losses, "parameters"_array, "n_threads"_a, "loss_i of every sentence.")
+      .def("gradient", &PyObjective::gradient, "parameters"_array, "weights"_array.none(), "n_threads"_a,
            "(losses, gradient of their weighted sum).")
-      .def("one_pass", &PyObjective::pass, "parameters"_a, "squares"_a, "order"_a, "weights"_a.none(), "rate"_a, "c1"_a,
+      .def("one_pass", &PyObjective::pass, "parameters"_array, "squares"_array, "order"_array, "weights"_array.none(), "rate"_a, "c1"_a,
            "c2"_a, "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
 }

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "tag/checks.hpp"
 #include "coded.hpp"
 
 using namespace nb::literals;
@@ -184,18 +183,18 @@ void bind_strings(nb::module_& module) {
   module.def("intern", &intern, "strings"_a, "A list of strings as (codes, data, starts).");
   module.def("intern_sentences", &intern_sentences, "sentences"_a,
              "Lists of strings as ((codes, data, starts), sentence starts).");
-  module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
+  module.def("intern_packed", &intern_packed, "data"_array, "starts"_array,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
   module.def("hash_array", [](const Array<std::uint8_t, 1>& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
+  }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
-      .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_a)
+      .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_array)
       .def("result", &PyDigests::result, "Waits for them.");
-  module.def("build_slots", &slots_of, "data"_a, "starts"_a, "The hash table of packed strings.");
-  module.def("valid_strings", &valid_strings, "data"_a, "starts"_a, "slots"_a,
+  module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
+  module.def("valid_strings", &valid_strings, "data"_array, "starts"_array, "slots"_array,
              "Whether packed strings and their hash table fit together.");
-  module.def("find_strings", &find_strings, "data"_a, "starts"_a, "slots"_a, "asked_data"_a, "asked_starts"_a,
+  module.def("find_strings", &find_strings, "data"_array, "starts"_array, "slots"_array, "asked_data"_array, "asked_starts"_array,
              "The id of each string asked for, -1 where there is none.");
   module.def("intern_bags", &intern_bags, "tokens"_a,
              "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");

@@ -1,15 +1,6 @@
 // Encoded corpora as they come from Python, checked.
 #pragma once
-#include <optional>
-#include <tuple>
-
-#include "bind.hpp"
-#include "weights/linear_chain.hpp"
-
-// starts, ids, values (empty: all one)
-using ListArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
-// the set of each token, set starts, set labels
-using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+#include "checks.hpp"
 
 // An encoded corpus; keeps the arrays it points into.
 struct Encoded {
@@ -25,6 +16,3 @@ struct Encoded {
   std::size_t n_sentences() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return starts(starts.size() - 1); }
 };
-
-// Label sets over n_tokens tokens, checked.
-trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens);

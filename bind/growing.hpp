@@ -2,15 +2,15 @@
 #pragma once
 #include <nanobind/stl/tuple.h>
 
+#include "checks.hpp"
 #include "weights/growing_chain.hpp"
-#include "model.hpp"
 
 // Rows, and beside each weight its sum for averaging and its variance.
 using RowState = std::tuple<Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<float, 1>, Array<double, 1>,
                             Array<float, 1>>;
 inline void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& given, bool grows) {
   const trellis::Rows<std::uint32_t> from = rows_from(given, rows.n_labels());
-  if (std::get<0>(given).size() != rows.n_attributes() + 1) throw nb::value_error("rows need one row an attribute");
+  require(std::get<0>(given).size() == rows.n_attributes() + 1, "one row per attribute");
   if (!grows) rows.stop_growing();
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
     for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
@@ -19,8 +19,8 @@ inline void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>&
 inline void restore_rows(trellis::GrowingRows& rows, const RowState& given) {
   const auto& [starts, labels, weights, sums, variances] = given;
   const trellis::Rows<std::uint32_t> from = rows_from<std::uint32_t>({starts, labels, weights}, rows.n_labels());
-  if (starts.size() != rows.n_attributes() + 1 || sums.size() != labels.size() || variances.size() != labels.size())
-    throw nb::value_error("rows of another run");
+  require(starts.size() == rows.n_attributes() + 1 && sums.size() == labels.size() && variances.size() == labels.size(),
+          "rows of another training");
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
     for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s) {
       const trellis::GrowingRows::Place place = rows.make(static_cast<std::int32_t>(a), from.labels[s]);
@@ -32,7 +32,7 @@ inline void restore_rows(trellis::GrowingRows& rows, const RowState& given) {
 
 template <class T>
 void copy_to(std::vector<T>& to, const Array<T, 1>& from) {
-  if (from.size() != to.size()) throw nb::value_error("an array of another length");
+  require(from.size() == to.size(), "an array of another length");
   std::copy_n(from.data(), from.size(), to.data());
 }
 

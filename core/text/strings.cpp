@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tag/checks.hpp"
+#include "text/bounds.hpp"
 
 namespace trellis {
 

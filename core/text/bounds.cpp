@@ -1,4 +1,4 @@
-#include "tag/checks.hpp"
+#include "text/bounds.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Checks of whole arrays: every place of a bad number must be noticed, whatever the vectors' length.
-#include "tag/checks.hpp"
+#include "text/bounds.hpp"
 
 #include <vector>
 

@@ -1,0 +1,154 @@
+// What comes from Python, checked: each kind of thing in one place. Kernels rely on it, for what has passed leads none of
+// them out of bounds; what is kept beyond a call is frozen too, so that it stays what was checked.
+#pragma once
+#include <cmath>
+#include <optional>
+#include <span>
+#include <tuple>
+
+#include "bind.hpp"
+#include "text/bounds.hpp"
+#include "weights/linear_chain.hpp"
+
+// The set of each token, set starts, set labels.
+using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+// starts [n_tokens + 1], ids, values (empty: all one)
+using ListArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
+// starts [n_attributes + 1], labels [n_slots], weights [n_slots]
+template <class Label>
+using RowArrays = std::tuple<Array<std::uint32_t, 1>, Array<Label, 1>, Array<float, 1>>;
+
+inline void require(bool ok, const char* why) {
+  if (!ok) throw nb::value_error(why);
+}
+
+template <class T>
+std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.size()}; }
+
+// Python cannot change the arrays of a thing any more: an array, or an optional, a tuple or a list of things.
+template <class Thing>
+void make_read_only(const Thing& thing) {
+  if constexpr (requires { thing.stride_ptr(); }) {
+    nb::cast(thing, nb::rv_policy::reference).attr("setflags")(nb::arg("write") = false);
+  } else if constexpr (requires { thing.has_value(); }) {
+    if (thing) make_read_only(*thing);
+  } else if constexpr (requires { thing.begin(); }) {
+    for (const auto& item : thing) make_read_only(item);
+  } else if constexpr (requires { std::tuple_size<Thing>::value; }) {
+    std::apply([](const auto&... item) { (make_read_only(item), ...); }, thing);
+  }
+}
+
+// Runs of n_items items: run i is items starts[i] .. starts[i + 1].
+template <class T>
+void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
+  require(starts.size() > 0 && starts(0) == 0 && trellis::ascending(span(starts)) &&
+              static_cast<std::size_t>(starts(starts.size() - 1)) == n_items,
+          "starts must begin with 0, never fall and end with the number of items");
+}
+
+// Numbers from `least` to below n.
+inline void check_numbers(const Array<std::int32_t, 1>& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
+  const trellis::Bounds found = trellis::bounds_of(span(numbers));
+  require(numbers.size() == 0 || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
+}
+
+template <class T>
+void check_finite(const Array<T, 1>& values, const char* why) {
+  bool ok = true;
+  for (T value : span(values)) ok &= std::isfinite(value);
+  require(ok, why);
+}
+
+inline void check_order(const Array<std::int64_t, 1>& order, std::size_t n_sentences) {
+  for (std::int64_t s : span(order)) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
+}
+
+// One label per token, -1 only where partial labels say what it may be.
+inline void check_gold(const Array<std::int32_t, 1>& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
+  require(gold.size() == n_tokens, "gold needs one label per token");
+  check_numbers(gold, n_labels, "gold: no such label", partial ? -1 : 0);
+}
+inline void check_weights(const std::optional<Array<double, 1>>& weights, std::size_t n_sentences) {
+  require(!weights || weights->size() == n_sentences, "weights: one per sentence");
+}
+inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t n_labels) {
+  require(!costs || (costs->shape(0) == n_labels && costs->shape(1) == n_labels), "costs must be [n_labels, n_labels]");
+}
+
+// Sets of labels, none of them empty, each ascending.
+inline void check_sets(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& labels, std::size_t n_labels) {
+  check_starts(starts, labels.size());
+  check_numbers(labels, n_labels, "allowed: no such label");
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
+    require(starts(s) < starts(s + 1), "allowed: every token needs at least one label");
+    for (std::int64_t i = starts(s) + 1; i < starts(s + 1); ++i)
+      require(labels(i - 1) < labels(i), "allowed: the labels of a set must ascend");
+  }
+}
+inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens) {
+  const auto& [set_of, starts, labels] = given;
+  require(set_of.size() == n_tokens, "allowed: must have one set of labels per token");
+  check_sets(starts, labels, n_labels);
+  check_numbers(set_of, starts.size() - 1, "allowed: no such set of labels");
+  return {set_of.data(), starts.data(), labels.data()};
+}
+
+inline trellis::TokenAttributes lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
+  const auto& [starts, ids, values] = given;
+  require(starts.size() == n_tokens + 1, "attribute lists need one list per token");
+  require(values.size() == 0 || values.size() == ids.size(), "attribute lists need one value per attribute");
+  check_starts(starts, ids.size());
+  check_numbers(ids, n_attributes, "no such attribute");
+  check_finite(values, "the value of an attribute must be a finite number");
+  return {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
+}
+
+template <class Label>
+void check_rows(const Array<std::uint32_t, 1>& starts, const Array<Label, 1>& labels, std::size_t n_labels) {
+  check_starts(starts, labels.size());
+  require(trellis::all_below(span(labels), n_labels), "a row has a label out of range");
+}
+template <class Label>
+trellis::Rows<Label> rows_from(const RowArrays<Label>& given, std::size_t n_labels) {
+  const auto& [starts, labels, weights] = given;
+  require(labels.size() == weights.size(), "rows need one weight per label");
+  check_rows(starts, labels, n_labels);
+  return {starts.data(), labels.data(), weights.data()};
+}
+
+// Cells of tables whose rows are padded to the stride, ascending.
+inline void check_cells(const Array<std::int32_t, 1>& cells, std::size_t n_cells, std::size_t n_labels) {
+  check_numbers(cells, n_cells, "a cell out of range");
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    require(i == 0 || cells(i - 1) < cells(i), "cells must ascend");
+    require(cells(i) % trellis::padded(n_labels) < n_labels, "a cell out of range");
+  }
+}
+
+// Weights of label pairs [L + 1, stride] and triples [L + 1, L + 1, stride], padded to the kernels' stride.
+// What a last label gives is [1, stride] at order 1, [L + 1, stride] at order 2.
+inline void check_end(const std::optional<Array<float, 2>>& end, std::size_t n_labels, int order) {
+  require(!end || (end->shape(0) == (order == 2 ? n_labels + 1 : 1) && end->shape(1) == trellis::padded(n_labels)),
+          "end must be [1, stride], or at order 2 [n_labels + 1, stride]");
+}
+inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
+                                                const std::optional<Array<float, 2>>& end) {
+  require(edge.shape(0) >= 2, "a chain needs a label");
+  const std::size_t n = edge.shape(0), stride = trellis::padded(n - 1);
+  require(edge.shape(1) == stride, "edge must be [n_labels + 1, stride]");
+  require(!tri || (tri->shape(0) == n && tri->shape(1) == n && tri->shape(2) == stride),
+          "tri must be [n_labels + 1, n_labels + 1, stride]");
+  check_end(end, n - 1, tri ? 2 : 1);
+  return {n - 1, stride, edge.data(), tri ? tri->data() : nullptr, end ? end->data() : nullptr};
+}
+
+// How many labels a model may have; places of labels are 16 bits wide.
+inline void check_labels(std::size_t n_labels) { require(n_labels > 0 && n_labels <= 0xffff, "from 1 to 65535 labels"); }
+
+// Packed strings: string i is data[starts[i] .. starts[i + 1]).
+inline void check_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+  require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(span(starts)) &&
+              static_cast<std::uint64_t>(starts(starts.size() - 1)) <= data.size(),
+          "starts must be in order and within data");
+}

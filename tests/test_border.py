@@ -1,0 +1,118 @@
+"""The border to native code: what is checked there, once, and what cannot be changed afterwards."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trellis import _core
+
+
+def lists(n_tokens: int) -> Any:
+    ids = np.arange(n_tokens, dtype=np.int32) % 3
+    return np.arange(n_tokens + 1, dtype=np.int64), ids, np.empty(0, np.float32)
+
+
+def encoded(**changes: Any) -> _core.Encoded:
+    given = {
+        "starts": np.array([0, 2, 3]),
+        "lists": lists(3),
+        "edge_lists": None,
+        "sets": None,
+        "n_attributes": 3,
+        "n_edge_attributes": 0,
+        "n_labels": 2,
+    }
+    return _core.Encoded(**{**given, **changes})
+
+
+def test_arrays_are_never_converted() -> None:
+    x = np.zeros(3, np.float32)
+    with pytest.raises(TypeError):
+        _core.add_scaled(x, 1.0, np.ones(3))  # type: ignore[arg-type]  # a copy would have been changed
+    starts, ids, values = lists(3)
+    with pytest.raises(TypeError):
+        encoded(lists=(starts, ids.astype(np.int64) + 2**32, values))  # 2**32 as int32 is 0
+    with pytest.raises(TypeError):
+        encoded(lists=(starts, np.repeat(ids, 2)[::2], values))  # not contiguous
+
+
+def test_arrays_that_were_checked_cannot_be_changed() -> None:
+    given = lists(3)
+    sets = (np.zeros(3, np.int32), np.array([0, 2]), np.array([0, 1], np.int32))
+    starts = np.array([0, 2, 3])
+    encoded(starts=starts, lists=given, sets=sets)
+    for array in (starts, *given[:2], *sets):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 10**6
+
+
+def test_a_model_has_at_least_one_label() -> None:
+    for n_labels in (0, 2**16):
+        with pytest.raises(ValueError, match="from 1 to 65535 labels"):
+            encoded(n_labels=n_labels)
+        with pytest.raises(ValueError, match="from 1 to 65535 labels"):
+            _core.Online(3, 0, n_labels, 1, "perceptron", 1, 1.0, False)
+
+
+@pytest.mark.parametrize("starts", [[], [1, 3], [-2, 3], [0, 4, 3], [0, 2], [0, 4]])
+def test_starts(starts: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"starts|list per token"):
+        encoded(starts=np.array(starts, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (([0, 0], [0, 1], [0]), "one set of labels per token"),
+        (([0, 0, 1], [0, 1], [0]), "no such set"),
+        (([0, 0, -1], [0, 1], [0]), "no such set"),
+        (([0, 0, 0], [0, 1], [2]), "no such label"),
+        (([0, 0, 0], [0, 1], [-1]), "no such label"),
+        (([0, 0, 0], [0, 1, 1], [0]), "at least one label"),
+        (([0, 0, 0], [0, 2], [1, 0]), "must ascend"),
+        (([0, 0, 0], [0, 2], [1, 1]), "must ascend"),
+        (([0, 0, 0], [0, 3], [0, 1]), "starts"),
+    ],
+)
+def test_label_sets(sets: tuple[list[int], list[int], list[int]], message: str) -> None:
+    set_of, starts, labels = sets
+    with pytest.raises(ValueError, match=message):
+        encoded(sets=(np.array(set_of, np.int32), np.array(starts), np.array(labels, np.int32)))
+
+
+def test_attribute_lists() -> None:
+    starts, ids, none = lists(3)
+    for wrong, message in (
+        ((starts, ids + np.int32(1), none), "no such attribute"),
+        ((starts, ids - np.int32(1), none), "no such attribute"),
+        ((starts, ids, np.ones(2, np.float32)), "one value per attribute"),
+        ((starts, ids, np.full(3, np.nan, np.float32)), "finite"),
+        ((starts[:-1].copy(), ids[:2].copy(), none), "one list per token"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encoded(lists=wrong)
+
+
+def test_gold_order_weights_and_costs() -> None:
+    online = _core.Online(3, 0, 2, 1, "perceptron", 1, 1.0, False)
+    right: dict[str, Any] = {
+        "corpus": encoded(),
+        "gold": np.array([0, 1, 1], np.int32),
+        "order": np.array([0, 1]),
+        "partial": None,
+        "weights": None,
+        "costs": None,
+    }
+    online.epoch(**right)
+    for wrong, message in (
+        ({"gold": np.array([0, 1], np.int32)}, "one label per token"),
+        ({"gold": np.array([0, 1, 2], np.int32)}, "no such label"),
+        ({"gold": np.array([0, 1, -1], np.int32)}, "no such label"),
+        ({"order": np.array([2])}, "no such sentence"),
+        ({"order": np.array([-1])}, "no such sentence"),
+        ({"weights": np.ones(3)}, "one per sentence"),
+        ({"costs": np.ones((2, 3), np.float32)}, "n_labels, n_labels"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            online.epoch(**{**right, **wrong})
