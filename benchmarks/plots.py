@@ -11,28 +11,33 @@ matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "trellis"  # the same figures give the same file
 
 from matplotlib import pyplot  # noqa: E402
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
 
 Rows = list[dict[str, Any]]
 
 
 def draw_peers(bars: Rows, path: Path) -> None:
-    """A bar a work and peer: how many times better, its spread, and a tick where it was wanted."""
+    """One bar per work and peer: how many times faster or smaller, and the range over the rounds."""
     bars = bars[::-1]
     figure, axes = pyplot.subplots(figsize=(8, 1 + 0.4 * len(bars)))
     places = range(len(bars))
     axes.barh(places, [row["times"] for row in bars], color="#4477aa")
     for place, row in zip(places, bars, strict=True):
         axes.plot([row["least"], row["most"]], [place, place], color="black", linewidth=1)
-        axes.plot(row["wanted"], place, marker="|", color="#cc3311", markersize=14)
+        axes.text(
+            max(row["most"], row["times"]) * 1.04, place, f"{row['times']:.3g}", va="center", fontsize=8
+        )
     axes.set_yticks(places, [f"{row['work']}\nagainst {row['contender']}" for row in bars], fontsize=7)
     axes.set_xscale("log")
+    _plain_ticks(axes.xaxis, [1, 2, 5, 10, 20, 50, 100])
+    axes.set_xlim(right=1.3 * max(row["most"] for row in bars))
     axes.axvline(1, color="grey", linewidth=0.5)
-    axes.set_xlabel("times better than the peer; black: over the rounds; red: wanted")
+    axes.set_xlabel("times better than the peer; line: range over rounds")
     _save(figure, path)
 
 
 def draw_growth(rows: Rows, path: Path) -> None:
-    """Seconds by size, both as logarithms, a line a series and a panel for each thing that grows."""
+    """Seconds by size on logarithmic axes: one line per series, one panel per thing that grows."""
     panels = list(dict.fromkeys(row["grows"] for row in rows))
     figure, all_axes = pyplot.subplots(1, len(panels), figsize=(5 * len(panels), 4), squeeze=False)
     for axes, panel in zip(all_axes[0], panels, strict=True):
@@ -41,10 +46,21 @@ def draw_growth(rows: Rows, path: Path) -> None:
             slope = next(row["exponent"] for row in points if row.get("exponent") is not None)
             sizes, seconds = [row["size"] for row in points], [row["seconds"] for row in points]
             axes.loglog(sizes, seconds, marker="o", label=f"{series}: exponent {slope:.2f}")
+        sizes = [row["size"] for row in rows if row["grows"] == panel]
+        _plain_ticks(axes.xaxis, [m * 10**e for e in range(7) for m in (1, 2, 5)], min(sizes), max(sizes))
+        spent = [row["seconds"] for row in rows if row["grows"] == panel]
+        _plain_ticks(axes.yaxis, [m / 10**e for e in range(3) for m in (1, 2, 5)], min(spent), max(spent))
         axes.set_xlabel({"allowed": "labels that a token may have, mean"}.get(panel, panel))
         axes.set_ylabel("seconds")
         axes.legend(fontsize=6)
     _save(figure, path)
+
+
+def _plain_ticks(axis: Any, places: list[float], least: float = 0, most: float = float("inf")) -> None:
+    """1, 2, 5, 10, ... in place of powers of ten."""
+    axis.set_major_locator(FixedLocator([place for place in places if 0.7 * least <= place <= 1.4 * most]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def _save(figure: Any, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The results that were kept, as a table in README.md and as plots in docs/img/: ``python -m benchmarks report``."""
+"""The results that were kept as tables in README.md and docs/learners.md and as plots: python -m benchmarks report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.common import RESULTS
 from benchmarks.compare import OURS
 
 ROOT = Path(__file__).parent.parent
-README, IMAGES = ROOT / "README.md", ROOT / "docs" / "img"
+README, LEARNERS, IMAGES = ROOT / "README.md", ROOT / "docs" / "learners.md", ROOT / "docs" / "img"
 BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 Kept = dict[str, Any]
@@ -36,7 +36,10 @@ def table() -> str:
     """All bars against peers, then the accuracies beside the published ones."""
     lines = [*_against_peers(), *_against_papers()]
     return (
-        "\n".join(["| work | trellis | peer | times | |", "| --- | --- | --- | --- | --- |", *lines]) + "\n"
+        "\n".join(
+            ["| work | trellis | peer | speed-up | benchmark |", "| --- | --- | --- | --- | --- |", *lines]
+        )
+        + "\n"
     )
 
 
@@ -51,10 +54,9 @@ def _against_peers() -> list[str]:
                 if row["most"] < 1.05 * row["least"]
                 else f" ({_times(row['least'])} to {_times(row['most'])})"
             )
-            unmet = "" if row["met"] == "yes" else f"; wanted {_times(row['wanted'])}"
             lines.append(
                 f"| {row['work']} | {_figure(ours)} | {row['contender']} {_figure(row)} "
-                f"| {_times(row['times'])}{spread}{unmet} | `{name}` |"
+                f"| {_times(row['times'])}{spread} | `{name}` |"
             )
     return lines
 
@@ -132,17 +134,35 @@ def section() -> str:
     return table() + "".join(pictures)
 
 
-def with_section(text: str) -> str:
-    """README's text with the section made anew."""
+def learners() -> str:
+    """What stands between the markers of docs/learners.md: every learner on the same data."""
+    rows = kept("learners").get("rows", [])
+    lines = [
+        f"| {row['learner']} | {row['F1, %']:.2f} | {row['training, s']:.1f} | {row['epochs']:,} "
+        f"| {row['weights']:,} | {row['model, MB']:.1f} |"
+        for row in rows
+    ]
+    head = "| learner | F1, % | training, s | epochs | weights | model, MB |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *lines]) + "\n"
+
+
+def with_section(text: str, made: str) -> str:
+    """A page's text with the section between its markers made anew."""
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README.md has no markers {BEGIN.strip()} and {END.strip()}")
-    return f"{head}{BEGIN}{section()}{END}{tail}"
+        raise ValueError(f"the page has no markers {BEGIN.strip()} and {END.strip()}")
+    return f"{head}{BEGIN}{made}{END}{tail}"
+
+
+def pages() -> dict[Path, str]:
+    """The pages with sections made of results, as they should read."""
+    made = {README: section(), LEARNERS: learners()}
+    return {page: with_section(page.read_text(encoding="utf-8"), text) for page, text in made.items()}
 
 
 def write() -> None:
-    """Draw the plots, then write the section."""
+    """Draw the plots, then write the sections."""
     from benchmarks.plots import draw_growth, draw_peers
 
     IMAGES.mkdir(parents=True, exist_ok=True)
@@ -150,4 +170,5 @@ def write() -> None:
         draw_peers(bars, IMAGES / "peers.svg")
     if rows := kept("growth").get("rows"):
         draw_growth(rows, IMAGES / "growth.svg")
-    README.write_text(with_section(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")

@@ -1,12 +1,14 @@
-"""What README says of the benchmarks is what was kept; the guard tells a slower kernel."""
+"""What pages say of the benchmarks is what was kept; the guard tells a slower kernel."""
 
 from benchmarks.guard import INSTRUCTIONS, compare
-from benchmarks.report import README, with_section
+from benchmarks.report import pages
 
 
-def test_the_table_of_readme_agrees_with_the_results_kept():
-    text = README.read_text(encoding="utf-8")
-    assert with_section(text) == text, "stale: run python -m benchmarks report"
+def test_tables_agree_with_the_results_kept():
+    for page, text in pages().items():
+        assert page.read_text(encoding="utf-8") == text, (
+            f"{page.name} is stale: run python -m benchmarks report"
+        )
 
 
 def test_the_guard_names_the_kernel_that_became_slower():
