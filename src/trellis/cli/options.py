@@ -8,6 +8,9 @@ from typing import Any, NoReturn
 
 from trellis.errors import ArgumentError
 
+# argparse looks for translations of its few words, which takes longer than all of its parsing; ours have none.
+vars(argparse)["_"] = str
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose mistakes are errors of trellis, and whose help shows defaults."""

@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from trellis.learning.run import Event, Observer
+if TYPE_CHECKING:
+    from trellis.learning.run import Event, Observer
 
 CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
 SECONDS = 0.1  # between two states of a line

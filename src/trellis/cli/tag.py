@@ -25,17 +25,12 @@ from trellis.cli.file_shape import STREAMED, FileShape
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens, say
-from trellis.cli.sentences import sentences_of
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, reading
-from trellis.corpus.jsonl import format_jsonl
-from trellis.corpus.objects import from_mapping
 from trellis.corpus.read import format_of
-from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
 from trellis.corpus.strings import Strings
-from trellis.corpus.write import format_columns, format_conllu, write
 from trellis.errors import ArgumentError, CorpusError
 from trellis.tagger import load
 from trellis.threads import thread_count
@@ -100,6 +95,8 @@ def command(given: Namespace) -> None:
         else:
             corpora = [shape.read_for(given.source, tagger, given.columns)]
         if wanted.format in TABLES and not given.json:
+            from trellis.corpus.write import write
+
             for corpus in corpora:  # the only one
                 write(_labelled(tagger, corpus, given), given.output, format=wanted.format)
             return
@@ -216,6 +213,8 @@ def _read_text(path: str, column: str) -> Iterator[Corpus]:
 
 
 def _sentences(text: bytes, column: str, source: str, first_line: int) -> Corpus:
+    from trellis.corpus.objects import from_mapping
+
     try:
         sentences = [line.split() for line in text.decode().splitlines()]
     except UnicodeDecodeError as error:
@@ -236,9 +235,9 @@ def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path") -> Callable[[
     def label(corpus: Corpus) -> list[Column]:
         codes = np.full((k, corpus.n_tokens), len(number), np.int32)
         begin = 0
-        for sentence in sentences_of(tagger, corpus):
-            end = begin + len(next(iter(sentence.values())))
-            for rank, (labels, _) in enumerate(tagger.kbest(sentence, k)):
+        for paths in tagger.kbest_batch(corpus, k, n_threads=1):
+            end = begin + len(paths[0][0])
+            for rank, (labels, _) in enumerate(paths):
                 codes[rank, begin:end] = [number[one] for one in labels]
             begin = end
         return [Column(row, values) for row in codes]
@@ -259,6 +258,9 @@ def _labelled(tagger: Tagger, corpus: Corpus, given: Namespace) -> Corpus:
 
 def _formatted(corpus: Corpus, shape: FileShape) -> bytes:
     """The text of a corpus."""
+    from trellis.corpus.jsonl import format_jsonl
+    from trellis.corpus.write import format_columns, format_conllu
+
     if shape.format == "conll":
         return format_columns(corpus, tabs=shape.tabs).encode()
     return (format_conllu if shape.format == "conllu" else format_jsonl)(corpus).encode()
@@ -275,15 +277,8 @@ def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> bytes:
             else ({"labels": labels} for labels in tagged)
         )
     else:
-        records = (
-            {
-                "kbest": [
-                    {"labels": labels, "score": score}
-                    for labels, score in tagger.kbest(sentence, given.kbest)
-                ]
-            }
-            for sentence in sentences_of(tagger, corpus)
-        )
+        found = tagger.kbest_batch(corpus, given.kbest, n_threads=given.threads)
+        records = ({"kbest": [{"labels": z, "score": score} for z, score in paths]} for paths in found)
     return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode()
 
 
@@ -291,6 +286,8 @@ def _with_confidence(
     tagger: Tagger, corpus: Corpus, tagged: list[list[str]], given: Namespace
 ) -> Iterator[dict[str, Any]]:
     """Labels with the probability of each (or confidence, as the model has it), and the same of spans."""
+    from trellis.corpus.schemes import guess_scheme
+
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=given.threads)
     has_spans = guess_scheme(tagger.labels) is not None
