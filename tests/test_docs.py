@@ -35,8 +35,9 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert done.returncode == 0, done.stderr
 
 
-# How a model or a corpus is stored, of no use to those who only call it.
-STORED = {"Booster", "Dual", "Expansion", "Extras", "LabelSets", "Strings", "Vocabulary", "Votes"}
+# How models, corpora and training problems are stored: of no use to those who only call trellis.
+STORED = {"Booster", "Checkpoint", "Dual", "Encoded", "Expansion", "Extras", "FeatureNames", "LabelSets"}
+STORED |= {"Objective", "Sources", "Strings", "Vocabulary", "Votes"}
 
 
 def objects_of_the_api() -> dict[str, object]:
