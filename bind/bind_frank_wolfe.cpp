@@ -57,7 +57,7 @@ auto blocks_out(const std::vector<Block>& blocks) {
   std::vector<std::uint16_t> labels;
   std::vector<double> amounts, costs;
   for (const Block& block : blocks) {
-    for (const Part& part : block.parts) {
+    for (const MixturePart& part : block.parts) {
       tokens.push_back(part.token), amounts.push_back(part.amount);
       labels.insert(labels.end(), {part.x, part.y, part.z});
     }
@@ -90,16 +90,15 @@ std::vector<Block> blocks_from(const FrankWolfe& self, const Encoded& corpus, co
 
 auto state_of(const FrankWolfe& self) {
   return std::make_tuple(self.clock, self.dual, row_state(self.rows), row_state(self.edge_rows),
-                         table_state(self.edge, self.edge_sums, {}), table_state(self.tri, self.tri_sums, {}),
-                         blocks_out(self.blocks));
+                         table_state(self.edge), table_state(self.tri), blocks_out(self.blocks));
 }
 void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double dual, const RowState& rows,
              const RowState& edge_rows, const TableState& edge, const TableState& tri, const BlocksIn& blocks) {
   self.blocks = blocks_from(self, corpus, blocks);
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows);
-  copy_to(self.edge, std::get<0>(edge)), copy_to(self.edge_sums, std::get<1>(edge));
-  copy_to(self.tri, std::get<0>(tri)), copy_to(self.tri_sums, std::get<1>(tri));
+  restore_table(self.edge, edge);
+  restore_table(self.tri, tri);
   self.clock = clock, self.dual = dual;
 }
 
@@ -142,10 +141,7 @@ void bind_frank_wolfe(nb::module_& module) {
       .def("set_rows", [](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); },
            "rows"_array, "Attributes get no other labels than these.")
       .def("set_labels", [](FrankWolfe& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
-        copy_to(self.edge, edge);
-        const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
-        if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
-        self.end.assign(end.data(), end.data() + end.size());
+        set_labels(self, edge, end);
       }, "edge"_array, "end"_array, "What is forbidden: minus infinity among label pairs and last labels (or none), else 0.")
       .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "weights"_array.none(), "costs"_array.none(),
            "One pass over the sentences in that order: (tokens mistaken, sentences that made a step, gaps as met).")

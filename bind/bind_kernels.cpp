@@ -28,7 +28,7 @@ Kernel kernel_from(const std::string& name, int degree, double gamma, double coe
 
 // Attribute lists of some tokens, checked.
 struct CheckedLists {
-  TokenAttributes lists;
+  Sites lists;
   std::size_t n;
   CheckedLists(const ListArrays& given, std::size_t n_attributes)
       : n(std::max<std::size_t>(1, std::get<0>(given).size()) - 1) {

@@ -9,6 +9,7 @@
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/online.hpp"
+#include "learn/predict.hpp"
 #include "text/table.hpp"
 #include "tag/voting.hpp"
 
@@ -78,8 +79,7 @@ auto log_state(const UpdateLog& log) {
 // All that is needed to go on as if nothing had happened.
 auto state_of(const Online& self) {
   return std::make_tuple(self.clock, row_state(self.rows), row_state(self.edge_rows),
-                         table_state(self.edge, self.edge_sums, self.edge_variances),
-                         table_state(self.tri, self.tri_sums, self.tri_variances), log_state(self.log));
+                         table_state(self.edge), table_state(self.tri), log_state(self.steps.log));
 }
 void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 1>& rows,
                const Array<std::uint32_t, 1>& places, const Array<float, 1>& changes, std::size_t n_attributes,
@@ -107,27 +107,24 @@ void restore(Online& self, std::int64_t clock, const RowState& rows, const RowSt
   if (clocks.size() + 1 != starts.size()) throw nb::value_error("updates that do not fit together");
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows);
-  copy_to(self.edge, std::get<0>(edge)), copy_to(self.edge_sums, std::get<1>(edge));
-  copy_to(self.edge_variances, std::get<2>(edge));
-  copy_to(self.tri, std::get<0>(tri)), copy_to(self.tri_sums, std::get<1>(tri));
-  copy_to(self.tri_variances, std::get<2>(tri));
+  restore_table(self.edge, edge);
+  restore_table(self.tri, tri);
   self.clock = clock;
-  self.log.clocks.assign(clocks.data(), clocks.data() + clocks.size());
-  self.log.starts.assign(starts.data(), starts.data() + starts.size());
-  self.log.rows.assign(log_rows.data(), log_rows.data() + log_rows.size());
-  self.log.places.assign(places.data(), places.data() + places.size());
-  self.log.changes.assign(changes.data(), changes.data() + changes.size());
+  UpdateLog& to = self.steps.log;
+  to.clocks.assign(clocks.data(), clocks.data() + clocks.size());
+  to.starts.assign(starts.data(), starts.data() + starts.size());
+  to.rows.assign(log_rows.data(), log_rows.data() + log_rows.size());
+  to.places.assign(places.data(), places.data() + places.size());
+  to.changes.assign(changes.data(), changes.data() + changes.size());
 }
 
 // Every weight that is not zero becomes the first update, for voting after a warm start.
 void log_initial(Online& self) {
-  UpdateLog& log = self.log;
+  UpdateLog& log = self.steps.log;
   std::vector<std::uint32_t> order;
   auto add = [&](std::size_t row, std::size_t place, float weight) {
-    if (weight == 0 || std::isinf(weight)) return;
-    log.rows.push_back(static_cast<std::uint32_t>(row));
-    log.places.push_back(static_cast<std::uint32_t>(place));
-    log.changes.push_back(weight);
+    if (weight != 0 && !std::isinf(weight))
+      log.add(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(place), weight);
   };
   const std::size_t n = self.rows.n_attributes();
   for (std::size_t a = 0; a < n; ++a)
@@ -136,10 +133,9 @@ void log_initial(Online& self) {
   for (std::size_t a = 0; a < self.edge_rows.n_attributes(); ++a)
     self.edge_rows.for_each(static_cast<std::int32_t>(a), order,
                             [&](std::uint32_t label, float weight, double, float) { add(n + a, label, weight); });
-  for (std::size_t s = 0; s < self.edge.size(); ++s) add(self.pair_row(), s, self.edge[s]);
-  for (std::size_t s = 0; s < self.tri.size(); ++s) add(self.pair_row() + 1, s, self.tri[s]);
-  log.clocks.push_back(0);
-  log.starts.push_back(static_cast<std::int64_t>(log.rows.size()));
+  for (std::size_t s = 0; s < self.edge.weights.size(); ++s) add(self.pair_row(), s, self.edge.weights[s]);
+  for (std::size_t s = 0; s < self.tri.weights.size(); ++s) add(self.pair_row() + 1, s, self.tri.weights[s]);
+  log.end_update(0);
 }
 
 // The updates of a voted perceptron, checked; keeps the arrays it points into.
@@ -235,11 +231,8 @@ void bind_learners(nb::module_& module) {
       }, "rows"_array)
       .def("set_labels", [](Online& self, const Array<float, 1>& edge, const Array<float, 1>& tri,
                             const Array<float, 1>& end) {
-        copy_to(self.edge, edge);
-        copy_to(self.tri, tri);
-        const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
-        if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
-        self.end.assign(end.data(), end.data() + end.size());
+        copy_to(self.tri.weights, tri);
+        set_labels(self, edge, end);
       }, "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
       .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
       .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),
@@ -248,7 +241,7 @@ void bind_learners(nb::module_& module) {
         return weights_of(self, {average, static_cast<double>(self.clock)});
       }, "average"_a, "(rows, edge rows, edge, tri): the last weights or their averages.")
       .def_prop_ro("clock", [](const Online& self) { return self.clock; }, "Examples seen.")
-      .def("log", [](const Online& self) { return log_state(self.log); }, "(clocks, starts, rows, places, changes).")
+      .def("log", [](const Online& self) { return log_state(self.steps.log); }, "(clocks, starts, rows, places, changes).")
       .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log).")
       .def("restore", &restore, "clock"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "log"_a,
            "Go on from that state; self must be as it was made.");

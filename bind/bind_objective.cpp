@@ -4,7 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "data.hpp"
-#include "learn/history.hpp"
+#include "learn/lbfgs.hpp"
 #include "learn/objective.hpp"
 
 using namespace nb::literals;
@@ -109,29 +109,17 @@ struct PyObjective {
   }
 };
 
-// The inner product, summed by eight lanes in a fixed order whatever the machine.
-double dot(const Array<double, 1>& a, const Array<double, 1>& b) {
+double dot_checked(const Array<double, 1>& a, const Array<double, 1>& b) {
   if (a.size() != b.size()) throw nb::value_error("vectors of different lengths");
-  double lanes_sum[8] = {};
-  const std::size_t n = a.size();
-  std::size_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (std::size_t k = 0; k < 8; ++k) lanes_sum[k] += a.data()[i + k] * b.data()[i + k];
-  double sum = 0;
-  for (double part : lanes_sum) sum += part;
-  for (; i < n; ++i) sum += a.data()[i] * b.data()[i];
-  return sum;
+  return dot(a.data(), b.data(), a.size());
 }
 
-// x += factor · v in place, without the array in between that NumPy needs.
-void add_scaled(const MutableArray<double, 1>& x, double factor, const Array<double, 1>& v) {
+void add_checked(const MutableArray<double, 1>& x, double factor, const Array<double, 1>& v) {
   if (x.size() != v.size()) throw nb::value_error("vectors of different lengths");
-  double* to = x.data();
-  const double* from = v.data();
-  for (std::size_t i = 0; i < x.size(); ++i) to[i] += factor * from[i];
+  add_scaled(x.data(), factor, v.data(), x.size());
 }
 
-History history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes, std::size_t n_pairs,
+PastSteps history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes, std::size_t n_pairs,
                    const Array<double, 1>& g) {
   if (steps.shape(0) != changes.shape(0) || steps.shape(1) != g.size() || changes.shape(1) != g.size())
     throw nb::value_error("steps and changes are [pairs, size of g]");
@@ -152,7 +140,7 @@ std::pair<double, double> remember_pair(const Array<double, 1>& x, const Array<d
 
 Numpy<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
                                 std::size_t n_pairs, std::size_t newest, const Array<double, 1>& g, std::size_t n_threads) {
-  const History history = history_of(steps, changes, n_pairs, g);
+  const PastSteps history = history_of(steps, changes, n_pairs, g);
   if (newest >= n_pairs) throw nb::index_error("no such pair");
   std::vector<double> dots(n_pairs * kHistoryDots);
   {
@@ -165,7 +153,7 @@ Numpy<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Arra
 Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
                              double factor, const Array<double, 1>& g, const Array<double, 1>& step_factors,
                              const Array<double, 1>& change_factors, std::size_t n_threads) {
-  const History history = history_of(steps, changes, step_factors.size(), g);
+  const PastSteps history = history_of(steps, changes, step_factors.size(), g);
   if (change_factors.size() != step_factors.size()) throw nb::value_error("one factor a pair");
   std::vector<double> out(g.size());
   {
@@ -178,8 +166,8 @@ Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<s
 }  // namespace
 
 void bind_objective(nb::module_& module) {
-  module.def("dot", &dot, "a"_array, "b"_array, "The inner product, the same bits on every machine.");
-  module.def("add_scaled", &add_scaled, "x"_array, "factor"_a, "v"_array, "x += factor * v, in place.");
+  module.def("dot", &dot_checked, "a"_array, "b"_array, "The inner product, the same bits on every machine.");
+  module.def("add_scaled", &add_checked, "x"_array, "factor"_a, "v"_array, "x += factor * v, in place.");
   module.def("remember", &remember_pair, "x"_array, "old_x"_array, "g"_array, "old_g"_array, "step"_array, "change"_array,
              "Writes x - old_x and g - old_g; gives their product and the square of the second.");
   module.def("history_dots", &dots_with_history, "steps"_array, "changes"_array, "n_pairs"_a, "newest"_a, "g"_array, "n_threads"_a,

@@ -8,7 +8,7 @@
 
 #include "bind.hpp"
 #include "text/bounds.hpp"
-#include "weights/linear_chain.hpp"
+#include "weights/potentials.hpp"
 
 // The set of each token, set starts, set labels.
 using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
@@ -94,7 +94,7 @@ inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels
   return {set_of.data(), starts.data(), labels.data()};
 }
 
-inline trellis::TokenAttributes lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
+inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
   const auto& [starts, ids, values] = given;
   require(starts.size() == n_tokens + 1, "attribute lists need one list per token");
   require(values.size() == 0 || values.size() == ids.size(), "attribute lists need one value per attribute");

@@ -37,6 +37,11 @@ void copy_to(std::vector<T>& to, const Array<T, 1>& from) {
 }
 
 using TableState = std::tuple<Array<float, 1>, Array<double, 1>, Array<float, 1>>;  // weights, sums, variances
+inline void restore_table(trellis::LearntTable& table, const TableState& given) {
+  copy_to(table.weights, std::get<0>(given));
+  copy_to(table.sums, std::get<1>(given));
+  copy_to(table.variances, std::get<2>(given));
+}
 
 // The weight itself, or its average over all moments of training.
 struct Mean {
@@ -64,12 +69,14 @@ inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
 // Rows, edge rows, edge [L + 1, stride], tri [L + 1, L + 1, stride] or empty; weights of zero are left out of rows.
 inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>> weights_of(const trellis::GrowingChain& self,
                                                                             const Mean& mean) {
-  std::vector<float> edge(self.edge.size()), tri(self.tri.size());
-  for (std::size_t s = 0; s < edge.size(); ++s) edge[s] = mean(self.edge[s], self.edge_sums[s]);
-  for (std::size_t s = 0; s < tri.size(); ++s) tri[s] = mean(self.tri[s], self.tri_sums[s]);
-  const std::size_t n = self.n_labels + 1, depth = tri.empty() ? 0 : n;
-  return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), to_numpy(std::move(edge), {n, self.stride}),
-          to_numpy(std::move(tri), {depth, n, self.stride})};
+  const auto means = [&](const trellis::LearntTable& table, std::vector<std::size_t> shape) {
+    std::vector<float> out(table.weights.size());
+    for (std::size_t s = 0; s < out.size(); ++s) out[s] = mean(table.weights[s], table.sums[s]);
+    return to_numpy(std::move(out), std::move(shape));
+  };
+  const std::size_t n = self.n_labels + 1, depth = self.order == 2 ? n : 0;
+  return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), means(self.edge, {n, self.stride}),
+          means(self.tri, {depth, n, self.stride})};
 }
 
 // All that is needed to go on as if nothing had happened: weights, sums and variances that training has changed.
@@ -88,6 +95,14 @@ inline RowStateOut row_state(const trellis::GrowingRows& rows) {
   return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights)),
           to_numpy(std::move(sums)), to_numpy(std::move(variances))};
 }
-inline auto table_state(const std::vector<float>& weights, const std::vector<double>& sums, const std::vector<float>& variances) {
-  return std::make_tuple(to_numpy(weights), to_numpy(sums), to_numpy(variances));
+inline auto table_state(const trellis::LearntTable& table) {
+  return std::make_tuple(to_numpy(table.weights), to_numpy(table.sums), to_numpy(table.variances));
+}
+
+// Begin with weights of label pairs, and of last labels or none.
+inline void set_labels(trellis::GrowingChain& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
+  copy_to(self.edge.weights, edge);
+  const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
+  if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
+  self.end.assign(end.data(), end.data() + end.size());
 }

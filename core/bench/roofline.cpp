@@ -11,7 +11,7 @@
 
 #include "weights/attribute_sums.hpp"
 #include "engine/sum_product.hpp"
-#include "weights/token_rows.hpp"
+#include "weights/site_rows.hpp"
 #include "engine/viterbi.hpp"
 
 namespace {
@@ -85,14 +85,14 @@ std::vector<T> read_array(const std::string& folder, const char* name) {
   return values;
 }
 
-TRELLIS_CLONES void emissions(const TokenRows<float>& rows, std::size_t n, float* emit) { rows.emissions(0, n, emit); }
+TRELLIS_CLONES void emissions(const SiteRows<float>& rows, std::size_t n, float* emit) { rows.emissions(0, n, emit); }
 
 TRELLIS_CLONES double both_passes(const Factors<float>& factors, const float* emit, std::size_t n,
                                   SumProductScratch<float>& scratch, const Expectations<float>& x) {
   return sum_product_1(factors, emit, n, static_cast<const float*>(nullptr), 1.0f, scratch, &x);
 }
 
-TRELLIS_CLONES void sum_block(const AttributeSums<float>& sums, const TokenRows<float>& rows, std::size_t block,
+TRELLIS_CLONES void sum_block(const AttributeSums<float>& sums, const SiteRows<float>& rows, std::size_t block,
                               const float* residual, double* row, double* gradient) {
   for (std::size_t piece = 0; piece < sums.n_pieces(block); ++piece)
     sums.sum(block, piece, residual, [&](std::size_t a) { return rows.heavy(a) < 0; }, row, gradient);
@@ -110,10 +110,10 @@ void measure_loops(const std::string& folder) {
   layout.n_attributes = row_starts.size() - 1;
   layout.row_starts = row_starts;
   layout.row_labels = row_labels;
-  const TokenAttributes at{items.data(), ids.data(), nullptr};
+  const Sites at{items.data(), ids.data(), nullptr};
   const std::size_t L = layout.n_labels, stride = padded(L), n_sentences = starts.size() - 1, n = starts[n_sentences];
 
-  TokenRows<float> rows(layout, at, n);
+  SiteRows<float> rows(layout, at, n);
   rows.set(parameters.data());
   double heavy = 0, light = 0;  // items of heavy rows, slots of light ones
   for (std::int32_t a : ids) rows.heavy(a) >= 0 ? heavy += 1 : light += row_starts[a + 1] - row_starts[a];
@@ -156,7 +156,7 @@ void measure_loops(const std::string& folder) {
   std::vector<double> row(stride), gradient(row_labels.size());
   tell("gradient scatter", best_seconds([&] {
          for (std::size_t b = 0; b < sums.n_blocks(); ++b)
-           sum_block(sums, rows, b, node.data() + starts[sums.first_sentence(b)] * stride, row.data(), gradient.data());
+           sum_block(sums, rows, b, node.data() + starts[sums.first_example(b)] * stride, row.data(), gradient.data());
        }),
        heavy * (4 + 4.0 * stride) + light * 8, heavy * stride + light);
 }

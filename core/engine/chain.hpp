@@ -5,6 +5,7 @@
 //
 // with x, y, z = path[t-2], path[t-1], path[t]. Every kernel adds in this order, so that scores agree to the bit.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -79,21 +80,54 @@ inline ListedLabels labels_of(const LabelSets& sets, std::size_t t) {
   return {sets.labels + sets.starts[set], static_cast<std::size_t>(sets.starts[set + 1] - sets.starts[set])};
 }
 
+// Whether a set holds a label.
+inline bool allows(const LabelSets& sets, std::size_t t, std::size_t label) {
+  const ListedLabels listed = labels_of(sets, t);
+  return std::binary_search(listed.labels, listed.labels + listed.n, static_cast<std::int32_t>(label));
+}
+
+// A part of a path: the labels z at a token, y and x at the two tokens before; NULL (null) before the sentence.
+struct Part {
+  std::size_t token, x, y, z;
+
+  // Its place in a table over its last label (reach 0: [stride]), its last two (1: [L+1, stride]) or all (2: [L+1, L+1,
+  // stride]).
+  std::size_t cell(int reach, std::size_t n_labels, std::size_t stride) const {
+    const std::size_t before = reach == 0 ? 0 : reach == 1 ? y : x * (n_labels + 1) + y;
+    return before * stride + z;
+  }
+  // Whether it is another than `other` as far as a table of that reach can tell.
+  bool differs(const Part& other, int reach) const {
+    return z != other.z || (reach >= 1 && y != other.y) || (reach >= 2 && x != other.x);
+  }
+};
+
+inline Part part_at(const std::int32_t* path, std::size_t t, std::size_t null) {
+  const auto back = [&](std::size_t n) { return t < n ? null : static_cast<std::size_t>(path[t - n]); };
+  return {t, back(2), back(1), back(0)};
+}
+
+// Calls visit(part) for every part of a path of n tokens.
+template <class Visit>
+TRELLIS_INLINE void each_part(const std::int32_t* path, std::size_t n, std::size_t null, Visit visit) {
+  Part part{0, null, null, null};
+  for (; part.token < n; ++part.token, part.x = part.y, part.y = part.z) {
+    part.z = static_cast<std::size_t>(path[part.token]);
+    visit(static_cast<const Part&>(part));
+  }
+}
+
 // score(path), added from left to right; 0 for an empty sentence.
 template <class Real>
 Real path_score(const ChainView<Real>& chain, const std::int32_t* path) {
   const std::size_t T = chain.n_tokens, null = chain.n_labels;
   Real score = 0;
-  std::size_t x = null, y = null;
-  for (std::size_t t = 0; t < T; ++t) {
-    auto z = static_cast<std::size_t>(path[t]);
-    if (chain.tri) score += chain.tri_at(x, y)[z];
-    score += chain.edge_at(t, y)[z];
-    score += chain.emit_at(t)[z];
-    x = y;
-    y = z;
-  }
-  if (chain.end && T) score += chain.tri ? chain.end[x * chain.stride + y] : chain.end[y];
+  each_part(path, T, null, [&](const Part& part) {
+    if (chain.tri) score += chain.tri_at(part.x, part.y)[part.z];
+    score += chain.edge_at(part.token, part.y)[part.z];
+    score += chain.emit_at(part.token)[part.z];
+  });
+  if (chain.end && T) score += chain.end[part_at(path, T - 1, null).cell(chain.tri ? 1 : 0, null, chain.stride)];
   return score;
 }
 

@@ -26,7 +26,7 @@ struct Shares {
         edge_attributes(of(data.edge_attributes, layout.n_edge_attributes, n_tokens)) {}
 
  private:
-  static std::vector<double> of(const TokenAttributes& at, std::size_t n_attributes, std::size_t n_tokens) {
+  static std::vector<double> of(const Sites& at, std::size_t n_attributes, std::size_t n_tokens) {
     std::vector<double> shares(n_attributes, 0);
     if (at.starts && n_tokens)
       for (std::int64_t i = 0; i < at.starts[n_tokens]; ++i) ++shares[at.ids[i]];
@@ -60,7 +60,7 @@ class AdaGradPass {
 
   // Step along the gradient of sentence s: its residuals, and the sums in `piece`, whose edge slots become zero again.
   TRELLIS_INLINE void step(std::size_t s, const Real* residual, Piece& piece) {
-    const TokenAttributes& at = data_.attributes;
+    const Sites& at = data_.attributes;
     for (std::size_t t = starts_[s]; t < static_cast<std::size_t>(starts_[s + 1]); ++t, residual += stride_)
       for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
         const std::int32_t a = at.ids[i];
@@ -123,7 +123,7 @@ class AdaGradPass {
   }
 
   void step_edges(std::size_t s, Piece& piece) {
-    const TokenAttributes& at = data_.edge_attributes;
+    const Sites& at = data_.edge_attributes;
     const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
     const std::size_t first_triple = first_pair + layout_.edge_places.size();
     if (at.starts)

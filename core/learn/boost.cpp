@@ -334,11 +334,9 @@ Counted Booster::counted(std::size_t k, std::size_t s) const {
   Counted out;
   out.values.assign(n, 0.0);
   if (k < first_edge) {
-    const TokenAttributes& at = data_.attributes;
     out.z = layout_.row_labels[k];
     for (std::size_t t = 0; t < n; ++t)
-      for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
-        if (static_cast<std::size_t>(at.ids[i]) == g) out.values[t] += at.value(i);
+      data_.attributes.each(begin + t, [&](std::size_t a, float value) { out.values[t] += a == g ? value : 0; });
     return out;
   }
   const std::size_t place = k < first_pair     ? layout_.edge_row_labels[k - first_edge]
@@ -355,9 +353,9 @@ Counted Booster::counted(std::size_t k, std::size_t s) const {
       out.values[t] = 1;
       continue;
     }
-    const TokenAttributes& at = data_.edge_attributes;
-    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
-      if (layout_.n_attributes + at.ids[i] == g) out.values[t] += at.value(i);
+    data_.edge_attributes.each(begin + t, [&](std::size_t a, float value) {
+      out.values[t] += layout_.n_attributes + a == g ? value : 0;
+    });
   }
   return out;
 }
@@ -379,14 +377,11 @@ Booster::Exponents Booster::exact_sum(std::size_t k, std::size_t n_threads) cons
     sums_.fill_potentials(s, state.chain);
     failed[i] = !count_distribution(sums_, state.chain, length, feature, kMostCounts, state.accumulators, found[i]);
     double gold = 0;
-    for (std::size_t t = 0; t < length; ++t) {
-      const auto label = [&](std::size_t back) {
-        return t < back ? layout_.n_labels : static_cast<std::size_t>(gold_[begin + t - back]);
-      };
-      if (label(0) == feature.z && (feature.y == Counted::kAny || label(1) == feature.y) &&
-          (feature.x == Counted::kAny || label(2) == feature.x))
-        gold += feature.values[t];
-    }
+    each_part(gold_ + begin, length, layout_.n_labels, [&](const Part& part) {
+      if (part.z == feature.z && (feature.y == Counted::kAny || part.y == feature.y) &&
+          (feature.x == Counted::kAny || part.x == feature.x))
+        gold += feature.values[part.token];
+    });
     for (double& count : found[i].counts) count -= gold;
   });
   std::vector<std::pair<double, double>> terms;

@@ -76,7 +76,7 @@ void ChainExpectations::exp_table(const std::vector<double>& table, std::vector<
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
 void ChainExpectations::fill_potentials(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
+  const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
   w.emit.assign(n * stride_, 0);
   for (std::size_t t = 0; t < n; ++t) {
     double* emit = w.emit.data() + t * stride_;

@@ -7,35 +7,9 @@ namespace {
 
 constexpr double kNothing = 1e-12;  // of C: an alpha so small is rounding
 
-// Each feature once, ascending; without those that cancel.
-template <class Part, class Key>
-void merge(std::vector<Part>& parts, Key key) {
-  std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) { return key(a) < key(b); });
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < parts.size();) {
-    Part total = parts[i++];
-    for (; i < parts.size() && key(parts[i]) == key(total); ++i) total.by += parts[i].by;
-    if (total.by != 0) parts[n++] = total;
-  }
-  parts.resize(n);
-}
-void merge(std::vector<Sequence::Label>& labels) {
-  merge(labels, [](const Sequence::Label& one) { return std::pair{one.token, one.label}; });
-}
-void merge(std::vector<Sequence::Pair>& pairs) {
-  merge(pairs, [](const Sequence::Pair& one) { return one.place; });
-}
-
-// emit[t, ...] = sum over attributes a at t of value(a) · w[a, ...]
-TRELLIS_CLONES void add_rows(const DenseRows& rows, const TokenAttributes& at, std::size_t begin, std::size_t n,
-                             std::size_t stride, double* emit) {
-  for (std::size_t t = 0; t < n; ++t, emit += stride)
-    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
-      const double* row = rows.find(at.ids[i]);
-      if (!row) continue;
-      const double value = at.values ? at.values[i] : 1.0;
-      for (std::size_t z = 0; z < stride; ++z) emit[z] += value * row[z];
-    }
+TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_t begin, std::size_t end,
+                              std::size_t stride, double* emit) {
+  add_rows(rows, at, begin, end, stride, emit);
 }
 
 }  // namespace
@@ -50,34 +24,26 @@ DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const dou
   }
 }
 
-float DualChain::cost(std::int32_t gold, std::int32_t z) const {
-  if (z == gold) return 0;
-  return problem_.costs ? problem_.costs[static_cast<std::size_t>(gold) * problem_.n_labels + z] : 1;
+double DualChain::cost(std::size_t i, const std::vector<std::int32_t>& path) const {
+  return Margin{false, problem_.costs}.cost(problem_.gold + problem_.starts[i], path.data(), path.size(), problem_.n_labels);
 }
 
 // ------------------------------------------------------------ sequences and w
 
 Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const {
-  const std::size_t begin = problem_.starts[i], n = path.size(), null = problem_.n_labels;
-  const std::int32_t* gold = problem_.gold + begin;
+  const std::size_t null = problem_.n_labels;
   Sequence out;
-  const auto put = [&](std::size_t place, double by) { out.pairs.push_back({static_cast<std::uint32_t>(place), by}); };
-  const auto at = [&](const std::int32_t* labels, std::ptrdiff_t t) {
-    return t < 0 ? null : static_cast<std::size_t>(labels[t]);
-  };
-  for (const auto& [labels, by] : {std::pair{gold, 1.0}, std::pair{static_cast<const std::int32_t*>(path.data()), -1.0}})
-    for (std::size_t s = 0; s < n; ++s) {
-      const auto t = static_cast<std::ptrdiff_t>(s);
-      const std::size_t x = at(labels, t - 2), y = at(labels, t - 1), z = at(labels, t);
-      out.labels.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(z), by});
-      if (problem_.order >= 1) put(y * stride_ + z, by);
-      if (problem_.order == 2) put(((null + 1) + x * (null + 1) + y) * stride_ + z, by);
-    }
+  for (const auto& [labels, by] : {std::pair{problem_.gold + problem_.starts[i], 1.0},
+                                   std::pair{static_cast<const std::int32_t*>(path.data()), -1.0}})
+    each_part(labels, path.size(), null, [&](const Part& part) {
+      for (int reach = 0; reach <= problem_.order; ++reach)
+        (reach ? out.pairs : out.labels)
+            .push_back({static_cast<std::uint32_t>(reach ? reach - 1 : static_cast<int>(part.token)),
+                        static_cast<std::uint32_t>(part.cell(reach, null, stride_)), by});
+    });
   merge(out.labels);
   merge(out.pairs);
-  out.cost = hamming ? 0 : 1;
-  if (hamming)
-    for (std::size_t t = 0; t < n; ++t) out.cost += cost(gold[t], path[t]);
+  out.cost = hamming ? cost(i, path) : 1;
   out.path = std::move(path);
   return out;
 }
@@ -88,22 +54,18 @@ double DualChain::mean(const Sequence& one, bool average) const {
 
 // w += by · (Phi(gold) - Phi(y)), but for what expansions hold
 void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const {
-  const std::size_t n_pairs = (problem_.n_labels + 1) * stride_;
-  for (const auto& [place, part] : sequence.pairs)
-    (place < n_pairs ? weights.edge[place] : weights.tri[place - n_pairs]) += by * part;
+  for (const auto& [row, place, part] : sequence.pairs) (row ? weights.tri : weights.edge)[place] += by * part;
   if (!linear()) return;
-  const TokenAttributes& at = problem_.data.attributes;
-  for (const auto& [token, label, part] : sequence.labels) {
-    const std::size_t t = static_cast<std::size_t>(problem_.starts[i]) + token;
-    for (std::int64_t item = at.starts[t]; item < at.starts[t + 1]; ++item)
-      weights.rows.make(at.ids[item])[label] += by * part * (at.values ? at.values[item] : 1.0);
-  }
+  for (const Change& one : sequence.labels)
+    problem_.data.attributes.each(static_cast<std::size_t>(problem_.starts[i]) + one.row, [&](std::int32_t a, double value) {
+      weights.rows.make(a)[one.place] += by * one.by * value;
+    });
 }
 
 // beta(t, z) of the tokens of sentence i: made anew from its alphas, so that no rounding piles up
 void DualChain::expand_sentence(std::size_t i, bool average, DualWeights& weights) const {
   if (linear()) return;
-  std::vector<Sequence::Label> beta;
+  Changes beta;
   for (const Sequence& one : sets[i])
     for (const auto& [token, label, part] : one.labels) beta.push_back({token, label, mean(one, average) * part});
   merge(beta);
@@ -145,15 +107,10 @@ std::size_t DualChain::find(std::size_t i, const std::vector<std::int32_t>& path
 // <Phi(gold) - Phi(a), Phi(gold) - Phi(b)> (equation 15)
 double DualChain::product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const {
   const std::size_t n = problem_.starts[i + 1] - problem_.starts[i];
-  double total = 0;
-  for (std::size_t p = 0, q = 0; p < a.pairs.size() && q < b.pairs.size();) {
-    if (a.pairs[p].place < b.pairs[q].place) ++p;
-    else if (b.pairs[q].place < a.pairs[p].place) ++q;
-    else total += a.pairs[p++].by * b.pairs[q++].by;
-  }
-  for (const Sequence::Label& one : a.labels)
-    for (const Sequence::Label& other : b.labels)
-      if (one.label == other.label) total += one.by * other.by * own[one.token * n + other.token];
+  double total = dot(a.pairs, b.pairs);
+  for (const Change& one : a.labels)
+    for (const Change& other : b.labels)
+      if (one.place == other.place) total += one.by * other.by * own[one.row * n + other.row];
   return total;
 }
 
@@ -190,30 +147,20 @@ void DualChain::remove_idle(std::size_t i) {
 
 ChainView<double> DualChain::chain_of(std::size_t i) {
   const std::size_t begin = problem_.starts[i], n = problem_.starts[i + 1] - begin;
-  emit_.assign(n * stride_, 0.0);
+  std::vector<double>& emit = potentials_.emit;
+  emit.assign(n * stride_, 0.0);
   if (linear()) {
-    add_rows(now_.rows, problem_.data.attributes, begin, n, stride_, emit_.data());
+    add_dense(now_.rows, problem_.data.attributes, begin, begin + n, stride_, emit.data());
   } else {
     const GramBlock block = gram_.block(i, block_);
     sums_.assign(problem_.n_labels * n, 0.0);
     for (const auto& expansion : now_.expansions) expand(expansion, block.data, block.stride, n, sums_.data());
     for (std::size_t s = 0; s < n; ++s)
-      for (std::size_t z = 0; z < problem_.n_labels; ++z) emit_[s * stride_ + z] = sums_[z * n + s];
+      for (std::size_t z = 0; z < problem_.n_labels; ++z) emit[s * stride_ + z] = sums_[z * n + s];
   }
-  ChainView<double> chain{};
-  chain.n_tokens = n;
-  chain.n_labels = problem_.n_labels;
-  chain.stride = stride_;
-  chain.emit = emit_.data();
-  chain.edge = now_.edge.data();
-  chain.tri = now_.tri.empty() ? nullptr : now_.tri.data();
-  chain.end = end_.empty() ? nullptr : end_.data();
-  allowed_ = problem_.data.sets;
-  if (allowed_.starts) {
-    allowed_.set_of_token += begin;
-    chain.allowed = &allowed_;
-  }
-  return chain;
+  return potentials_.chain({problem_.n_labels, stride_, now_.edge.data(), now_.tri.empty() ? nullptr : now_.tri.data(),
+                            end_.empty() ? nullptr : end_.data()},
+                           problem_.data.sets, begin, n, false);
 }
 
 // ------------------------------------------------------------ passes
@@ -238,11 +185,7 @@ PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, doub
                                   std::size_t n_threads, const Patience::GoOn& go_on) {
   if (hamming)  // a state does not keep costs
     for (std::size_t i = 0; i < sets.size(); ++i)
-      for (Sequence& one : sets[i]) {
-        one.cost = 0;
-        for (std::size_t t = 0; t < one.path.size(); ++t)
-          one.cost += cost(problem_.gold[problem_.starts[i] + static_cast<std::int64_t>(t)], one.path[t]);
-      }
+      for (Sequence& one : sets[i]) one.cost = cost(i, one.path);
   return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
     visit_margin(i, c * weight, epsilon, hamming, result);
   });
@@ -267,10 +210,8 @@ void DualChain::add_rival(std::size_t i, const ChainView<double>& chain, bool ha
   const std::int32_t* gold = problem_.gold + problem_.starts[i];
   ChainView<double> dearer = chain;
   if (hamming) {
-    augmented_ = emit_;
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::size_t z = 0; z < problem_.n_labels; ++z)
-        augmented_[t * stride_ + z] += cost(gold[t], static_cast<std::int32_t>(z));
+    augmented_ = potentials_.emit;
+    Margin{false, problem_.costs}.add_to(gold, n, problem_.n_labels, stride_, augmented_.data());
     dearer.emit = augmented_.data();
   }
   paths_.resize(2 * n);

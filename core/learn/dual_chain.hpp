@@ -12,36 +12,15 @@
 //
 // With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
 #pragma once
-#include "learn/gram.hpp"
 #include "engine/kbest.hpp"
+#include "learn/gram.hpp"
+#include "learn/margin.hpp"
 #include "learn/margin_qp.hpp"
+#include "parallel.hpp"
+#include "weights/potentials.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
-
-// Rows of weights in double precision; a row is made when an attribute is first touched.
-class DenseRows {
- public:
-  DenseRows(std::size_t n_attributes, std::size_t stride) : place_(n_attributes, kNone), stride_(stride) {}
-  const double* find(std::int32_t attribute) const {
-    const std::size_t place = place_[static_cast<std::size_t>(attribute)];
-    return place == kNone ? nullptr : data_.data() + place;
-  }
-  double* make(std::int32_t attribute) {
-    std::size_t& place = place_[static_cast<std::size_t>(attribute)];
-    if (place == kNone) {
-      place = data_.size();
-      data_.resize(place + stride_, 0.0);
-    }
-    return data_.data() + place;
-  }
-  std::size_t n_attributes() const { return place_.size(); }
-
- private:
-  std::vector<std::size_t> place_;  // [n_attributes]
-  std::vector<double> data_;        // [n_touched, stride]
-  std::size_t stride_;
-};
 
 // w as potentials are made of it.
 struct DualWeights {
@@ -52,17 +31,9 @@ struct DualWeights {
 
 // A label sequence that is not the gold one, and Phi(gold) - Phi(y) in two parts.
 struct Sequence {
-  struct Label {
-    std::uint32_t token, label;  // the token counted from the first of its sentence
-    double by;
-  };
-  struct Pair {
-    std::uint32_t place;  // y * stride + z, and after all pairs the triples
-    double by;
-  };
   std::vector<std::int32_t> path;  // [n]
-  std::vector<Label> labels;       // ascending, none twice, none of 0
-  std::vector<Pair> pairs;         // the same
+  Changes labels;                  // merged; row: the token within its sentence, place: the label
+  Changes pairs;                   // merged; row 0: label pairs, row 1: label triples
   double alpha = 0;
   double past = 0;  // sum of (moment of change · change of alpha), for averaging
   double cost = 0;
@@ -122,7 +93,7 @@ class DualChain {
   void expand_sentence(std::size_t i, bool average, DualWeights& weights) const;
   double mean(const Sequence& one, bool average) const;
   double product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const;
-  float cost(std::int32_t gold, std::int32_t z) const;
+  double cost(std::size_t i, const std::vector<std::int32_t>& path) const;
   std::size_t find(std::size_t i, const std::vector<std::int32_t>& path) const;
   void visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result);
   void add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result);
@@ -143,9 +114,9 @@ class DualChain {
   std::vector<std::vector<double>> products_;  // of each working set's first sequences, as many as were asked for
 
   // Scratch.
-  std::vector<double> emit_, augmented_, sums_, block_, own_, losses_, alphas_, chosen_;
+  Potentials<double> potentials_;
+  std::vector<double> augmented_, sums_, block_, own_, losses_, alphas_, chosen_;
   std::vector<std::int32_t> paths_;
-  LabelSets allowed_{};
   Workspace<double> viterbi_;
   KBestWorkspace<double> kbest_;
   MarginQp qp_;

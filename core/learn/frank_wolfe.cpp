@@ -10,57 +10,40 @@ constexpr double kNothing = 1e-12;
 // Scores are sums of floats: a gap that is a smaller share of the cost than this may be their rounding.
 constexpr double kRounding = 1e-7;
 
-TRELLIS_CLONES ChainView<float> chain_one(const GrowingChain& self, const LabelWeights& labels, const ChainData& data,
-                                          std::size_t begin, std::size_t end, ChainScratch& scratch, LabelSets& sets) {
-  return chain_of(self.rows, self.edge_rows, labels, data, begin, end, scratch, sets);
-}
-
 }  // namespace
 
 template <class Each>
-void FrankWolfe::spread(const ChainData& data, std::size_t token, const Part* parts, std::size_t n_parts, Each each) {
+void FrankWolfe::spread(const ChainData& data, std::size_t begin, const MixturePart* parts, std::size_t n_parts,
+                        Each each) {
   // A label's features are the same whatever stands before it.
   labels_.clear();
   for (std::size_t p = 0; p < n_parts; ++p) {
-    const auto [t, x, y, z, amount] = parts[p];
     auto at = labels_.begin();
-    while (at != labels_.end() && at->first != z) ++at;
-    if (at == labels_.end()) labels_.emplace_back(z, amount);
-    else at->second += amount;
+    while (at != labels_.end() && at->z != parts[p].z) ++at;
+    if (at == labels_.end()) labels_.push_back(parts[p]);
+    else at->amount += parts[p].amount;
   }
-  const TokenAttributes& at = data.attributes;
-  for (const auto& [z, amount] : labels_) {
-    if (std::fabs(amount) < kNothing) continue;
-    for (std::int64_t i = at.starts[token]; i < at.starts[token + 1]; ++i)
-      if (rows.may_have(at.ids[i], z))
-        each(static_cast<std::uint32_t>(at.ids[i]), z, at.values ? amount * at.values[i] : amount);
-  }
-  if (order == 0) return;
-  const TokenAttributes& on = data.edge_attributes;
-  const auto first_edge = static_cast<std::uint32_t>(rows.n_attributes());
-  for (std::size_t p = 0; p < n_parts; ++p) {
-    const auto [t, x, y, z, amount] = parts[p];
-    const auto pair = static_cast<std::uint32_t>(y * stride + z);
-    each(pair_row(), pair, amount);
-    if (on.starts)
-      for (std::int64_t i = on.starts[token]; i < on.starts[token + 1]; ++i)
-        each(first_edge + static_cast<std::uint32_t>(on.ids[i]), pair, on.values ? amount * on.values[i] : amount);
-    if (order == 2) each(pair_row() + 1, static_cast<std::uint32_t>((x * (n_labels + 1) + y) * stride + z), amount);
-  }
+  const auto add = [&](const MixturePart& part, int reach) {
+    each_feature(data, begin, part.labels(), reach, [&](std::uint32_t row, std::uint32_t place, float value) {
+      each(Change{row, place, part.amount * value});
+    });
+  };
+  for (const MixturePart& label : labels_)
+    if (std::fabs(label.amount) >= kNothing) add(label, 0);
+  for (std::size_t p = 0; p < n_parts; ++p)
+    for (int reach = 1; reach <= order; ++reach) add(parts[p], reach);
 }
 
 // (w_s - w_i) / C_i: by labels into direction_, by features into change_. Path null: s is the gold path.
 void FrankWolfe::direct(const Examples& examples, std::size_t begin, std::size_t n, const Block& block,
                         const std::int32_t* path) {
   const std::int32_t* gold = examples.gold + begin;
-  const auto null = static_cast<std::int32_t>(n_labels);
   auto part_of = [&](const std::int32_t* labels, std::size_t t, double amount) {
-    const std::int32_t x = order < 2 ? 0 : t > 1 ? labels[t - 2] : null;
-    const std::int32_t y = order < 1 ? 0 : t ? labels[t - 1] : null;
-    return Part{static_cast<std::uint32_t>(t), static_cast<std::uint16_t>(x), static_cast<std::uint16_t>(y),
-                static_cast<std::uint16_t>(labels[t]), amount};
+    const Part part = part_at(labels, t, n_labels);
+    return MixturePart{static_cast<std::uint32_t>(t), static_cast<std::uint16_t>(order < 2 ? 0 : part.x),
+                       static_cast<std::uint16_t>(order < 1 ? 0 : part.y), static_cast<std::uint16_t>(part.z), amount};
   };
-  auto same = [](const Part& a, const Part& b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
+  auto same = [](const MixturePart& a, const MixturePart& b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
   direction_.clear(), held_.clear(), change_.clear();
   std::size_t next = 0;
   for (std::size_t t = 0; t < n; ++t) {
@@ -70,7 +53,7 @@ void FrankWolfe::direct(const Examples& examples, std::size_t begin, std::size_t
       direction_.back().amount = -block.parts[next].amount;
       held_.push_back(block.parts[next].amount);
     }
-    auto add = [&](const Part& part) {
+    auto add = [&](const MixturePart& part) {
       for (std::size_t i = first; i < direction_.size(); ++i)
         if (same(direction_[i], part)) {
           direction_[i].amount += part.amount;
@@ -79,12 +62,12 @@ void FrankWolfe::direct(const Examples& examples, std::size_t begin, std::size_t
       direction_.push_back(part), held_.push_back(0);
     };
     if (path) {
-      const Part right = part_of(gold, t, 1), wrong = part_of(path, t, -1);
+      const MixturePart right = part_of(gold, t, 1), wrong = part_of(path, t, -1);
       if (!same(right, wrong)) add(right), add(wrong);
     }
     if (direction_.size() > first)
-      spread(examples.data, begin + t, direction_.data() + first, direction_.size() - first,
-             [&](std::uint32_t row, std::uint32_t place, double by) { change_.add(row, place, by); });
+      spread(examples.data, begin, direction_.data() + first, direction_.size() - first,
+             [&](const Change& change) { change_.add(change); });
   }
 }
 
@@ -94,7 +77,7 @@ double FrankWolfe::look_up() {
   places_.clear();
   for (const Change& change : change_.entries()) {
     norm += change.by * change.by;
-    places_.push_back(find(change));
+    places_.push_back(find(change.row, change.place));
     __builtin_prefetch(places_.back().weight, 1);
     __builtin_prefetch(places_.back().sum, 1);
   }
@@ -118,16 +101,13 @@ void FrankWolfe::apply(double scale) {
   }
   if (!missing) return;
   for (std::size_t i = 0; i < changes.size(); ++i)
-    if (!places_[i].weight && std::fabs(changes[i].by) >= kNothing) add(make(changes[i]), changes[i].by);
+    if (!places_[i].weight && std::fabs(changes[i].by) >= kNothing) add(make(changes[i].row, changes[i].place), changes[i].by);
 }
 
 bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i, StepsResult& result) {
   const std::size_t begin = examples.starts[sentence], n = examples.starts[sentence + 1] - begin;
   const std::int32_t* gold = examples.gold + begin;
-  const LabelWeights labels{n_labels, stride, edge.data(), tri.empty() ? nullptr : tri.data(),
-                            end.empty() ? nullptr : end.data()};
-  LabelSets sets{};
-  const ChainView<float> chain = chain_one(*this, labels, examples.data, begin, begin + n, margin_.chain, sets);
+  const ChainView<float> chain = GrowingChain::chain(examples.data, begin, begin + n, margin_.potentials);
   const Violation worst = most_violated(chain, order, {zero_one, examples.costs}, gold, margin_);
   if (!worst.possible) return false;
   if (worst.path)
@@ -136,8 +116,7 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
   // gap_i / C_i = H_i(w) - (cost(a_i) - w · v_i)
   Block& block = blocks[sentence];
   double score = 0;
-  for (const Part& part : block.parts)
-    score += part.amount * potential(chain, order, part.token, part.x, part.y, part.z);
+  for (const MixturePart& part : block.parts) score += part.amount * potential(chain, order, part.labels());
   const double gap = worst.loss - (block.cost - score);
   if (!(gap > kRounding * (1 + worst.cost))) return false;
   result.gap += c_i * gap;
@@ -148,7 +127,7 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
   apply(size * c_i);
   block.parts.clear();
   for (std::size_t i = 0; i < direction_.size(); ++i) {
-    Part part = direction_[i];
+    MixturePart part = direction_[i];
     part.amount = held_[i] + size * part.amount;
     if (std::fabs(part.amount) >= kNothing) block.parts.push_back(part);
   }
@@ -176,21 +155,20 @@ void FrankWolfe::renew(const Examples& examples) {
   double costs = 0, norm = 0;
   for (std::size_t s = 0; s < blocks.size(); ++s) {
     const double c_i = examples.weights ? c * examples.weights[s] : c;
-    const std::vector<Part>& parts = blocks[s].parts;
+    const std::vector<MixturePart>& parts = blocks[s].parts;
     costs += c_i * blocks[s].cost;
     for (std::size_t first = 0, last = 0; first < parts.size(); first = last) {
       while (last < parts.size() && parts[last].token == parts[first].token) ++last;
-      spread(examples.data, static_cast<std::size_t>(examples.starts[s]) + parts[first].token, parts.data() + first,
-             last - first, [&](std::uint32_t row, std::uint32_t place, double by) {
-               *exact.make({row, place, by}).sum += c_i * by;
-             });
+      spread(examples.data, static_cast<std::size_t>(examples.starts[s]), parts.data() + first, last - first,
+             [&](const Change& change) { *exact.make(change.row, change.place).sum += c_i * change.by; });
     }
   }
   const double now = moments();
-  auto set = [&](const Change& change) {
-    const GrowingRows::Place to = find(change);
+  auto set = [&](std::size_t row, std::size_t place) {
+    const auto r = static_cast<std::uint32_t>(row), p = static_cast<std::uint32_t>(place);
+    const GrowingRows::Place to = find(r, p);
     if (std::isinf(*to.weight)) return;  // forbidden
-    const double* sum = exact.find(change).sum;
+    const double* sum = exact.find(r, p).sum;
     const double value = sum ? *sum : 0;
     const float old = *to.weight;
     *to.weight = static_cast<float>(value);
@@ -203,13 +181,13 @@ void FrankWolfe::renew(const Examples& examples) {
       places.clear();
       from.for_each(static_cast<std::int32_t>(a), order_scratch,
                     [&](std::uint32_t place, float, double, float) { places.push_back(place); });
-      for (std::uint32_t place : places) set({static_cast<std::uint32_t>(first_row + a), place, 0});
+      for (std::uint32_t place : places) set(first_row + a, place);
     }
   };
   set_rows(rows, 0);
   set_rows(edge_rows, rows.n_attributes());
-  for (std::size_t i = 0; i < edge.size(); ++i) set({pair_row(), static_cast<std::uint32_t>(i), 0});
-  for (std::size_t i = 0; i < tri.size(); ++i) set({pair_row() + 1, static_cast<std::uint32_t>(i), 0});
+  for (std::size_t i = 0; i < edge.weights.size(); ++i) set(pair_row(), i);
+  for (std::size_t i = 0; i < tri.weights.size(); ++i) set(pair_row() + 1, i);
   dual = costs - 0.5 * norm;
 }
 

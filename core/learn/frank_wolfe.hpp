@@ -12,22 +12,26 @@
 // The gaps of all sentences at one w sum to primal less dual.
 #pragma once
 #include "learn/margin_loss.hpp"
-#include "learn/online.hpp"
-#include "learn/sparse_sum.hpp"
+#include "learn/examples.hpp"
+#include "learn/sparse.hpp"
+#include "parallel.hpp"
+#include "weights/growing_chain.hpp"
 
 namespace trellis {
 
 // A mixture is kept by labels, not by features: w_i is what the attributes of the tokens make of it. `amount` is how
 // much more often the gold path than the mixture has labels x, y, z at t-2, t-1, t; labels that the order does not
 // reach back to are 0.
-struct Part {
+struct MixturePart {
   std::uint32_t token;  // within its sentence
   std::uint16_t x, y, z;
   double amount;
+
+  Part labels() const { return {token, x, y, z}; }
 };
 
 struct Block {
-  std::vector<Part> parts;  // tokens ascending; none where gold and mixture agree
+  std::vector<MixturePart> parts;  // tokens ascending; none where gold and mixture agree
   double cost = 0;          // cost(a_i)
 };
 
@@ -66,15 +70,15 @@ class FrankWolfe : public GrowingChain {
   double look_up();
   void apply(double scale);
 
-  // Calls each(row, place, by) for the features of `n_parts` parts of one token (of the corpus).
+  // Calls each(change) for the features of `n_parts` parts of one token, of the sentence that starts at `begin`.
   template <class Each>
-  void spread(const ChainData& data, std::size_t token, const Part* parts, std::size_t n_parts, Each each);
+  void spread(const ChainData& data, std::size_t begin, const MixturePart* parts, std::size_t n_parts, Each each);
 
   // Scratch.
   MarginScratch margin_;
-  std::vector<Part> direction_;  // amounts of w_s - w_i
+  std::vector<MixturePart> direction_;  // amounts of w_s - w_i
   std::vector<double> held_;     // beside it, amounts of w_i
-  std::vector<std::pair<std::uint32_t, double>> labels_;
+  std::vector<MixturePart> labels_;
   SparseSum change_;             // the same by features
   std::vector<GrowingRows::Place> places_;  // beside its entries
 };

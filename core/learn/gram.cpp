@@ -19,26 +19,19 @@ Gram::Gram(const Kernel& kernel, const ChainData& data, const std::int64_t* star
   kept_.resize(n);
 }
 
-void Gram::compute(std::size_t i, double* out, std::vector<double>& row, std::vector<Item>& items) const {
+void Gram::compute(std::size_t i, double* out, std::vector<double>& row) const {
   const std::size_t begin = starts_[i], n = starts_[i + 1] - begin;
-  for (std::size_t s = 0; s < n; ++s) {
-    items.assign(observations_.begin(begin + s), observations_.end(begin + s));
-    observations_.column(kernel_, items, n, s, out, row);
-  }
+  for (std::size_t s = 0; s < n; ++s) observations_.column(kernel_, observations_[begin + s], n, s, out, row);
 }
 
 void Gram::fill(std::size_t n_threads) {
   if (filled_) return;
   filled_ = true;
-  struct State {
-    std::vector<double> row;
-    std::vector<Item> items;
-  };
-  parallel_blocks(kept_.size(), 4, n_threads, [] { return State{}; },
-                  [&](State& state, std::size_t first, std::size_t last) {
+  parallel_blocks(kept_.size(), 4, n_threads, [] { return std::vector<double>(); },
+                  [&](std::vector<double>& row, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
       kept_[i].resize(n_tokens_ * static_cast<std::size_t>(starts_[i + 1] - starts_[i]));
-      compute(i, kept_[i].data(), state.row, state.items);
+      compute(i, kept_[i].data(), row);
     }
   });
 }
@@ -48,9 +41,8 @@ GramBlock Gram::block(std::size_t i, std::vector<double>& scratch) const {
   if (given_) return {given_ + begin, n_tokens_};
   if (i < kept_.size() && filled_) return {kept_[i].data(), n};
   std::vector<double> row;
-  std::vector<Item> items;
   scratch.resize(n_tokens_ * n);
-  compute(i, scratch.data(), row, items);
+  compute(i, scratch.data(), row);
   return {scratch.data(), n};
 }
 
@@ -62,7 +54,7 @@ const double* Gram::own(std::size_t i, std::vector<double>& scratch) const {
     for (std::size_t t = 0; t <= s; ++t) {
       const std::size_t a = begin + s, b = begin + t;
       const double k = given_ ? given_[a * n_tokens_ + b]
-                              : kernel_.value(observations_.product(a, b), observations_.norm(a), observations_.norm(b));
+                              : kernel_.value(dot(observations_[a], observations_[b]), observations_.norm(a), observations_.norm(b));
       scratch[s * n + t] = scratch[t * n + s] = k;
     }
   return scratch.data();

@@ -29,7 +29,7 @@ class Gram {
   std::size_t n_kept() const { return kept_.size(); }
 
  private:
-  void compute(std::size_t i, double* out, std::vector<double>& row, std::vector<Item>& items) const;
+  void compute(std::size_t i, double* out, std::vector<double>& row) const;
 
   Kernel kernel_;
   const std::int64_t* starts_;  // [n_sentences + 1]

@@ -6,26 +6,19 @@
 
 namespace trellis {
 
-void items_of(const TokenAttributes& lists, std::size_t t, std::vector<Item>& out) {
+void items_of(const Sites& lists, std::size_t t, std::vector<Item>& out) {
   out.clear();
-  for (std::int64_t i = lists.starts[t]; i < lists.starts[t + 1]; ++i)
-    out.push_back({lists.ids[i], lists.values ? lists.values[i] : 1.0f});
-  std::stable_sort(out.begin(), out.end(), [](const Item& a, const Item& b) { return a.attribute < b.attribute; });
-  std::size_t n = 0;
-  for (const Item& item : out) {
-    if (n && out[n - 1].attribute == item.attribute) out[n - 1].value += item.value;
-    else out[n++] = item;
-  }
-  out.resize(n);
+  lists.each(t, [&](std::int32_t attribute, float value) { out.push_back({attribute, value}); });
+  merge(out);
 }
 
-Observations::Observations(const TokenAttributes& lists, std::size_t n, std::size_t n_attributes)
+Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attributes)
     : item_starts_(n + 1, 0), posting_starts_(n_attributes + 1, 0), norms_(n, 0.0) {
   std::vector<Item> items;
   for (std::size_t o = 0; o < n; ++o) {
     items_of(lists, o, items);
     for (const Item& item : items) {
-      norms_[o] += static_cast<double>(item.value) * item.value;
+      norms_[o] += static_cast<double>(item.by) * item.by;
       ++posting_starts_[static_cast<std::size_t>(item.attribute) + 1];
     }
     items_.insert(items_.end(), items.begin(), items.end());
@@ -35,38 +28,27 @@ Observations::Observations(const TokenAttributes& lists, std::size_t n, std::siz
   std::vector<std::size_t> next(posting_starts_.begin(), posting_starts_.end() - 1);
   postings_.resize(items_.size());
   for (std::size_t o = 0; o < n; ++o)
-    for (const Item* item = begin(o); item != end(o); ++item)
-      postings_[next[static_cast<std::size_t>(item->attribute)]++] = {static_cast<std::int32_t>(o), item->value};
+    for (const Item& item : (*this)[o])
+      postings_[next[static_cast<std::size_t>(item.attribute)]++] = {static_cast<std::int32_t>(o), item.by};
 }
 
 // <x, o> = sum over attributes a of x of x_a · o_a
-void Observations::products(const std::vector<Item>& x, double* out) const {
+void Observations::products(std::span<const Item> x, double* out) const {
   std::fill_n(out, size(), 0.0);
   for (const Item& item : x) {
     const auto a = static_cast<std::size_t>(item.attribute);
     if (a >= n_attributes()) continue;
     for (std::size_t p = posting_starts_[a]; p < posting_starts_[a + 1]; ++p)
-      out[postings_[p].observation] += static_cast<double>(item.value) * postings_[p].value;
+      out[postings_[p].observation] += static_cast<double>(item.by) * postings_[p].value;
   }
 }
 
-double Observations::product(std::size_t a, std::size_t b) const {
-  double total = 0;
-  const Item *i = begin(a), *j = begin(b);
-  while (i != end(a) && j != end(b)) {
-    if (i->attribute < j->attribute) ++i;
-    else if (j->attribute < i->attribute) ++j;
-    else total += static_cast<double>(i++->value) * j++->value;
-  }
-  return total;
-}
-
-void Observations::column(const Kernel& kernel, const std::vector<Item>& x, std::size_t stride, std::size_t column,
+void Observations::column(const Kernel& kernel, std::span<const Item> x, std::size_t stride, std::size_t column,
                           double* out, std::vector<double>& row) const {
   row.resize(size());
   products(x, row.data());
   double norm = 0;
-  for (const Item& item : x) norm += static_cast<double>(item.value) * item.value;
+  for (const Item& item : x) norm += static_cast<double>(item.by) * item.by;
   for (std::size_t o = 0; o < size(); ++o) out[o * stride + column] = kernel.value(row[o], norm, norms_[o]);
 }
 
@@ -80,7 +62,7 @@ TRELLIS_CLONES void expand(const std::vector<Coefficient>& coefficients, const d
 }
 
 void expand_tokens(const Kernel& kernel, const Observations& support, const std::vector<Coefficient>& coefficients,
-                   const TokenAttributes& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
+                   const Sites& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
                    double* emit) {
   constexpr std::size_t kBlock = 16;  // tokens side by side, so that one coefficient serves them all
   struct State {

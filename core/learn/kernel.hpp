@@ -3,7 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "weights/linear_chain.hpp"
+#include "learn/sparse.hpp"
+#include "weights/sites.hpp"
 
 namespace trellis {
 
@@ -28,31 +29,32 @@ struct Kernel {
 // One attribute of an observation.
 struct Item {
   std::int32_t attribute;
-  float value;
+  float by;
+
+  std::int32_t key() const { return attribute; }
 };
 
 // The attributes of token t, ascending and each once: then products add in the same order from either side.
-void items_of(const TokenAttributes& lists, std::size_t t, std::vector<Item>& out);
+void items_of(const Sites& lists, std::size_t t, std::vector<Item>& out);
 
 // Sparse vectors that others are multiplied with, found by attribute.
 class Observations {
  public:
   Observations() = default;
-  Observations(const TokenAttributes& lists, std::size_t n, std::size_t n_attributes);
+  Observations(const Sites& lists, std::size_t n, std::size_t n_attributes);
 
   std::size_t size() const { return norms_.size(); }
   std::size_t n_attributes() const { return posting_starts_.size() - 1; }
   double norm(std::size_t o) const { return norms_[o]; }  // |x|²
 
   // out[o] = <x, o> for every observation o; of x, attributes that are not known here count for nothing.
-  void products(const std::vector<Item>& x, double* out) const;
-  // <a, b> of two observations.
-  double product(std::size_t a, std::size_t b) const;
+  void products(std::span<const Item> x, double* out) const;
   // out[o * stride + column] = k(x, o) for every o; `row` is scratch.
-  void column(const Kernel& kernel, const std::vector<Item>& x, std::size_t stride, std::size_t column, double* out,
+  void column(const Kernel& kernel, std::span<const Item> x, std::size_t stride, std::size_t column, double* out,
               std::vector<double>& row) const;
-  const Item* begin(std::size_t o) const { return items_.data() + item_starts_[o]; }
-  const Item* end(std::size_t o) const { return items_.data() + item_starts_[o + 1]; }
+  std::span<const Item> operator[](std::size_t o) const {
+    return {items_.data() + item_starts_[o], items_.data() + item_starts_[o + 1]};
+  }
 
  private:
   struct Posting {
@@ -79,7 +81,7 @@ void expand(const std::vector<Coefficient>& coefficients, const double* k, std::
 
 // A kernel model at work: emit[t, z] = sum_o coef(o, z) k(x_t, o), by n_threads.
 void expand_tokens(const Kernel& kernel, const Observations& support, const std::vector<Coefficient>& coefficients,
-                   const TokenAttributes& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
+                   const Sites& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
                    double* emit);
 
 }  // namespace trellis

@@ -2,20 +2,14 @@
 //   H(w) = max(0, max_y cost(y) - w · (Phi(gold) - Phi(y)))
 #pragma once
 #include "engine/kbest.hpp"
-#include "weights/linear_chain.hpp"
+#include "learn/margin.hpp"
+#include "weights/potentials.hpp"
 
 namespace trellis {
 
-// What a wrong path costs: 1 whatever is wrong in it, or a sum over its wrong labels.
-struct Margin {
-  bool zero_one = false;
-  const float* costs = nullptr;  // [n_labels, n_labels] of gold label and another, or null: one a wrong label
-
-  double cost(const std::int32_t* gold, const std::int32_t* path, std::size_t n, std::size_t n_labels) const;
-};
-
 struct MarginScratch {
-  ChainScratch chain;
+  Potentials<float> potentials;
+  Workspace<float> viterbi;
   KBestWorkspace<float> kbest;
   std::vector<float> augmented;     // [n, stride]
   std::vector<std::int32_t> paths;  // [2, n]
@@ -27,12 +21,11 @@ struct Violation {
   const std::int32_t* path = nullptr;  // that path, or null: the gold path itself; lives in the scratch
 };
 
-// What labels x, y, z at t-2, t-1, t give there. At order 0 labels alone have weights.
-inline double potential(const ChainView<float>& chain, int order, std::size_t t, std::size_t x, std::size_t y,
-                        std::size_t z) {
-  double score = chain.emit_at(t)[z];
-  if (order >= 1) score += chain.edge_at(t, y)[z];
-  if (order == 2) score += chain.tri_at(x, y)[z];
+// What a part of a path gives. At order 0 labels alone have weights.
+inline double potential(const ChainView<float>& chain, int order, const Part& part) {
+  double score = chain.emit_at(part.token)[part.z];
+  if (order >= 1) score += chain.edge_at(part.token, part.y)[part.z];
+  if (order == 2) score += chain.tri_at(part.x, part.y)[part.z];
   return score;
 }
 

@@ -88,14 +88,14 @@ class ChainObjective final : public Objective {
                                                   std::max(kLeastTokens, kBlockBytes / (stride_ * sizeof(Real))));
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
-      tokens = std::max<std::size_t>(tokens, starts_[sums_->first_sentence(b + 1)] - starts_[sums_->first_sentence(b)]);
+      tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
     residual_.resize(std::max(residual_.size(), tokens * stride_));
     pieces_.resize(std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64));
   }
 
   // The sentences of piece k of a block.
   void run_piece(std::size_t block, std::size_t k, const double* weights, Scratch& w, double* losses) {
-    const std::size_t begin = sums_->first_sentence(block), n = sums_->first_sentence(block + 1) - begin;
+    const std::size_t begin = sums_->first_example(block), n = sums_->first_example(block + 1) - begin;
     const std::size_t first = begin + n * k / pieces_.size(), last = begin + n * (k + 1) / pieces_.size();
     sentences_.begin_piece(w, pieces_[k]);
     pieces_[k].edge_slots.assign(sentences_.n_edge_slots(), 0);

@@ -51,7 +51,7 @@ void Occurrences::list_meetings() {
         last[g] = static_cast<std::uint32_t>(s);
       };
       for (std::int64_t t = starts_[s]; t < starts_[s + 1]; ++t) {
-        const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
+        const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
         for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) meet(at.ids[i], &item_meeting_[i]);
         if (n_edge_groups_)
           for (std::int64_t i = edge_at.starts[t]; i < edge_at.starts[t + 1]; ++i)
@@ -90,7 +90,7 @@ void Occurrences::list_places(std::size_t s, std::vector<Place>& places) const {
   const auto begin = starts_[s];
   for (std::int64_t t = begin; t < starts_[s + 1]; ++t) {
     const auto token = static_cast<std::int32_t>(t - begin);
-    const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
+    const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
     for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
       if (item_meeting_[i] != kNone) places.push_back({item_meeting_[i], token, at.value(i)});
     if (n_edge_groups_)
@@ -110,12 +110,8 @@ void Occurrences::list_places(std::size_t s, std::vector<Place>& places) const {
   places.resize(kept);
 }
 
-bool Occurrences::allows(std::size_t token, std::size_t label) const {
-  if (!data_.sets.starts) return true;
-  const ListedLabels allowed = labels_of(data_.sets, token);
-  for (std::size_t i = 0; i < allowed.size(); ++i)
-    if (allowed[i] == label) return true;
-  return false;
+bool Occurrences::may_have(std::size_t token, std::size_t label) const {
+  return !data_.sets.starts || allows(data_.sets, token, label);
 }
 
 bool Occurrences::forces(std::size_t token) const {
@@ -129,7 +125,7 @@ void Occurrences::range_of_attribute(std::size_t s, std::span<const Place> place
   for (const Place& p : places) {
     const std::size_t token = starts_[s] + p.token;
     if (gold_label(s, p.token) == label) gold += p.value;
-    if (!allows(token, label)) continue;
+    if (!may_have(token, label)) continue;
     const bool forced = forces(token);
     high += forced ? p.value : std::max(p.value, 0.0);
     low += forced ? p.value : std::min(p.value, 0.0);
@@ -157,7 +153,7 @@ void Occurrences::range_of_run(std::size_t s, std::span<const Place> places, con
       if (t < 0) {
         possible = possible && label == L_;
       } else {
-        possible = possible && label != L_ && allows(starts_[s] + t, label);
+        possible = possible && label != L_ && may_have(starts_[s] + t, label);
         forced = forced && forces(starts_[s] + t);
       }
     }
@@ -267,20 +263,18 @@ void Occurrences::fill(std::size_t s, const std::vector<double>& node, const std
   for (std::uint32_t meeting : meetings_of_sentence(s))
     std::fill_n(cells + first_cell(meeting), n_features_of(group_of_[meeting]), 0.0);
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, n_slots = layout_.row_labels.size();
-  const TokenAttributes &at = data_.attributes, &edge_at = data_.edge_attributes;
+  const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
   const std::size_t pair_cells = (L_ + 1) * stride_;
-  std::size_t y = L_;
-  for (std::size_t t = 0; t < n; ++t) {
+  each_part(gold_ + begin, n, L_, [&](const Part& gold) {
+    const std::size_t t = gold.token, gold_pair = gold.cell(1, L_, stride_);
     const double* p = node.data() + t * stride_;
-    const std::size_t gold = gold_[begin + t];
     for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
       if (item_meeting_[i] == kNone) continue;
       double* cell = cells + first_cell(item_meeting_[i]);
-      const double value = at.values ? at.values[i] : 1;
+      const double value = at.value(i);
       for (std::uint32_t k = layout_.row_starts[at.ids[i]]; k < layout_.row_starts[at.ids[i] + 1]; ++k)
-        *cell++ += value * (p[layout_.row_labels[k]] - (layout_.row_labels[k] == gold));
+        *cell++ += value * (p[layout_.row_labels[k]] - (layout_.row_labels[k] == gold.z));
     }
-    const std::size_t gold_pair = y * stride_ + gold;
     if (n_edge_groups_)
       for (std::int64_t i = edge_at.starts[begin + t]; i < edge_at.starts[begin + t + 1]; ++i) {
         if (edge_item_meeting_[i] == kNone) continue;
@@ -292,8 +286,7 @@ void Occurrences::fill(std::size_t s, const std::vector<double>& node, const std
           *cell++ += edge_at.value(i) * ((here ? token_pairs[t * pair_cells + place] : 0.0) - (place == gold_pair));
         }
       }
-    y = gold;
-  }
+  });
   if (n == 0 || n_features_of(label_group_) == 0) return;
   double* cell = cells + first_cell(label_meeting_[s]);
   const std::size_t n_pairs = layout_.edge_places.size();
@@ -309,11 +302,10 @@ void Occurrences::each_gold_run(std::size_t s, Found found) const {
     const auto at = std::lower_bound(places.begin(), places.end(), static_cast<std::int32_t>(place));
     if (at != places.end() && *at == static_cast<std::int32_t>(place)) found(first + (at - places.begin()));
   };
-  for (std::ptrdiff_t t = 0; t < starts_[s + 1] - starts_[s]; ++t) {
-    const std::size_t x = gold_label(s, t - 2), y = gold_label(s, t - 1), z = gold_label(s, t);
-    look_up(layout_.edge_places, y * stride_ + z, 0);
-    look_up(layout_.tri_places, (x * (L_ + 1) + y) * stride_ + z, layout_.edge_places.size());
-  }
+  each_part(gold_ + starts_[s], static_cast<std::size_t>(starts_[s + 1] - starts_[s]), L_, [&](const Part& part) {
+    look_up(layout_.edge_places, part.cell(1, L_, stride_), 0);
+    look_up(layout_.tri_places, part.cell(2, L_, stride_), layout_.edge_places.size());
+  });
 }
 
 }  // namespace trellis

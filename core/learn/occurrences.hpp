@@ -81,7 +81,7 @@ class Occurrences {
   std::array<std::size_t, 3> labels_at(std::size_t place) const;
   template <class Found>
   void each_gold_run(std::size_t s, Found found) const;
-  bool allows(std::size_t token, std::size_t label) const;
+  bool may_have(std::size_t token, std::size_t label) const;
   bool forces(std::size_t token) const;
   std::size_t gold_label(std::size_t s, std::ptrdiff_t t) const { return t < 0 ? L_ : gold_[starts_[s] + t]; }
 

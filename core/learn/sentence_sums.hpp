@@ -4,7 +4,7 @@
 #include "engine/forward_backward.hpp"
 #include "weights/layout.hpp"
 #include "engine/sum_product.hpp"
-#include "weights/token_rows.hpp"
+#include "weights/site_rows.hpp"
 
 namespace trellis {
 
@@ -87,7 +87,7 @@ class SentenceSums {
                          : sum_product_1(factors_, emit, n, token_edge, weight, w, x);
   }
 
-  TokenRows<Real> rows;
+  SiteRows<Real> rows;
   std::vector<Real> edge_weights;  // [n_edge_slots]
 
  private:
@@ -101,7 +101,7 @@ class SentenceSums {
   }
 
   void token_edges(std::size_t begin, std::size_t end, Scratch& w) const {
-    const TokenAttributes& at = data_.edge_attributes;
+    const Sites& at = data_.edge_attributes;
     w.token_edge.resize((end - begin) * pair_cells_);
     for (std::size_t t = begin; t < end; ++t) {
       Real* edge = w.token_edge.data() + (t - begin) * pair_cells_;
@@ -166,7 +166,7 @@ class SentenceSums {
 
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const {
-    const TokenAttributes& at = data_.edge_attributes;
+    const Sites& at = data_.edge_attributes;
     if (!at.starts) return;
     for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
       for (std::uint32_t s = layout_.edge_row_starts[at.ids[i]]; s < layout_.edge_row_starts[at.ids[i] + 1]; ++s)

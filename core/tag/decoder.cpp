@@ -1,5 +1,6 @@
 #include "tag/decoder.hpp"
 
+#include "engine/viterbi.hpp"
 #include "parallel.hpp"
 
 namespace trellis {

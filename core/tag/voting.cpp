@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/viterbi.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
@@ -116,7 +117,7 @@ struct Replay {
     }
   }
 
-  void index(const TokenAttributes& at, std::size_t begin, std::size_t end, std::size_t first_row) {
+  void index(const Sites& at, std::size_t begin, std::size_t end, std::size_t first_row) {
     for (std::size_t t = begin; t < end; ++t)
       for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
         std::int32_t& first = buffers.first[first_row + at.ids[i]];
@@ -124,7 +125,7 @@ struct Replay {
         first = static_cast<std::int32_t>(buffers.occurrences.size() - 1);
       }
   }
-  void forget(const TokenAttributes& at, std::size_t begin, std::size_t end, std::size_t first_row) {
+  void forget(const Sites& at, std::size_t begin, std::size_t end, std::size_t first_row) {
     for (std::int64_t i = at.starts[begin]; i < at.starts[end]; ++i) buffers.first[first_row + at.ids[i]] = -1;
   }
   double* sums_at(std::uint32_t token, std::size_t width) {

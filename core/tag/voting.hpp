@@ -7,7 +7,7 @@
 // lo for both), y was the best path at all these moments, and one pass over the sentence has shown it. Where it cannot
 // be shown half as many are tried, down to one moment, which is decoded. Stretches double while the path stays.
 #pragma once
-#include "weights/linear_chain.hpp"
+#include "weights/potentials.hpp"
 
 namespace trellis {
 

@@ -122,7 +122,7 @@ TEST(frank_wolfe_keeps_its_laws) {
 
     // ½ |w|² + C sum_i H_i(w) is above the dual, whoever computes it.
     const FrozenRows rows(run.rows), on_edges(run.edge_rows);
-    const LabelWeights labels{L, run.stride, run.edge.data(), order == 2 ? run.tri.data() : nullptr};
+    const LabelWeights labels = run.labels();
     std::vector<double> losses(toy.n_sentences()), same(toy.n_sentences());
     for (auto [out, n_threads] : {std::pair{&losses, 1}, std::pair{&same, 3}})
       margin_losses({rows.starts.data(), rows.labels.data(), rows.weights.data()},
@@ -132,7 +132,7 @@ TEST(frank_wolfe_keeps_its_laws) {
     CHECK(losses == same);
     double primal = 0;
     for (double loss : losses) primal += run.c * loss;
-    const std::vector<float>* all[] = {&rows.weights, &on_edges.weights, &run.edge, &run.tri};
+    const std::vector<float>* all[] = {&rows.weights, &on_edges.weights, &run.edge.weights, &run.tri.weights};
     for (const auto* some : all)
       for (float w : *some) primal += 0.5 * w * w;
     CHECK(primal >= run.dual - 1e-5);
@@ -161,7 +161,7 @@ TEST(sparse_sums) {
     for (int i = round * 20; i > 0; --i) {
       const std::uint32_t row = random() % 40, place = random() % 30;
       const double by = static_cast<int>(random() % 9) - 4;
-      sum.add(row, place, by);
+      sum.add({row, place, by});
       expected[{row, place}] += by;
     }
     CHECK(sum.entries().size() == expected.size());

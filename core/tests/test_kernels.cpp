@@ -148,12 +148,12 @@ TEST(margins_are_inner_products_of_sequences) {
       for (const auto& [i, a] : support)
         for (const auto& [j, b] : support) {
           double product = 0;
-          for (const auto& [place, by] : a->pairs)
-            for (const auto& [other, of] : b->pairs) product += place == other ? by * of : 0;
-          for (const Sequence::Label& one : a->labels)
-            for (const Sequence::Label& other : b->labels)
-              if (one.label == other.label)
-                product += one.by * other.by * toy.k(kernel, toy.starts[i] + one.token, toy.starts[j] + other.token);
+          for (const Change& one : a->pairs)
+            for (const Change& other : b->pairs) product += one.key() == other.key() ? one.by * other.by : 0;
+          for (const Change& one : a->labels)
+            for (const Change& other : b->labels)
+              if (one.place == other.place)
+                product += one.by * other.by * toy.k(kernel, toy.starts[i] + one.row, toy.starts[j] + other.row);
           norm += a->alpha * b->alpha * product;
         }
       CHECK_NEAR(chain.dual, costs - norm / 2, 1e-6);

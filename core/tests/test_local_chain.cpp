@@ -5,7 +5,7 @@
 
 #include "check.hpp"
 #include "engine/forward_backward.hpp"
-#include "weights/linear_chain.hpp"
+#include "weights/potentials.hpp"
 
 using namespace trellis;
 

@@ -14,7 +14,7 @@ struct Lists {
   std::vector<std::int64_t> starts{0};
   std::vector<std::int32_t> ids;
   std::vector<float> values;
-  TokenAttributes view(bool valued) const { return {starts.data(), ids.data(), valued ? values.data() : nullptr}; }
+  Sites view(bool valued) const { return {starts.data(), ids.data(), valued ? values.data() : nullptr}; }
 };
 
 struct Toy {
@@ -127,11 +127,11 @@ TEST(votes_of_training) {
     std::vector<std::int64_t> sentences;
     for (std::size_t s = 0; s < toy.n_sentences(); ++s) sentences.push_back(static_cast<std::int64_t>(s));
     for (int epoch = 0; epoch < 3; ++epoch) online.epoch(examples, sentences.data(), sentences.size());
-    std::vector<std::int64_t> counts, moments = online.log.clocks;
+    std::vector<std::int64_t> counts, moments = online.steps.log.clocks;
     moments.insert(moments.begin(), 0);
     moments.push_back(online.clock);
     for (std::size_t m = 0; m + 1 < moments.size(); ++m) counts.push_back(moments[m + 1] - moments[m]);
-    check_votes(toy, order, online.log, counts);
+    check_votes(toy, order, online.steps.log, counts);
   }
 }
 

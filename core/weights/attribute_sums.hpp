@@ -1,8 +1,8 @@
-// The other direction: what each attribute gets from the tokens it stands at, block of sentences by block of sentences.
+// The other direction: what each attribute gets from the sites it stands at, block of examples by block of examples.
 //
-//   gradient[s] += sum over tokens t of attribute a in the block of value · residual[t, label of s]
+//   gradient[k] += sum over sites s of attribute a in the block of value · residual[s, label of k]
 //
-// A block has few enough tokens for their residuals to stay in a cache while its attributes pick from them.
+// A block has few enough sites for their residuals to stay in a cache while its attributes pick from them.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -15,21 +15,21 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
-  AttributeSums(const Layout& layout, const TokenAttributes& at, const std::int64_t* starts, std::size_t n_sentences,
-                std::size_t block_tokens)
-      : layout_(layout), stride_(padded(layout.n_labels)), sentences_(1, 0) {
-    for (std::size_t s = 0; s < n_sentences; ++s)
-      if (s + 1 == n_sentences || static_cast<std::size_t>(starts[s + 1] - starts[sentences_.back()]) >= block_tokens)
-        sentences_.push_back(s + 1);
-    index(at, starts, n_sentences ? starts[n_sentences] : 0);
+  AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
+                std::size_t block_sites)
+      : layout_(layout), stride_(padded(layout.n_labels)), examples_(1, 0) {
+    for (std::size_t s = 0; s < n_examples; ++s)
+      if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
+        examples_.push_back(s + 1);
+    index(at, starts, n_examples ? starts[n_examples] : 0);
   }
 
-  std::size_t n_blocks() const { return sentences_.size() - 1; }
-  std::size_t first_sentence(std::size_t block) const { return sentences_[block]; }
+  std::size_t n_blocks() const { return examples_.size() - 1; }
+  std::size_t first_example(std::size_t block) const { return examples_[block]; }
   // Pieces of a block that may be summed at the same time.
   std::size_t n_pieces(std::size_t block) const { return blocks_[block].cuts.size() - 1; }
 
-  // `residual` [tokens of the block, stride]; `light` is a row of light weights: each of its labels is summed alone.
+  // `residual` [sites of the block, stride]; `light` is a row of light weights: each of its labels is summed alone.
   template <class Light>
   TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, Light light, double* sums,
                           double* gradient) const {
@@ -42,7 +42,7 @@ class AttributeSums {
           const Real* column = residual + layout_.row_labels[s];
           double sum = 0;
           for (std::uint32_t i = first; i < last; ++i) {
-            const double r = column[b.tokens[i] * stride_];
+            const double r = column[b.sites[i] * stride_];
             sum += b.values.empty() ? r : r * b.values[i];
           }
           gradient[s] += sum;
@@ -56,80 +56,82 @@ class AttributeSums {
 
  private:
   struct Entry {
-    std::uint32_t attribute, first;  // its tokens are [first, that of the next entry)
+    std::uint32_t attribute, first;  // its sites are [first, that of the next entry)
   };
   struct Block {
     std::vector<Entry> entries;         // ascending; the last only ends the one before it
-    std::vector<std::uint32_t> tokens;  // counted from the first of the block
+    std::vector<std::uint32_t> sites;   // counted from the first of the block
     std::vector<float> values;          // as long, or empty where all are one
     std::vector<std::uint32_t> cuts;    // entries at which pieces begin, and the end
-    std::uint32_t first_token = 0, cut = 0;
+    std::uint32_t first_site = 0, cut = 0;
 
-    void add(std::uint32_t attribute, std::uint32_t token, const float* value) {
+    void add(std::uint32_t attribute, std::uint32_t site, const float* value) {
       constexpr std::uint32_t kPiece = 4096;  // items
-      const auto n = static_cast<std::uint32_t>(tokens.size());
+      const auto n = static_cast<std::uint32_t>(sites.size());
       if (entries.empty() || entries.back().attribute != attribute) {
         if (cuts.empty() || n - cut >= kPiece) cuts.push_back(static_cast<std::uint32_t>(entries.size())), cut = n;
         entries.push_back({attribute, n});
       }
-      tokens.push_back(token - first_token);
+      sites.push_back(site - first_site);
       if (value) values.push_back(*value);
     }
     void end() {
       cuts.push_back(static_cast<std::uint32_t>(entries.size()));
-      entries.push_back({0, static_cast<std::uint32_t>(tokens.size())});
+      entries.push_back({0, static_cast<std::uint32_t>(sites.size())});
       entries.shrink_to_fit();
     }
   };
 
-  // sums[z] = sum_i value_i · residual[token_i, z]; some tokens at a time in Real, those sums in double
+  // sums[z] = sum_i value_i · residual[site_i, z]; some sites at a time in Real, those sums in double
   TRELLIS_INLINE void sum_rows(const Block& b, std::uint32_t first, std::uint32_t last, const Real* residual,
                                double* sums) const {
     constexpr std::uint32_t kSome = 32;
-    for (std::size_t z = 0; z < stride_; z += kLanes<Real>) {
-      std::fill_n(sums + z, kLanes<Real>, 0.0);
-      for (std::uint32_t i = first; i < last;) {
-        Vector<Real> some = {};
-        for (const std::uint32_t end = std::min(last, i + kSome); i < end; ++i) {
-          const Vector<Real>& row = lanes(residual + b.tokens[i] * stride_ + z);
-          some += b.values.empty() ? row : static_cast<Real>(b.values[i]) * row;
+    std::fill_n(sums, stride_, 0.0);
+    for (std::uint32_t i = first; i < last; i += kSome)
+      each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+        Vector<Real> some[chunks] = {};
+        for (std::uint32_t j = i; j < std::min(last, i + kSome); ++j) {
+          const Real* row = residual + b.sites[j] * stride_ + z;
+          for (std::size_t c = 0; c < chunks; ++c) {
+            const Vector<Real>& part = lanes(row + c * kLanes<Real>);
+            some[c] += b.values.empty() ? part : static_cast<Real>(b.values[j]) * part;
+          }
         }
-        add_lanes(some, sums + z);
-      }
-    }
+        for (std::size_t c = 0; c < chunks; ++c) add_lanes(some[c], sums + z + c * kLanes<Real>);
+      });
   }
 
-  // All items by attribute and then by token, by counting; then each goes to the block of its token.
-  void index(const TokenAttributes& at, const std::int64_t* starts, std::size_t n_tokens) {
-    const std::int64_t n_items = n_tokens ? at.starts[n_tokens] : 0;
+  // All items by attribute and then by site, by counting; then each goes to the block of its site.
+  void index(const Sites& at, const std::int64_t* starts, std::size_t n_sites) {
+    const std::int64_t n_items = n_sites ? at.starts[n_sites] : 0;
     std::vector<std::int64_t> next(layout_.n_attributes + 1, 0);
     for (std::int64_t i = 0; i < n_items; ++i) ++next[at.ids[i] + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
-    std::vector<std::uint32_t> tokens(n_items);
+    std::vector<std::uint32_t> sites(n_items);
     std::vector<float> values(at.values ? n_items : 0);
-    for (std::size_t t = 0; t < n_tokens; ++t)
-      for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
+    for (std::size_t s = 0; s < n_sites; ++s)
+      for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i) {
         const std::int64_t place = next[at.ids[i]]++;  // so that next[a] ends where the items of a end
-        tokens[place] = static_cast<std::uint32_t>(t);
+        sites[place] = static_cast<std::uint32_t>(s);
         if (at.values) values[place] = at.values[i];
       }
     blocks_.resize(n_blocks());
-    std::vector<std::uint32_t> block_of(n_tokens);
+    std::vector<std::uint32_t> block_of(n_sites);
     for (std::size_t b = 0; b < n_blocks(); ++b) {
-      const std::int64_t begin = starts[sentences_[b]], end = starts[sentences_[b + 1]];
+      const std::int64_t begin = starts[examples_[b]], end = starts[examples_[b + 1]];
       std::fill(block_of.begin() + begin, block_of.begin() + end, static_cast<std::uint32_t>(b));
-      blocks_[b].first_token = static_cast<std::uint32_t>(begin);
-      blocks_[b].tokens.reserve(at.starts[end] - at.starts[begin]);
+      blocks_[b].first_site = static_cast<std::uint32_t>(begin);
+      blocks_[b].sites.reserve(at.starts[end] - at.starts[begin]);
     }
     std::int64_t i = 0;
     for (std::size_t a = 0; a < layout_.n_attributes; ++a)
-      for (; i < next[a]; ++i) blocks_[block_of[tokens[i]]].add(static_cast<std::uint32_t>(a), tokens[i], at.values ? &values[i] : nullptr);
+      for (; i < next[a]; ++i) blocks_[block_of[sites[i]]].add(static_cast<std::uint32_t>(a), sites[i], at.values ? &values[i] : nullptr);
     for (Block& b : blocks_) b.end();
   }
 
   const Layout layout_;
   const std::size_t stride_;
-  std::vector<std::size_t> sentences_;  // [n_blocks + 1] where blocks begin
+  std::vector<std::size_t> examples_;  // [n_blocks + 1] where blocks begin
   std::vector<Block> blocks_;
 };
 

@@ -1,53 +1,81 @@
 // All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and triples.
 #pragma once
+#include <array>
+
 #include "weights/growing_rows.hpp"
+#include "weights/potentials.hpp"
 
 namespace trellis {
 
-// One entry of a sparse vector of weights. Rows are numbered: attributes, then edge attributes, then one for label
-// pairs and one for label triples.
-struct Change {
-  std::uint32_t row, place;
-  double by;
+// A weight for every cell of a table, and what stands beside them.
+struct LearntTable {
+  LearntTable(std::size_t n, bool with_variances)
+      : weights(n), sums(n), variances(with_variances ? n : 0, 1.0f) {}
+  GrowingRows::Place at(std::size_t cell) {
+    return {&weights[cell], &sums[cell], variances.empty() ? nullptr : &variances[cell]};
+  }
+  std::vector<float> weights;
+  std::vector<double> sums;
+  std::vector<float> variances;  // or empty
 };
-using Changes = std::vector<Change>;
 
+// Rows of weights are numbered: attributes, then edge attributes, then one for label pairs and one for label triples.
 struct GrowingChain {
   // At order 0 label pairs have no weights, at order 2 label triples have some too.
   GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_,
                bool variances = false)
       : rows(n_attributes, n_labels_, GrowingRows::dense_from(n_labels_), variances),
         edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, variances), n_labels(n_labels_),
-        stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride),
-        tri(order_ == 2 ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0), edge_sums(edge.size()),
-        tri_sums(tri.size()), edge_variances(variances ? edge.size() : 0, 1.0f),
-        tri_variances(variances ? tri.size() : 0, 1.0f) {}
+        stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride, variances),
+        tri(order_ == 2 ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {}
 
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
 
-  // The place of a weight: find gives null where there is none yet, make makes it.
-  GrowingRows::Place find(const Change& change) {
-    const std::size_t n = rows.n_attributes(), s = change.place;
-    if (change.row < n) return rows.find(static_cast<std::int32_t>(change.row), change.place);
-    if (change.row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(change.row - n), change.place);
-    if (change.row == pair_row())
-      return {&edge[s], &edge_sums[s], edge_variances.empty() ? nullptr : &edge_variances[s]};
-    return {&tri[s], &tri_sums[s], tri_variances.empty() ? nullptr : &tri_variances[s]};
-  }
-  GrowingRows::Place make(const Change& change) {
+  // A weight by its row and its place there: find gives nulls where there is none yet, make makes it.
+  GrowingRows::Place find(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
-    if (change.row < n) return rows.make(static_cast<std::int32_t>(change.row), change.place);
-    if (change.row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(change.row - n), change.place);
-    return find(change);
+    if (row < n) return rows.find(static_cast<std::int32_t>(row), place);
+    if (row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(row - n), place);
+    return (row == pair_row() ? edge : tri).at(place);
   }
+  GrowingRows::Place make(std::uint32_t row, std::uint32_t place) {
+    const std::size_t n = rows.n_attributes();
+    if (row < n) return rows.make(static_cast<std::int32_t>(row), place);
+    if (row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(row - n), place);
+    return find(row, place);
+  }
+
+  // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
+  // (reach 0), by its last two (1), by all three (2).
+  template <class Visit>
+  TRELLIS_INLINE void each_feature(const ChainData& data, std::size_t begin, const Part& part, int reach, Visit visit) {
+    const std::size_t t = begin + part.token;
+    const auto place = static_cast<std::uint32_t>(part.cell(reach, n_labels, stride));
+    if (reach == 0) {
+      data.attributes.each(t, [&](std::int32_t a, float value) {
+        if (rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
+      });
+      return;
+    }
+    visit(pair_row() + static_cast<std::uint32_t>(reach - 1), place, 1.0f);
+    if (reach == 1 && data.edge_attributes.starts)
+      data.edge_attributes.each(t, [&](std::int32_t a, float value) {
+        visit(static_cast<std::uint32_t>(rows.n_attributes() + static_cast<std::size_t>(a)), place, value);
+      });
+  }
+
+  LabelWeights labels() const {
+    return {n_labels, stride, edge.weights.data(), order == 2 ? tri.weights.data() : nullptr,
+            end.empty() ? nullptr : end.data()};
+  }
+  // The potentials of the sentence [begin, end), which live in `to`.
+  ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
 
   GrowingRows rows, edge_rows;
   std::size_t n_labels, stride;
   int order;
-  std::vector<float> edge, tri;                      // as LabelWeights has them; tri empty below order 2
-  std::vector<double> edge_sums, tri_sums;           // beside them
-  std::vector<float> edge_variances, tri_variances;  // beside them, or empty
-  std::vector<float> end;                            // as LabelWeights has it, or empty; never changes
+  LearntTable edge, tri;  // as LabelTables has them; tri empty below order 2
+  std::vector<float> end;  // as LabelTables has it, or empty; never changes
 };
 
 }  // namespace trellis

@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include "weights/linear_chain.hpp"
+#include "weights/sites.hpp"
 
 namespace trellis {
 

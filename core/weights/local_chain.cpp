@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "weights/linear_chain.hpp"
 #include "engine/sum_product.hpp"
+#include "weights/potentials.hpp"
 
 namespace trellis {
 

@@ -12,7 +12,9 @@
 
 namespace trellis {
 
-struct LabelWeights;
+template <class Real>
+struct LabelTables;
+using LabelWeights = LabelTables<float>;
 
 class LocalNormalizer {
  public:

@@ -1,7 +1,7 @@
-// The rows of weights as training reads them: laid out token by token, so that emissions are a walk along two streams.
+// The rows of weights as training reads them: laid out site by site, so that emissions are a walk along two streams.
 //
 // Most attributes were seen with one or two labels, and a few frequent ones with nearly all. Rows of many labels (heavy)
-// are added as vectors over all labels. Of the others (light) each token lists its weights one by one, those of one label
+// are added as vectors over all labels. Of the others (light) each site lists its weights one by one, those of one label
 // together: a sum in a register instead of as many trips through memory.
 #pragma once
 #include <algorithm>
@@ -12,16 +12,16 @@
 namespace trellis {
 
 template <class Real>
-class TokenRows {
+class SiteRows {
  public:
-  TokenRows(const Layout& layout, const TokenAttributes& at, std::size_t n_tokens)
+  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites)
       : layout_(layout), stride_(padded(layout.n_labels)), number_(layout.n_attributes, -1) {
     std::int32_t n_heavy = 0;
     for (std::size_t a = 0; a < layout.n_attributes; ++a)
       if (n_slots(a) >= 4 + stride_ / kLanes<Real>) number_[a] = n_heavy++;
     vectors_.assign(n_heavy * stride_, 0);
     weights_.resize(layout.row_labels.size());
-    list_tokens(at, n_tokens);
+    list_sites(at, n_sites);
   }
 
   // The number of a heavy row, -1 for a light one.
@@ -38,7 +38,7 @@ class TokenRows {
           vector(number_[a])[layout_.row_labels[s]] = weights_[s];
   }
 
-  // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], for tokens from begin to end
+  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
       each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA { add_heavy<chunks>(t, z, emit); });
@@ -78,26 +78,26 @@ class TokenRows {
     }
   }
 
-  void list_tokens(const TokenAttributes& at, std::size_t n_tokens) {
+  void list_sites(const Sites& at, std::size_t n_sites) {
     heavy_starts_.assign(1, 0);
     slot_starts_.assign(1, 0);
     run_starts_.assign(1, 0);
-    heavy_starts_.reserve(n_tokens + 1);
-    slot_starts_.reserve(n_tokens + 1);
-    run_starts_.reserve(n_tokens + 1);
+    heavy_starts_.reserve(n_sites + 1);
+    slot_starts_.reserve(n_sites + 1);
+    run_starts_.reserve(n_sites + 1);
     std::size_t n_heavy = 0, n_light = 0;
-    for (std::int64_t i = 0; n_tokens && i < at.starts[n_tokens]; ++i)
+    for (std::int64_t i = 0; n_sites && i < at.starts[n_sites]; ++i)
       number_[at.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at.ids[i]);
     heavy_.reserve(n_heavy);
     slots_.reserve(n_light + kAhead);
     if (at.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
     std::vector<std::uint32_t> place(layout_.n_labels + 1);
-    for (std::size_t t = 0; t < n_tokens; ++t) list_token(at, t, place);
+    for (std::size_t t = 0; t < n_sites; ++t) list_site(at, t, place);
     slots_.resize(slots_.size() + kAhead);  // looked at, never used
   }
 
-  // The slots of a token's light rows, ordered by label by counting.
-  void list_token(const TokenAttributes& at, std::size_t t, std::vector<std::uint32_t>& place) {
+  // The slots of a site's light rows, ordered by label by counting.
+  void list_site(const Sites& at, std::size_t t, std::vector<std::uint32_t>& place) {
     std::fill(place.begin(), place.end(), 0);
     const auto each_light_slot = [&](auto visit) {
       for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
@@ -136,7 +136,7 @@ class TokenRows {
   std::vector<std::int32_t> number_;  // [n_attributes]
   std::vector<Real> vectors_;         // [n_heavy, stride]
   std::vector<Real> weights_;         // [n_slots]
-  std::vector<std::size_t> heavy_starts_, slot_starts_, run_starts_;  // [n_tokens + 1]
+  std::vector<std::size_t> heavy_starts_, slot_starts_, run_starts_;  // [n_sites + 1]
   std::vector<std::uint32_t> heavy_, slots_;                          // numbers of heavy rows, slots of light ones
   std::vector<Real> heavy_values_, light_values_;                     // as long, or empty where all values are one
   std::vector<Run> runs_;                                             // so many slots of that label

@@ -1,4 +1,5 @@
-// The two walks over what L-BFGS remembers: all inner products at once, then the direction as one sum of vectors.
+// The long vectors of L-BFGS: their arithmetic, and the two walks over what it remembers, all inner products at once, then
+// the direction as one sum of vectors.
 //
 // Steps s_j and changes of the gradient y_j only shape a direction, and reading them is what takes time: they are kept in
 // 16 bits, the upper half of a float (8 bits of exponent, 8 of significand). On CoNLL-2000 that costs no iteration. Sums go by
@@ -9,10 +10,15 @@
 
 namespace trellis {
 
-struct History {
+struct PastSteps {
   const std::uint16_t *steps = nullptr, *changes = nullptr;  // [n_pairs, size]
   std::size_t n_pairs = 0, size = 0;
 };
+
+// a · b, summed by eight lanes in a fixed order whatever the machine.
+double dot(const double* a, const double* b, std::size_t n);
+// x += factor · v
+void add_scaled(double* x, double factor, const double* v, std::size_t n);
 
 // The step s = x - old_x and the change y = g - old_g, rounded; gives s·y and y·y, of the numbers before rounding.
 struct Curvature {
@@ -25,10 +31,10 @@ inline constexpr std::size_t kHistoryDots = 5;
 
 // For every pair j, with g a vector and r the number of one pair:
 //   dots[j] = s_j·g, y_j·g, s_j·y_r, y_j·y_r, s_r·y_j
-void history_dots(const History& history, std::size_t r, const double* g, std::size_t n_threads, double* dots);
+void history_dots(const PastSteps& history, std::size_t r, const double* g, std::size_t n_threads, double* dots);
 
 // out = factor · g + sum_j (step_factors[j] · s_j + change_factors[j] · y_j)
-void history_sum(const History& history, double factor, const double* g, const double* step_factors,
+void history_sum(const PastSteps& history, double factor, const double* g, const double* step_factors,
                  const double* change_factors, std::size_t n_threads, double* out);
 
 }  // namespace trellis

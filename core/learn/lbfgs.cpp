@@ -1,4 +1,4 @@
-#include "learn/history.hpp"
+#include "learn/lbfgs.hpp"
 
 #include <bit>
 #include <cstring>
@@ -38,7 +38,7 @@ TRELLIS_INLINE std::uint16_t rounded(double value) {
 }
 
 // Within a block sums are in float: what is multiplied has but 8 bits.
-TRELLIS_CLONES void dots_of_block(const History& h, std::size_t r, const double* g, std::size_t begin, std::size_t end,
+TRELLIS_CLONES void dots_of_block(const PastSteps& h, std::size_t r, const double* g, std::size_t begin, std::size_t end,
                                   double* dots) {
   const std::size_t n = end - begin;
   float given[kBlock] = {}, s_r[kBlock] = {}, y_r[kBlock] = {};
@@ -75,7 +75,7 @@ TRELLIS_CLONES void dots_of_block(const History& h, std::size_t r, const double*
   }
 }
 
-TRELLIS_CLONES void sum_of_block(const History& h, double factor, const double* g, const double* step_factors,
+TRELLIS_CLONES void sum_of_block(const PastSteps& h, double factor, const double* g, const double* step_factors,
                                  const double* change_factors, std::size_t begin, std::size_t end, double* out) {
   const std::size_t n = end - begin;
   float sums[kBlock] = {};
@@ -89,8 +89,24 @@ TRELLIS_CLONES void sum_of_block(const History& h, double factor, const double* 
   for (std::size_t i = 0; i < n; ++i) out[begin + i] = factor * g[begin + i] + sums[i];
 }
 
-TRELLIS_CLONES Curvature remember_all(const double* x, const double* old_x, const double* g, const double* old_g,
-                                      std::size_t size, std::uint16_t* step, std::uint16_t* change) {
+}  // namespace
+
+TRELLIS_CLONES double dot(const double* a, const double* b, std::size_t n) {
+  double sums[8] = {}, sum = 0;
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (std::size_t k = 0; k < 8; ++k) sums[k] += a[i + k] * b[i + k];
+  for (double part : sums) sum += part;
+  for (; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+TRELLIS_CLONES void add_scaled(double* x, double factor, const double* v, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] += factor * v[i];
+}
+
+TRELLIS_CLONES Curvature remember(const double* x, const double* old_x, const double* g, const double* old_g,
+                                  std::size_t size, std::uint16_t* step, std::uint16_t* change) {
   Vector<double> products = {}, squares = {};
   std::size_t i = 0;
   for (; i + kLanes<double> <= size; i += kLanes<double>) {
@@ -112,14 +128,7 @@ TRELLIS_CLONES Curvature remember_all(const double* x, const double* old_x, cons
   return sums;
 }
 
-}  // namespace
-
-Curvature remember(const double* x, const double* old_x, const double* g, const double* old_g, std::size_t size,
-                   std::uint16_t* step, std::uint16_t* change) {
-  return remember_all(x, old_x, g, old_g, size, step, change);
-}
-
-void history_dots(const History& history, std::size_t r, const double* g, std::size_t n_threads, double* dots) {
+void history_dots(const PastSteps& history, std::size_t r, const double* g, std::size_t n_threads, double* dots) {
   const std::size_t n_blocks = (history.size + kBlock - 1) / kBlock, n_dots = history.n_pairs * kHistoryDots;
   std::vector<double> parts(n_blocks * n_dots);
   parallel_blocks(history.size, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
@@ -131,7 +140,7 @@ void history_dots(const History& history, std::size_t r, const double* g, std::s
   }
 }
 
-void history_sum(const History& history, double factor, const double* g, const double* step_factors,
+void history_sum(const PastSteps& history, double factor, const double* g, const double* step_factors,
                  const double* change_factors, std::size_t n_threads, double* out) {
   parallel_blocks(history.size, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
     sum_of_block(history, factor, g, step_factors, change_factors, begin, end, out);

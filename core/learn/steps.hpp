@@ -1,0 +1,157 @@
+// The steps of online learners. All of them change weights by   w += sum_i a_i · V d_i,   d_i = Phi(gold) - Phi(y_i),
+// and differ in which outputs y_i they look at, in how large a step a_i is, and in whether every weight has a variance V
+// of its own (else 1). Nothing here knows what an output is: only the sparse vectors d_i and the costs of the y_i count.
+#pragma once
+#include <cmath>
+
+#include "learn/margin_qp.hpp"
+#include "learn/sparse.hpp"
+
+namespace trellis {
+
+// How large the steps are, with loss = cost(y) - w · d:
+//   perceptron   y by score           a = 1
+//   PA           y by score           a = (sqrt(cost) - w · d) / |d|²
+//   PA-I         y by score           a = min(C, (sqrt(cost) - w · d) / |d|²)
+//   PA-II        y by score           a = (sqrt(cost) - w · d) / (|d|² + 1 / 2C)
+//   MIRA         y by score + cost    the k best, see MarginQp
+//   AROW         y by score + cost    a = loss / (d · V d + r),   then 1 / V += d² / r
+struct Rule {
+  enum Kind { kPerceptron, kPa, kPa1, kPa2, kMira, kArow };
+  Kind kind = kPerceptron;
+  std::size_t k = 1;  // outputs that MIRA looks at
+  double c = 1;       // C, or r of AROW
+
+  bool augmented() const { return kind == kMira || kind == kArow; }
+  bool has_variances() const { return kind == kArow; }
+};
+
+// Every update in turn, kept for voting: update u is the changes starts[u] .. starts[u + 1].
+struct UpdateLog {
+  std::vector<std::int64_t> clocks;  // [n_updates] examples seen before it
+  std::vector<std::int64_t> starts{0};
+  std::vector<std::uint32_t> rows, places;
+  std::vector<float> changes;
+
+  void add(std::uint32_t row, std::uint32_t place, float by) {
+    rows.push_back(row), places.push_back(place), changes.push_back(by);
+  }
+  void end_update(std::int64_t clock) {
+    clocks.push_back(clock);
+    starts.push_back(static_cast<std::int64_t>(rows.size()));
+  }
+};
+
+// One example at a time: clear(), add() for each wrong output, take(). Weights have find(row, place) and make(row,
+// place), which give a weight, its sum for averaging, u[s] = sum over updates of (examples seen before) · (change), and
+// its variance (null: 1); find gives nulls where there is no weight yet.
+class Steps {
+ public:
+  Steps(const Rule& rule, bool logs) : rule_(rule), logs_(logs) {}
+  const Rule& rule() const { return rule_; }
+  UpdateLog log;
+
+  void clear() { costs_.clear(); }
+  // The vector d of one more wrong output, to be filled.
+  Changes& add(double cost) {
+    costs_.push_back(cost);
+    if (changes_.size() < costs_.size()) changes_.resize(costs_.size());
+    changes_[costs_.size() - 1].clear();
+    return changes_[costs_.size() - 1];
+  }
+
+  // The step away from the outputs added; false if there is none to make. `clock`: examples seen before.
+  template <class Weights>
+  bool take(Weights& weights, double scale, std::int64_t clock) {
+    const std::size_t n = costs_.size();
+    if (n == 0) return false;
+    if (rule_.kind == Rule::kPerceptron && !logs_) {
+      apply(weights, changes_[0], scale, clock);
+      return true;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      merge(changes_[i]);
+      costs_[i] = (rule_.augmented() ? costs_[i] : std::sqrt(costs_[i])) - score(weights, changes_[i]);
+    }
+    return rule_.kind == Rule::kMira ? take_mira(weights, scale, clock) : take_one(weights, scale, clock);
+  }
+
+ private:
+  template <class Weights>
+  bool take_mira(Weights& weights, double scale, std::int64_t clock) {
+    const std::size_t n = costs_.size();
+    gram_.resize(n * n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j <= i; ++j) gram_[i * n + j] = gram_[j * n + i] = dot(changes_[i], changes_[j]);
+    const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
+    for (std::size_t i = 0; i < n; ++i)
+      if (sizes[i] > 0) apply(weights, changes_[i], scale * sizes[i], clock);
+    return std::any_of(sizes.begin(), sizes.end(), [](double size) { return size > 0; });
+  }
+
+  template <class Weights>
+  bool take_one(Weights& weights, double scale, std::int64_t clock) {
+    const Changes& d = changes_[0];
+    double size = 1;
+    if (rule_.kind != Rule::kPerceptron) {
+      const double loss = costs_[0], length = norm(weights, d);
+      if (!(loss > 0) || length == 0) return false;
+      switch (rule_.kind) {
+        case Rule::kPa1: size = std::min(rule_.c, loss / length); break;
+        case Rule::kPa2: size = loss / (length + 1 / (2 * rule_.c)); break;
+        case Rule::kArow: size = loss / (length + rule_.c); break;
+        default: size = loss / length; break;
+      }
+    }
+    apply(weights, d, scale * size, clock);
+    if (rule_.kind == Rule::kArow)  // 1 / V += d² / r
+      for (const Change& change : d) {
+        float& variance = *weights.find(change.row, change.place).variance;
+        variance = static_cast<float>(1 / (1 / static_cast<double>(variance) + change.by * change.by / rule_.c));
+      }
+    if (logs_) {
+      for (const Change& change : d) log.add(change.row, change.place, static_cast<float>(scale * change.by));
+      log.end_update(clock);
+    }
+    return true;
+  }
+
+  // w · d
+  template <class Weights>
+  static double score(Weights& weights, const Changes& changes) {
+    double total = 0;
+    for (const Change& change : changes)
+      if (const float* weight = weights.find(change.row, change.place).weight) total += change.by * *weight;
+    return total;
+  }
+
+  // d · V d
+  template <class Weights>
+  static double norm(Weights& weights, const Changes& changes) {
+    double total = 0;
+    for (const Change& change : changes) {
+      const float* variance = weights.find(change.row, change.place).variance;
+      total += change.by * change.by * (variance ? *variance : 1);
+    }
+    return total;
+  }
+
+  // w += scale · V d. The sums take what the float changed by, so that averages are those of the floats.
+  template <class Weights>
+  static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
+    for (const Change& change : changes) {
+      const auto [weight, sum, variance] = weights.make(change.row, change.place);
+      const float old = *weight;
+      *weight += static_cast<float>(scale * change.by * (variance ? *variance : 1));
+      *sum += static_cast<double>(clock) * (static_cast<double>(*weight) - old);
+    }
+  }
+
+  Rule rule_;
+  bool logs_;
+  std::vector<Changes> changes_;       // d_i; as many as were ever needed
+  std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]
+  MarginQp qp_;
+};
+
+}  // namespace trellis

@@ -1,0 +1,74 @@
+// How weights become the potentials of one sentence, for learners and taggers alike.
+#pragma once
+#include <vector>
+
+#include "weights/local_chain.hpp"
+#include "weights/rows.hpp"
+
+namespace trellis {
+
+template <class Real>
+struct LabelTables {
+  std::size_t n_labels = 0;
+  std::size_t stride = 0;      // padded(n_labels)
+  const Real* edge = nullptr;  // [n_labels + 1, stride] of label pairs; row n_labels is NULL
+  const Real* tri = nullptr;   // [n_labels + 1, n_labels + 1, stride] of label triples, or null at order 1
+  const Real* end = nullptr;   // what a last label gives: [stride] at order 1, [n_labels + 1, stride] at order 2
+};
+using LabelWeights = LabelTables<float>;
+
+// The potentials of one sentence; grown once, then reused.
+template <class Real>
+struct Potentials {
+  std::vector<Real> emit;  // [n, stride]
+  std::vector<Real> edge;  // [n, n_labels + 1, stride] where label pairs differ by token
+  std::vector<Real> local;
+  LabelSets sets{};
+
+  // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
+  ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& all_sets, std::size_t begin, std::size_t n,
+                        bool by_token) {
+    ChainView<Real> chain{};
+    chain.n_tokens = n;
+    chain.n_labels = labels.n_labels;
+    chain.stride = labels.stride;
+    chain.emit = emit.data();
+    chain.edge = by_token ? edge.data() : labels.edge;
+    chain.edge_per_token = by_token;
+    chain.tri = labels.tri;
+    chain.end = labels.end;
+    sets = all_sets;
+    if (sets.starts) {
+      sets.set_of_token += begin;
+      chain.allowed = &sets;
+    }
+    return chain;
+  }
+};
+
+// edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end
+template <class AnyRows, class Real>
+TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Sites& at,
+                               std::size_t begin, std::size_t end, std::vector<Real>& edge) {
+  edge.resize((end - begin) * size);
+  for (std::size_t t = 0; t < end - begin; ++t) std::copy_n(shared, size, edge.data() + t * size);
+  if (at.starts) add_rows(rows, at, begin, end, size, edge.data());
+}
+
+// The sentence [begin, end), which has a token at least, normalised if there is a normalizer; it lives in `to`.
+template <class AnyRows, class AnyEdgeRows>
+TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const AnyEdgeRows& edge_rows, const LabelWeights& labels,
+                                         const ChainData& data, std::size_t begin, std::size_t end,
+                                         Potentials<float>& to, const LocalNormalizer* local = nullptr) {
+  const std::size_t n = end - begin;
+  to.emit.assign(n * labels.stride, 0);
+  add_rows(rows, data.attributes, begin, end, labels.stride, to.emit.data());
+  const bool by_token = data.edge_attributes.starts || (local && labels.tri);
+  if (by_token)
+    fill_edges(edge_rows, labels.edge, (labels.n_labels + 1) * labels.stride, data.edge_attributes, begin, end, to.edge);
+  const ChainView<float> chain = to.chain(labels, data.sets, begin, n, by_token);
+  if (local) local->normalize(n, chain.allowed, to.emit.data(), by_token ? to.edge.data() : nullptr, to.local);
+  return chain;
+}
+
+}  // namespace trellis

@@ -1,0 +1,28 @@
+// Where features hold. A site is a place that attributes stand at: a token, or the step from one token to the next.
+#pragma once
+#include "engine/chain.hpp"
+
+namespace trellis {
+
+// What stands at each site: attributes ids[starts[s] .. starts[s + 1]) with values (null: all one).
+struct Sites {
+  const std::int64_t* starts = nullptr;  // [n_sites + 1]; null: there are none
+  const std::int32_t* ids = nullptr;     // [n_items]
+  const float* values = nullptr;         // [n_items] or null
+
+  float value(std::int64_t i) const { return values ? values[i] : 1.0f; }
+  // Calls visit(attribute, value) for all that stands at a site.
+  template <class Visit>
+  TRELLIS_INLINE void each(std::size_t site, Visit visit) const {
+    for (std::int64_t i = starts[site]; i < starts[site + 1]; ++i) visit(ids[i], value(i));
+  }
+};
+
+// The tokens of a corpus as a model sees them.
+struct ChainData {
+  Sites attributes;
+  Sites edge_attributes;  // starts null: none
+  LabelSets sets{};       // tag dictionary over all tokens; starts null: every label everywhere
+};
+
+}  // namespace trellis
