@@ -277,7 +277,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --learner nosuch --model m", ["--learner", "'nosuch'", "perceptron"]),
         ("train train.txt --set nosuch=1 --model m", ["no parameter 'nosuch'", "epochs"]),
         ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
-        ("train train.txt --set average=maybe --model m", ["average must be true or false"]),
+        ("train train.txt --set average=maybe --model m", ["average must be True or False, not 'maybe'"]),
         ("train train.txt --set epochs --model m", ["key=value"]),
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
         ("train train.txt --epochs 0 --model m", ["epochs must be a whole number from 1 on"]),

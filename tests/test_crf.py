@@ -243,8 +243,8 @@ def test_learners_by_their_names(name: str, settings: list[str], learner: object
     ("name", "setting", "message"),
     [
         ("crf", "precision=half", "precision must be 'auto' or 'single' or 'double', not 'half'"),
-        ("hmsvm", "gamma=x", "gamma must be a number or none, not 'x'"),
-        ("boost", "epochs=x", "epochs must be a whole number, not 'x'"),
+        ("kernel-perceptron", "gamma=x", "gamma must be a finite number above 0, not 'x'"),
+        ("boost", "epochs=x", "epochs must be a whole number from 1 on, not 'x'"),
     ],
 )
 def test_settings_that_do_not_fit(name: str, setting: str, message: str) -> None:

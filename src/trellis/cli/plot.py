@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def check_plot(path: str, learner: Learner) -> None:
         raise LearnerError(
             f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}"
         )
-    if not any(field.name == "epochs" for field in fields(learner)):  # type: ignore[arg-type]
+    if "epochs" not in learner.constraints:
         raise LearnerError(
             f"--plot: {type(learner).__name__} learns without epochs, so there is no curve to draw"
         )

@@ -71,7 +71,7 @@ def describe(parser: Parser) -> None:
     parser.share_file_options()
     parser.more = lambda: (
         f"""\
-learners and their parameters, with defaults:
+learners and their parameters (one without a default has an effect only beside others):
 {list_parameters()}
 
 presets of --features:
