@@ -11,6 +11,7 @@ import pytest
 from command_line import COLUMNS, TRAIN, refused
 
 import trellis
+from trellis.cli import tag
 
 CHUNKS = trellis.read({"chunk": [["B-NP", "I-NP", "B-VP"]] * 12}).sentences("chunk")
 
@@ -109,6 +110,16 @@ def test_running_text(words: Path, here: Path, call: Any) -> None:
     assert lines[0].split()[:2] == ["the", "DT"]
     assert len(lines[0].split()) == 3
     assert call("tag -m pos.trellis --text", "").out == ""
+
+
+def test_running_text_into_a_table(
+    words: Path, here: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tag, "PIECE_BYTES", 16)
+    (here / "text.txt").write_text("the dog ran\n" * 5)
+    for name in ("out.parquet", "out.jsonl"):
+        assert call(f"tag -m pos.trellis --text text.txt -o {name}").code == 0
+        assert trellis.read(name).sentences("pos") == [["DT", "NN", "VBD"]] * 5
 
 
 def test_running_text_that_cannot_be(words: Path, chunk: Path, here: Path, call: Any) -> None:

@@ -10,7 +10,6 @@ import pytest
 from command_line import TRAIN, refused
 
 from trellis.cli.plot import draw, score_name
-from trellis.learning.run import Event
 
 
 def texts(path: Path) -> str:
@@ -51,14 +50,14 @@ def test_the_dev_score_has_a_name_and_the_best_epoch_a_mark(here: Path, call: An
 
 
 def test_objective(tmp_path: Path) -> None:
-    history = [Event(i, 9, 10, objective=100.0 / i, dev_score=0.5, best=i == 1) for i in (1, 2, 3)]
+    history = [{"epoch": i, "tokens": 10, "objective": 100 / i, "dev_score": 0.5} for i in (1, 2, 3)]
     draw(history, str(tmp_path / "c.svg"), "title", "token accuracy")
     said = texts(tmp_path / "c.svg")
     assert all(word in said for word in ("objective", "token accuracy on dev, %", "best: 50.00 at epoch 1"))
 
 
 def test_without_dev_there_is_no_mark(tmp_path: Path) -> None:
-    draw([Event(1, 1, 10, mistakes=5)], str(tmp_path / "c.svg"), "title", "token accuracy")
+    draw([{"epoch": 1, "tokens": 10, "mistakes": 5}], str(tmp_path / "c.svg"), "title", "token accuracy")
     said = texts(tmp_path / "c.svg")
     assert "best" not in said
     assert "on dev" not in said

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.cli.file_shape import FileShape
+from trellis.cli.file_shape import open_model
 from trellis.cli.options import Parser
 from trellis.cli.outputs import check_apart, check_writable, show, show_json
-from trellis.tagger import load
 
 
 def describe(parser: Parser) -> None:
@@ -36,10 +35,9 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Write the model with another temperature."""
-    tagger = load(given.model)
+    tagger, shape = open_model(given, given.dev)
     check_writable(given.output)
     check_apart(given.output, given.dev)
-    shape = FileShape.of(given, given.dev, like=FileShape.of_training(tagger))
     corpus = shape.read_for(given.dev, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
     calibrated = tagger.calibrated(corpus, loss=given.loss, **how)

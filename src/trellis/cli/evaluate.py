@@ -13,13 +13,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from trellis.cli.file_shape import FileShape
+from trellis.cli.file_shape import FileShape, open_model
 from trellis.cli.options import Parser
 from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
 from trellis.errors import CorpusError
 from trellis.evaluation.report import evaluate_columns
-from trellis.tagger import load
 
 if TYPE_CHECKING:
     from trellis.evaluation.reliability import Calibration
@@ -56,10 +55,7 @@ def _model_figures(given: Namespace) -> tuple[Report, Calibration | None]:
     """How good the model's labels of the file are, and with --calibration its probabilities."""
     if given.predicted is not None:
         raise CorpusError(given.source, None, "give --model or --predicted, not both")
-    tagger = load(given.model)
-    if given.scheme is not None:
-        tagger = tagger.constrained(given.scheme)
-    shape = FileShape.of(given, given.source, like=FileShape.of_training(tagger))
+    tagger, shape = open_model(given, given.source)
     corpus = shape.read_for(given.source, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
     report = tagger.evaluate(corpus, by=given.by, **how)

@@ -16,14 +16,13 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from trellis.cli.file_shape import FileShape
+from trellis.cli.file_shape import open_model
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import show
 from trellis.cli.progress import say
 from trellis.cli.sentences import sentences_of
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.errors import CorpusError
-from trellis.tagger import load
 
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
@@ -52,10 +51,13 @@ def command(given: Namespace) -> None:
         if not given.words:
             raise CorpusError("", None, "name the model's file: trellis explain MODEL [WORD ...]")
         given.model, *given.words = given.words
-    tagger = load(given.model)
-    if given.scheme is not None:
-        tagger = tagger.constrained(given.scheme)
-    for number, sentence in enumerate(_typed(tagger, given) if given.words else _read(tagger, given)):
+    tagger, shape = open_model(given, STANDARD_STREAM)
+    sentences: Iterable[Any]
+    if given.words:
+        sentences = [_typed(tagger, given)]
+    else:
+        sentences = sentences_of(tagger, shape.read_for(STANDARD_STREAM, tagger, given.columns))
+    for number, sentence in enumerate(sentences):
         explanation = tagger.explain(sentence)
         if given.json:
             show(json.dumps(explanation.to_dict(), ensure_ascii=False))
@@ -63,7 +65,7 @@ def command(given: Namespace) -> None:
             show("\n" * bool(number) + explanation.text(n_labels=given.labels, n_terms=given.top))
 
 
-def _typed(tagger: Tagger, given: Namespace) -> Iterable[Any]:
+def _typed(tagger: Tagger, given: Namespace) -> list[Any]:
     """One sentence from the words of the command line."""
     n, words = len(tagger.columns), given.words
     if tagger.model.vocabulary.bag is not None:
@@ -71,15 +73,9 @@ def _typed(tagger: Tagger, given: Namespace) -> Iterable[Any]:
     if blank := next((word for word in words if " " in word.strip()), None):
         say(f"{blank!r} is taken as one token; leave out the quotes to give one word per token", given.json)
     if n == 1:
-        return [words]
+        return list(words)
     fields = [tuple(word.rsplit("/", n - 1)) for word in words]
     wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != n), None)
     if wrong is not None:
         raise CorpusError("", None, f"{wrong!r}: the model reads {'/'.join(tagger.columns)}")
-    return [fields]
-
-
-def _read(tagger: Tagger, given: Namespace) -> Iterable[Any]:
-    """The sentences of standard input."""
-    shape = FileShape.of(given, STANDARD_STREAM, like=FileShape.of_training(tagger))
-    return sentences_of(tagger, shape.read_for(STANDARD_STREAM, tagger, given.columns))
+    return fields

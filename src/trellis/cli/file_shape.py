@@ -11,7 +11,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
 from trellis.corpus.read import format_of, read
 from trellis.errors import CorpusError
-from trellis.tagger import Tagger
+from trellis.tagger import Tagger, load
 
 STREAMED = ("conll", "conllu")
 
@@ -34,12 +34,6 @@ class FileShape:
         if tabs is None:
             tabs = extension(path) == ".tsv" or like.tabs
         return cls(format, tabs, like.comments if comments is None else comments)
-
-    @classmethod
-    def of_training(cls, tagger: Tagger) -> FileShape:
-        """The shape of the file that the model learned from."""
-        kept = tagger.info.get("corpus", {})
-        return cls(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
 
     def describe(self, corpus: Corpus) -> dict[str, Any]:
         """For the model: what a file must look like to be tagged without further options."""
@@ -64,3 +58,13 @@ class FileShape:
         if self.format not in STREAMED:
             return self.read(path, columns)
         return parse_text(read_bytes(path), message_name(path), self.layout(path, tagger, columns))
+
+
+def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
+    """The model that is given, under the scheme that is given, and the shape of a file for it."""
+    tagger = load(given.model)
+    if getattr(given, "scheme", None) is not None:
+        tagger = tagger.constrained(given.scheme)
+    kept = tagger.info.get("corpus", {})
+    trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
+    return tagger, FileShape.of(given, path, like=trained)

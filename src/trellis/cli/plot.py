@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from trellis.cli.outputs import check_writable
 from trellis.corpus.schemes import guess_scheme
 from trellis.errors import LearnerError
-from trellis.learning.run import Event
 from trellis.training import Learner
 
 SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
@@ -38,32 +37,30 @@ def score_name(metric: str, labels: Sequence[str]) -> str:
     return SCORES.get(metric) or SCORES["token" if guess_scheme(labels) is None else "span"]
 
 
-def draw(history: Sequence[Event], path: str, title: str, score: str) -> None:
+def draw(history: Sequence[Mapping[str, Any]], path: str, title: str, score: str) -> None:
     """Mistakes or objective over epochs, and beside it the score on dev, with a mark at the best."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     left = figure.subplots()
     left.set(title=title, xlabel="epoch")
-    left.locator_params("x", integer=True)
     marker = "o" if len(history) < 30 else None
-    name, curve = "objective", [(e.epoch, e.objective) for e in history if e.objective is not None]
+    name, curve = "objective", [(e["epoch"], e["objective"]) for e in history if "objective" in e]
     if not curve:
         name = "wrong in training, % of tokens"
-        curve = [(e.epoch, 100 * e.mistakes / max(1, e.tokens)) for e in history if e.mistakes is not None]
-    scores = [(e.epoch, 100 * e.dev_score) for e in history if e.dev_score is not None]
+        curve = [(e["epoch"], 100 * e["mistakes"] / max(1, e["tokens"])) for e in history if "mistakes" in e]
+    scores = [(e["epoch"], 100 * e["dev_score"]) for e in history if "dev_score" in e]
     lines, axes = list[Any](), left
     for color, label, points in (("tab:blue", name, curve), ("tab:orange", f"{score} on dev, %", scores)):
         if points:
             axes = left.twinx() if lines else left
-            lines += axes.plot(
-                *zip(*points, strict=True), color=color, marker=marker, markersize=3, label=label
-            )
+            lines += axes.plot(*zip(*points, strict=True), color=color, marker=marker, ms=3, label=label)
             axes.set_ylabel(label, color=color)
             axes.tick_params("y", labelcolor=color)
-    if best := next((event for event in reversed(history) if event.best), None):
-        point = (best.epoch, 100 * (best.dev_score or 0.0))
-        named = f"best: {point[1]:.2f} at epoch {best.epoch}"
-        lines += axes.plot(*point, "*", color="tab:red", markersize=12, label=named)
+    if scores:
+        epoch, best = max(scores, key=lambda point: point[1])  # the first of equal ones, as training keeps it
+        label = f"best: {best:.2f} at epoch {epoch}"
+        lines += axes.plot(epoch, best, "*", color="tab:red", ms=12, label=label)
+    left.locator_params("x", integer=True)
     left.legend(handles=lines, loc="center right")
     figure.savefig(path)

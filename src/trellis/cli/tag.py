@@ -21,18 +21,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from trellis.cli.file_shape import STREAMED, FileShape
+from trellis.cli.file_shape import STREAMED, FileShape, open_model
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens, say
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.files import STANDARD_STREAM, extension, message_name, reading
+from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes, reading
 from trellis.corpus.read import format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
 from trellis.corpus.strings import Strings
 from trellis.errors import ArgumentError, CorpusError
-from trellis.tagger import load
 from trellis.threads import thread_count
 
 if TYPE_CHECKING:
@@ -69,10 +68,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Label what is given."""
-    tagger = load(given.model)
-    if given.scheme is not None:
-        tagger = tagger.constrained(given.scheme)
-    shape = FileShape.of(given, given.source, like=FileShape.of_training(tagger))
+    tagger, shape = open_model(given, given.source)
     wanted = _output_shape(given, shape)
     check_apart(given.output, given.source, given.model)
     _check_asked(given, tagger, wanted.format)
@@ -85,30 +81,37 @@ def command(given: Namespace) -> None:
             with writing(given.output) as out:
                 n_threads = thread_count(given.threads)
                 write_columns(label, tagger, given.source, layout, n_threads, out, count, PIECE_BYTES)
-            return
-        corpora: Iterable[Corpus]
-        if given.text:
-            corpora = _read_text(given.source, tagger.columns[0])
-        elif shape.format in STREAMED and wanted.format not in TABLES:
-            layout = shape.layout(given.source, tagger, given.columns)
-            corpora = (piece.corpus for piece in pieces_of_path(given.source, layout, PIECE_BYTES))
+        elif wanted.format in TABLES and not given.json:
+            _write_table(given, tagger, shape, wanted.format)
         else:
-            corpora = [shape.read_for(given.source, tagger, given.columns)]
-        if wanted.format in TABLES and not given.json:
-            from trellis.corpus.write import write
+            with writing(given.output) as out:
+                for corpus in _corpora(given, tagger, shape):
+                    if corpus.n_tokens:
+                        text = _json_lines if given.json else _formatted
+                        out.write(text(tagger, corpus, given, wanted).encode())
+                        _send(out)
+                        count(corpus.n_tokens)
 
-            for corpus in corpora:  # the only one
-                write(_labelled(tagger, corpus, given), given.output, format=wanted.format)
-            return
-        with writing(given.output) as out:
-            for corpus in corpora:
-                if corpus.n_tokens:
-                    if given.json:
-                        out.write(_json_lines(tagger, corpus, given))
-                    else:
-                        out.write(_formatted(_labelled(tagger, corpus, given), wanted))
-                    _send(out)
-                    count(corpus.n_tokens)
+
+def _corpora(given: Namespace, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
+    """What is given, piece by piece where its format allows."""
+    if given.text:
+        return _text_pieces(given.source, tagger.columns[0])
+    if shape.format in STREAMED:
+        layout = shape.layout(given.source, tagger, given.columns)
+        return (piece.corpus for piece in pieces_of_path(given.source, layout, PIECE_BYTES))
+    return [shape.read(given.source, given.columns)]
+
+
+def _write_table(given: Namespace, tagger: Tagger, shape: FileShape, format: str) -> None:
+    """Tables are written whole."""
+    from trellis.corpus.write import write
+
+    if given.text:
+        whole = _text_corpus(read_bytes(given.source), tagger.columns[0], message_name(given.source), 1)
+    else:
+        whole = shape.read_for(given.source, tagger, given.columns)
+    write(_labelled(tagger, whole, given), given.output, format=format)
 
 
 def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
@@ -201,18 +204,18 @@ def _send(out: BinaryIO) -> None:
         out.flush()
 
 
-def _read_text(path: str, column: str) -> Iterator[Corpus]:
+def _text_pieces(path: str, column: str) -> Iterator[Corpus]:
     """The sentences of running text, as many lines at once as are there."""
     with reading(path) as file:
         rest, number = b"", 1
         while block := file.read1(PIECE_BYTES):  # type: ignore[attr-defined]
             text, newline, rest = (rest + block).rpartition(b"\n")
-            yield _sentences(text + newline, column, message_name(path), number)
+            yield _text_corpus(text + newline, column, message_name(path), number)
             number += text.count(b"\n") + len(newline)
-        yield _sentences(rest, column, message_name(path), number)
+        yield _text_corpus(rest, column, message_name(path), number)
 
 
-def _sentences(text: bytes, column: str, source: str, first_line: int) -> Corpus:
+def _text_corpus(text: bytes, column: str, source: str, first_line: int) -> Corpus:
     from trellis.corpus.objects import from_mapping
 
     try:
@@ -225,17 +228,19 @@ def _sentences(text: bytes, column: str, source: str, first_line: int) -> Corpus
     return from_mapping({column: [words for words in sentences if words]}, None)
 
 
-def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path") -> Callable[[Corpus], list[Column]]:
-    """A function from sentences to the columns of their labels, best first. It is called from several threads."""
+def _labeller(
+    tagger: Tagger, kbest: int | None, by: Any = "path", n_threads: int | None = 1
+) -> Callable[[Corpus], list[Column]]:
+    """A function from sentences to the columns of their labels, best first. It may be called from several threads."""
     if kbest is None:
-        return lambda corpus: [tagger.tag_corpus(corpus, by=by, n_threads=1)]
+        return lambda corpus: [tagger.tag_corpus(corpus, by=by, n_threads=n_threads)]
     k, values = kbest, Strings.of((*tagger.labels, NO_PATH))
     number = {label: i for i, label in enumerate(tagger.labels)}
 
     def label(corpus: Corpus) -> list[Column]:
         codes = np.full((k, corpus.n_tokens), len(number), np.int32)
         begin = 0
-        for paths in tagger.kbest_batch(corpus, k, n_threads=1):
+        for paths in tagger.kbest_batch(corpus, k, n_threads=n_threads):
             end = begin + len(paths[0][0])
             for rank, (labels, _) in enumerate(paths):
                 codes[rank, begin:end] = [number[one] for one in labels]
@@ -247,39 +252,35 @@ def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path") -> Callable[[
 
 def _labelled(tagger: Tagger, corpus: Corpus, given: Namespace) -> Corpus:
     """The corpus with the target's column filled in, and with --kbest one more for every further path."""
-    if given.kbest is None:
-        return corpus.with_column(
-            tagger.target, tagger.tag_corpus(corpus, by=given.by, n_threads=given.threads)
-        )
-    for rank, column in enumerate(_labeller(tagger, given.kbest)(corpus), start=1):
+    label = _labeller(tagger, given.kbest, given.by, given.threads)
+    for rank, column in enumerate(label(corpus), start=1):
         corpus = corpus.with_column(tagger.target if rank == 1 else f"{tagger.target} {rank}", column)
     return corpus
 
 
-def _formatted(corpus: Corpus, shape: FileShape) -> bytes:
-    """The text of a corpus."""
+def _formatted(tagger: Tagger, corpus: Corpus, given: Namespace, shape: FileShape) -> str:
+    """The sentences with their labels, as the text of a file of that shape."""
     from trellis.corpus.jsonl import format_jsonl
     from trellis.corpus.write import format_columns, format_conllu
 
+    corpus = _labelled(tagger, corpus, given)
     if shape.format == "conll":
-        return format_columns(corpus, tabs=shape.tabs).encode()
-    return (format_conllu if shape.format == "conllu" else format_jsonl)(corpus).encode()
+        return format_columns(corpus, tabs=shape.tabs)
+    return format_conllu(corpus) if shape.format == "conllu" else format_jsonl(corpus)
 
 
-def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> bytes:
+def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace, shape: FileShape) -> str:
     """One line per sentence: its labels (with confidence: how sure they are), or its k best paths with their scores."""
     records: Iterable[dict[str, Any]]
-    if given.kbest is None:
-        tagged = tagger.tag_batch(corpus, by=given.by, n_threads=given.threads)
-        records = (
-            _with_confidence(tagger, corpus, tagged, given)
-            if given.confidence
-            else ({"labels": labels} for labels in tagged)
-        )
-    else:
+    if given.kbest is not None:
         found = tagger.kbest_batch(corpus, given.kbest, n_threads=given.threads)
         records = ({"kbest": [{"labels": z, "score": score} for z, score in paths]} for paths in found)
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode()
+    else:
+        tagged = tagger.tag_batch(corpus, by=given.by, n_threads=given.threads)
+        records = ({"labels": labels} for labels in tagged)
+        if given.confidence:
+            records = _with_confidence(tagger, corpus, tagged, given)
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
 
 def _with_confidence(

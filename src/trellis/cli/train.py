@@ -30,7 +30,6 @@ from trellis.training import train
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
-    from trellis.learning.run import Event, Observer
 
 MANY_LABELS = 60  # from here on the cube of their number hurts
 
@@ -63,20 +62,20 @@ def describe(parser: Parser) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
-    metrics = (
-        "score by which epochs are compared; auto: F1 of spans where labels mark spans, else token accuracy"
-    )
+    metrics = "score that compares epochs; auto: F1 of spans where labels mark spans, else token accuracy"
     add("--metric", choices=("auto", "token", "sentence", "span"), default="auto", help=metrics)
     add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")
     parser.share_file_options()
-    parser.more = lambda: (
-        f"""\
+    parser.more = _more
+
+
+def _more() -> str:
+    return f"""\
 learners and their parameters (one without a default has an effect only beside others):
 {list_parameters()}
 
 presets of --features:
   {", ".join(PRESETS)}"""
-    )
 
 
 def command(given: Namespace) -> None:
@@ -102,11 +101,7 @@ def command(given: Namespace) -> None:
         target = "upos" if is_conllu else list(sentences.columns)[-1]
     say(f"{len(sentences):,} sentences, {sentences.n_tokens:,} tokens from {sentences.source}", given.quiet)
     _warn_of_many_labels(given, sentences, target or older.target)  # type: ignore[union-attr]
-    history: list[Event] = []
-    with (
-        watch_epochs(given.quiet) as shown,
-        keeping_the_best(_both(history, shown), given.quiet) as observer,
-    ):
+    with watch_epochs(given.quiet) as shown, keeping_the_best(shown, given.quiet) as observer:
         tagger = train(
             sentences,
             target=target,
@@ -131,7 +126,7 @@ def command(given: Namespace) -> None:
     tagger.save(given.model)
     if given.plot is not None:
         score = score_name(given.metric, tagger.labels)
-        draw(history, given.plot, f"{tagger.target}: {given.learner}", score)
+        draw(tagger.info["history"], given.plot, f"{tagger.target}: {given.learner}", score)
     n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(given.model).stat().st_size
     size = f"{len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB"
     say(f"{given.model}: {size}", given.quiet)
@@ -155,14 +150,3 @@ def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> No
     n_labels = len(sentences.column(target).values)
     if given.order == 2 and n_labels > MANY_LABELS and not given.tag_dictionary:
         say(f"order 2 with {n_labels} labels is slow; --tag-dictionary 5 makes it fast", given.quiet)
-
-
-def _both(history: list[Event], shown: Observer | None) -> Observer:
-    """An observer that keeps events and shows them."""
-
-    def observe(event: Event) -> None:
-        history.append(event)
-        if shown is not None:
-            shown(event)
-
-    return observe
