@@ -54,7 +54,8 @@ def test_scheme(noisy: Path, call) -> None:
         assert schemes.check(json.loads(line)["labels"], "iob2") is None
     assert call("evaluate --model noisy.trellis noisy.txt --scheme iob2").code == 0
     done = call("tag --model noisy.trellis open.txt --scheme iobes")
-    assert done.code == 0  # B, I and O are letters of it too
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "no legal sequence of iobes with these labels; they are of the scheme iob2" in done.err
     done = call("tag --model noisy.trellis open.txt --scheme nonsense")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "no scheme 'nonsense'" in done.err

@@ -212,6 +212,16 @@ def test_no_legal_sequence_at_all() -> None:
         tagger.tag(["a"])
     with pytest.raises(ConstraintError, match="label 'P' is not of the scheme iob2"):
         random_tagger(0).constrained("iob2")
+    iob2 = random_tagger(0, LABELS["iob2"])
+    for scheme in ("iobes", "bilou"):
+        fits = "is in no legal sequence of .* they are of the scheme iob2"
+        with pytest.raises(ConstraintError, match=fits):
+            iob2.constrained(scheme)
+        sentences = {"word": [["a", "b"], ["c"]], "tag": [["B-X|O", ""], ["B-X|I-X"]]}
+        with pytest.raises(ConstraintError, match=fits):
+            trellis.train(sentences, target="tag", learner=trellis.CRF(), partial=True, scheme=scheme)
+    with pytest.raises(ConstraintError, match=r"'E-X' is in no legal sequence of iobes with these labels$"):
+        random_tagger(0, ("O", "E-X", "S-X")).constrained("iobes")
     with pytest.raises(CorpusError, match="no scheme 'nonsense'"):
         random_tagger(0).constrained("nonsense")
 
@@ -280,7 +290,7 @@ def test_what_the_learner_gets() -> None:
         ("a O\n\nb I-X\nc B-X\n", "iob2", 3, "a sentence of iob2 cannot begin with 'I-X'"),
         ("a O\nb I-X\n\nc E-X\n", "ioe2", 2, "a sentence of ioe2 cannot end with 'I-X'"),
         ("a O\nb I-X\n\nc I-X\n", "iob2", 2, "name the scheme of the labels \\(iob1\\?\\)"),
-        ("a O\nb I-X\nc B-X\n", "iob2", 2, "mend the label or leave out the scheme"),
+        ("a O\nb I-X\nc B-X\n", "iob2", 2, "correct the label or leave out the scheme"),
     ],
 )
 def test_illegal_gold_labels(text: str, scheme: str, line: int, message: str, tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ def corpus() -> trellis.Corpus:
 
 
 def test_sentences_by_index_slice_and_choice(corpus: trellis.Corpus) -> None:
-    assert corpus[0] == {"word": ["a", "b"]}
-    assert corpus[-1] == {"word": ["d", "e", "a"]}
+    assert corpus[0] == {"word": ["a", "b"], "bag": [{"a": 1.0}, {"b": 1.0}]}
+    assert corpus[-1]["word"] == ["d", "e", "a"]
     with pytest.raises(IndexError):
         corpus[5]
     for key in (slice(1, 4), slice(None), slice(4, 2), slice(-2, None), slice(None, None, -2)):
@@ -108,3 +108,14 @@ def test_damaged_frozen_strings_are_refused() -> None:
         _core.intern(["a", 3])  # type: ignore[list-item]
     with pytest.raises(TypeError):
         _core.intern_sentences([("a",)])  # type: ignore[list-item]
+
+
+def test_sentences_have_their_attributes() -> None:
+    sentences = [[{"w": "a", "n": 2.0}, {"w": "b"}], [{"w": "b"}], []]
+    labels = [["X", "Y"], ["Y"], []]
+    corpus = trellis.read({"attributes": sentences, "tag": labels})
+    assert corpus[0] == {"attributes": [{"w:a": 1.0, "n": 2.0}, {"w:b": 1.0}], "tag": ["X", "Y"]}
+    assert list(corpus) == [corpus[0], corpus[1], corpus[-1]]
+    tagger = trellis.train(corpus, target="tag", features="attributes")
+    assert [tagger.tag(sentence) for sentence in corpus] == tagger.tag_batch(corpus) == labels
+    assert tagger.tag(corpus[0]) == labels[0]

@@ -11,72 +11,102 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from trellis.corpus.corpus import BagColumn as BagColumn
+    from trellis.corpus.corpus import Column as Column
     from trellis.corpus.corpus import Corpus as Corpus
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
     from trellis.corpus.write import write as write
+    from trellis.errors import ArgumentError as ArgumentError
     from trellis.errors import ConstraintError as ConstraintError
     from trellis.errors import CorpusError as CorpusError
     from trellis.errors import LearnerError as LearnerError
     from trellis.errors import ModelError as ModelError
     from trellis.errors import TemplateError as TemplateError
     from trellis.errors import TrellisError as TrellisError
+    from trellis.evaluation.reliability import Bin as Bin
+    from trellis.evaluation.reliability import Calibration as Calibration
+    from trellis.evaluation.reliability import Reliability as Reliability
+    from trellis.evaluation.report import Report as Report
     from trellis.evaluation.report import evaluate as evaluate
+    from trellis.evaluation.spans import Score as Score
+    from trellis.evaluation.spans import SpanScores as SpanScores
     from trellis.learners.arow import AROW as AROW
     from trellis.learners.boost import SequenceBoost as SequenceBoost
     from trellis.learners.crf import CRF as CRF
     from trellis.learners.exponential import ExponentialLoss as ExponentialLoss
     from trellis.learners.hmm import HMM as HMM
+    from trellis.learners.hmsvm import HMSVM as HMSVM
+    from trellis.learners.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from trellis.learners.maxent import MaxEnt as MaxEnt
     from trellis.learners.mira import MIRA as MIRA
     from trellis.learners.passive_aggressive import PassiveAggressive as PassiveAggressive
     from trellis.learners.perceptron import Perceptron as Perceptron
     from trellis.learning.learner import Learner as Learner
+    from trellis.learning.run import Event as Event
     from trellis.learning.run import StopTrainingError as StopTrainingError
+    from trellis.model.dual import SupportSequence as SupportSequence
+    from trellis.model.kernels import Observations as Observations
+    from trellis.tagger.explanation import Explanation as Explanation
+    from trellis.tagger.explanation import PathExplanation as PathExplanation
+    from trellis.tagger.explanation import Term as Term
+    from trellis.tagger.explanation import TokenExplanation as TokenExplanation
+    from trellis.tagger.heaviest import NamedWeight as NamedWeight
+    from trellis.tagger.posterior import Posterior as Posterior
     from trellis.tagger.tagger import Tagger as Tagger
     from trellis.tagger.tagger import load as load
     from trellis.training import partial_fit as partial_fit
     from trellis.training import train as train
 
+# The same for a running program; tests/test_public.py compares the two.
 _HOMES = {
-    "AROW": "trellis.learners.arow",
-    "CRF": "trellis.learners.crf",
-    "ConstraintError": "trellis.errors",
-    "Corpus": "trellis.corpus.corpus",
-    "CorpusError": "trellis.errors",
-    "ExponentialLoss": "trellis.learners.exponential",
-    "HMM": "trellis.learners.hmm",
-    "HMSVM": "trellis.learners.hmsvm",
-    "KernelPerceptron": "trellis.learners.kernel_perceptron",
-    "Learner": "trellis.learning.learner",
-    "LearnerError": "trellis.errors",
-    "MaxEnt": "trellis.learners.maxent",
-    "MIRA": "trellis.learners.mira",
-    "ModelError": "trellis.errors",
-    "PassiveAggressive": "trellis.learners.passive_aggressive",
-    "Perceptron": "trellis.learners.perceptron",
-    "SequenceBoost": "trellis.learners.boost",
-    "Span": "trellis.corpus.schemes",
-    "StopTrainingError": "trellis.learning.run",
-    "Tagger": "trellis.tagger.tagger",
-    "TemplateError": "trellis.errors",
-    "TrellisError": "trellis.errors",
-    "evaluate": "trellis.evaluation.report",
-    "load": "trellis.tagger.tagger",
-    "partial_fit": "trellis.training",
-    "read": "trellis.corpus.read",
-    "train": "trellis.training",
-    "write": "trellis.corpus.write",
+    "trellis.corpus.corpus": ["BagColumn", "Column", "Corpus"],
+    "trellis.corpus.read": ["read"],
+    "trellis.corpus.schemes": ["Span"],
+    "trellis.corpus.write": ["write"],
+    "trellis.errors": [
+        "ArgumentError",
+        "ConstraintError",
+        "CorpusError",
+        "LearnerError",
+        "ModelError",
+        "TemplateError",
+        "TrellisError",
+    ],
+    "trellis.evaluation.reliability": ["Bin", "Calibration", "Reliability"],
+    "trellis.evaluation.report": ["Report", "evaluate"],
+    "trellis.evaluation.spans": ["Score", "SpanScores"],
+    "trellis.learners.arow": ["AROW"],
+    "trellis.learners.boost": ["SequenceBoost"],
+    "trellis.learners.crf": ["CRF"],
+    "trellis.learners.exponential": ["ExponentialLoss"],
+    "trellis.learners.hmm": ["HMM"],
+    "trellis.learners.hmsvm": ["HMSVM"],
+    "trellis.learners.kernel_perceptron": ["KernelPerceptron"],
+    "trellis.learners.maxent": ["MaxEnt"],
+    "trellis.learners.mira": ["MIRA"],
+    "trellis.learners.passive_aggressive": ["PassiveAggressive"],
+    "trellis.learners.perceptron": ["Perceptron"],
+    "trellis.learning.learner": ["Learner"],
+    "trellis.learning.run": ["Event", "StopTrainingError"],
+    "trellis.model.dual": ["SupportSequence"],
+    "trellis.model.kernels": ["Observations"],
+    "trellis.tagger.explanation": ["Explanation", "PathExplanation", "Term", "TokenExplanation"],
+    "trellis.tagger.heaviest": ["NamedWeight"],
+    "trellis.tagger.posterior": ["Posterior"],
+    "trellis.tagger.tagger": ["Tagger", "load"],
+    "trellis.training": ["partial_fit", "train"],
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_HOMES)]
+__all__ = ["__version__", *sorted(_HOME_OF)]
 
+if not TYPE_CHECKING:  # a type checker that saw it would accept every name
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'trellis' has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'trellis' has no attribute {name!r}")
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from trellis import _core
 
+Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

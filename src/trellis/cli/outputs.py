@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from trellis.corpus.files import STANDARD_STREAM, is_gzip, replacing
+from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_whole
 from trellis.errors import CorpusError, ModelError
 
 
@@ -54,7 +54,7 @@ def writing(path: str | None) -> Iterator[BinaryIO]:
         with Path(path).open("wb") as device:  # nothing to rename over
             yield device
     else:
-        with replacing(path) as temporary, temporary.open("wb") as file:
+        with writing_whole(path) as temporary, temporary.open("wb") as file:
             if is_gzip(path):
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     yield cast(BinaryIO, packed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,7 @@ class Column:
 
     def tolist(self) -> list[str]:
         """The string of every token."""
-        values = self.values.tolist()
-        return [values[c] for c in self.codes.tolist()]
+        return self.values.at(self.codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,8 @@ class BagColumn(Ragged):
 
     def tolist(self) -> list[dict[str, float]]:
         """The attributes of every token with their values."""
-        names, ids, values = self.names.tolist(), self.ids.tolist(), self.full_values().tolist()
-        ends = itertools.pairwise(self.starts.tolist())
-        return [{names[ids[i]]: values[i] for i in range(a, b)} for a, b in ends]
+        items = list(zip(self.names.at(self.ids), self.full_values().tolist(), strict=True))
+        return [dict(items[a:b]) for a, b in itertools.pairwise(self.starts.tolist())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Extras:
         )
 
 
-Sentence = dict[str, list[str]]
+Sentence = dict[str, list[Any]]  # by column: strings, or of attributes dicts of name to value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,11 +116,7 @@ class Corpus:
             if not 0 <= i < len(self):
                 raise IndexError(key)
             begin, end = int(self.starts[i]), int(self.starts[i + 1])
-            return {
-                name: [c.values[k] for k in c.codes[begin:end].tolist()]
-                for name, c in self.columns.items()
-                if isinstance(c, Column)
-            }
+            return {name: column.slice(begin, end).tolist() for name, column in self.columns.items()}
         begin, end, step = key.indices(len(self))
         if step != 1:
             return self.take(np.arange(begin, end, step))
@@ -137,7 +131,7 @@ class Corpus:
         )
 
     def __iter__(self) -> Iterator[Sentence]:
-        lists = {name: c.tolist() for name, c in self.columns.items() if isinstance(c, Column)}
+        lists: dict[str, list[Any]] = {name: column.tolist() for name, column in self.columns.items()}
         ends = self.starts.tolist()
         for a, b in itertools.pairwise(ends):
             yield {name: values[a:b] for name, values in lists.items()}

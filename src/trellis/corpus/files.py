@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import secrets
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from trellis.errors import CorpusError
+from trellis.replacing import replacing
 
 STANDARD_STREAM = "-"
 
@@ -72,21 +72,9 @@ def read_bytes(path: str) -> bytes:
         return file.read()
 
 
-@contextmanager
-def replacing(path: str) -> Iterator[Path]:
-    """A temporary name in the same folder: takes the place of ``path`` on success, vanishes on failure."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise CorpusError(path, None, "not a plain file; name another")
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with _writing(path):
-            temporary.touch(exist_ok=False)
-        yield temporary
-        with _writing(path):
-            temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+def writing_whole(path: str) -> AbstractContextManager[Path]:
+    """A temporary file that takes the place of ``path`` when the block ends; CorpusError where that cannot be."""
+    return replacing(path, lambda why: CorpusError(path, None, f"cannot be written: {why}"))
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -103,7 +91,7 @@ def write_bytes(path: str, content: bytes) -> None:
         with _writing(path):
             target.write_bytes(packed)
         return
-    with replacing(path) as temporary, _writing(path):
+    with writing_whole(path) as temporary, _writing(path):
         temporary.write_bytes(packed)
 
 

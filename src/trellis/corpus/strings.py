@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Bytes, Ints, Longs
 
 
 class Strings:
@@ -18,9 +18,9 @@ class Strings:
 
     def __init__(
         self,
-        data: npt.NDArray[np.uint8],
-        starts: npt.NDArray[np.int64],
-        slots: npt.NDArray[np.int32] | None = None,
+        data: Bytes,
+        starts: Longs,
+        slots: Ints | None = None,
     ) -> None:
         self.data = data  # uint8 [n_bytes]
         self.starts = starts  # int64 [n_strings + 1]
@@ -35,14 +35,14 @@ class Strings:
         return cls(np.frombuffer(b"".join(encoded), np.uint8), starts)
 
     @property
-    def slots(self) -> npt.NDArray[np.int32]:
+    def slots(self) -> Ints:
         """The hash table by which native code finds a string's number, built when first asked for."""
         if self._slots is None:
             self._slots = _core.build_slots(self.data, self.starts)
         return self._slots
 
     @property
-    def arrays(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def arrays(self) -> tuple[Bytes, Longs, Ints]:
         """The strings as native code looks them up."""
         return self.data, self.starts, self.slots
 
@@ -56,6 +56,11 @@ class Strings:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
+
+    def at(self, numbers: Ints) -> list[str]:
+        """The string of every number."""
+        strings = self if 4 * len(numbers) < len(self) else self.tolist()  # few of many, or each but once
+        return [strings[i] for i in numbers.tolist()]
 
     def tolist(self) -> list[str]:
         """All strings as Python objects."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from trellis.corpus.columns import CONLLU_NAMES, parse_names
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import extension, is_gzip, replacing, write_bytes
+from trellis.corpus.files import extension, is_gzip, write_bytes, writing_whole
 from trellis.corpus.jsonl import format_jsonl
 from trellis.corpus.read import FORMATS, format_of
 from trellis.errors import CorpusError
@@ -38,7 +38,7 @@ def write(
 
         if is_gzip(path):
             raise CorpusError(path, None, f"{format} files are compressed as they are; leave out .gz")
-        with replacing(path) as temporary:
+        with writing_whole(path) as temporary:
             write_table(chosen, str(temporary), format)
     elif format == "jsonl":
         write_bytes(path, format_jsonl(chosen).encode())

@@ -23,12 +23,36 @@ AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str]
 
 
 def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
-    """edge [L + 1, stride] and end [stride]: 0, or minus infinity where the scheme forbids a pair or a last label."""
+    """edge [L + 1, stride] and end [stride]: 0, or minus infinity where the scheme forbids a pair or a last label.
+
+    ConstraintError if some label is in no legal sequence: then the labels are of another scheme.
+    """
+    edge, end = _scheme_tables(labels, scheme)
+    n = len(labels)
+    may_follow, may_end = ~np.isneginf(edge[:, :n]), ~np.isneginf(end[:n])
+    legal = _closed(may_follow[n], may_follow[:n]) & _closed(may_end, may_follow[:n].T)
+    if not legal.all():
+        label, guess = labels[int(np.flatnonzero(~legal)[0])], guess_scheme(labels)
+        fits = f"; they are of the scheme {guess}" if guess not in (None, scheme_named(scheme)) else ""
+        raise ConstraintError(f"label {label!r} is in no legal sequence of {scheme} with these labels{fits}")
+    return edge, end
+
+
+def _closed(some: Bools, follows: Bools) -> Bools:
+    """Some labels [L] and all that come after them, follows [L, L] saying which may follow which."""
+    while (more := some | follows[some].any(axis=0)).tolist() != some.tolist():
+        some = more
+    return some
+
+
+def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     scheme = scheme_named(scheme)
     foreign = next((label for label in labels if not belongs(label, scheme)), None)
     if foreign is not None:
+        guess = guess_scheme(labels)
+        fits = "" if guess is None else f" ({guess}?)"
         raise ConstraintError(
-            f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels"
+            f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}"
         )
     n, stride = len(labels), padded(len(labels))
     edge, end = np.zeros((n + 1, stride), np.float32), np.zeros(stride, np.float32)
@@ -45,10 +69,10 @@ def scheme_rules(
     corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str
 ) -> tuple[Floats, Floats]:
     """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
-    edge, end = scheme_base(labels, scheme)
+    edge, end = _scheme_tables(labels, scheme)
     broken = first_illegal(gold, corpus.starts, edge, end)
     if broken is None:
-        return edge, end
+        return scheme_base(labels, scheme)
     token, unfinished = broken
     label = labels[gold[token]]
     if unfinished:
@@ -58,7 +82,9 @@ def scheme_rules(
     else:
         why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
     guess = guess_scheme(labels)
-    other = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "mend the label"
+    other = (
+        f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
+    )
     line = None if corpus.lines is None else int(corpus.lines[token])
     place = "" if line is not None else f"token {token} (counted from 0): "
     raise CorpusError(

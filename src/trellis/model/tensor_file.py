@@ -9,7 +9,6 @@ import json
 import math
 import mmap
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy.typing as npt
 import trellis
 from trellis import _core
 from trellis.errors import ModelError, TemplateError
+from trellis.replacing import replacing
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 T = TypeVar("T")
@@ -42,25 +42,16 @@ _MAX_HEADER = 100_000_000  # the limit of the safetensors format
 def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, text: str) -> None:
     """Write arrays and a text; the file appears whole or not at all."""
     parts = _parts(format, tensors, text)
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except (OSError, ValueError) as error:
-        raise ModelError(f"cannot write {target}: {getattr(error, 'strerror', error)}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # mkstemp gives the file to its owner alone
-        Path(temporary).replace(target)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise ModelError(f"cannot write {target}: {error.strerror}") from error
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+
+    def failed(why: str) -> ModelError:
+        return ModelError(f"cannot write {os.fspath(path)}: {why}")
+
+    with replacing(path, failed) as temporary:
+        try:
+            with temporary.open("wb") as file:
+                file.writelines(parts)
+        except OSError as error:
+            raise failed(error.strerror or str(error)) from error
 
 
 def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:

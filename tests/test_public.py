@@ -1,0 +1,94 @@
+"""What ``trellis`` exports: the same for programs and for type checkers, and all that its functions return."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import os
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+import trellis
+
+SOURCE = Path(trellis.__file__)
+
+
+def checked_names() -> dict[str, str]:
+    """What a type checker sees: the imports under TYPE_CHECKING."""
+    [block] = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)][:1]
+    found: dict[str, str] = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        assert node.module is not None
+        for name in node.names:
+            assert name.asname == name.name  # else strict checkers take it for private
+            found[name.name] = node.module
+    return found
+
+
+def test_programs_and_type_checkers_see_the_same() -> None:
+    assert checked_names() == trellis._HOME_OF
+    assert set(trellis.__all__) == {"__version__", *trellis._HOME_OF}
+    for name in trellis.__all__:
+        assert getattr(trellis, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Perceptrom'"):
+        _ = trellis.Perceptrom  # type: ignore[attr-defined]
+
+
+def test_what_functions_return_can_be_named() -> None:
+    """Every class of trellis in the annotation of a public function, of a public method or field."""
+    unnamed = set[str]()
+    for name in trellis._HOME_OF:
+        thing = getattr(trellis, name)
+        functions = [thing] if not isinstance(thing, type) else []
+        if isinstance(thing, type):
+            functions = [m for n, m in vars(thing).items() if callable(m) and not n.startswith("_")]
+        for function in functions:
+            text = str(typing.cast(typing.Any, function).__annotations__.get("return", ""))
+            unnamed |= {word for word in classes_in(text) if not hasattr(trellis, word)}
+        if dataclasses.is_dataclass(thing):
+            for field in dataclasses.fields(thing):
+                unnamed |= {word for word in classes_in(str(field.type)) if not hasattr(trellis, word)}
+    private = {"Strings", "Extras", "Ragged", "Model", "ChainWeights", "Problem"}
+    assert unnamed <= private
+
+
+@functools.cache
+def our_classes() -> set[str]:
+    trees = [ast.parse(path.read_text()) for path in SOURCE.parent.rglob("*.py")]
+    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def classes_in(annotation: str) -> set[str]:
+    """Names in an annotation that are classes of trellis."""
+    names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
+    return names & our_classes()
+
+
+def test_a_misspelt_name_is_an_error_of_types(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import trellis\n"
+        "learner: trellis.Learner = trellis.HMSVM(epochs=3)\n"
+        "trellis.Perceptrom(epochs=3)\n"
+        "tagger: trellis.Taggerr = trellis.load('file')\n"
+    )
+    # What the modules behind the names say is checked by mypy of the project itself: here they are skipped, as it takes
+    # a minute to read them and those of NumPy.
+    command = ["--strict", "--follow-imports=skip", "--cache-dir", str(tmp_path), str(script), str(SOURCE)]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", *command],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(SOURCE.parent.parent)},
+    )
+    errors = [line.partition("script.py:")[2] for line in done.stdout.splitlines() if ": error:" in line]
+    assert [error.partition(":")[0] for error in errors] == ["3", "4"], done.stdout
+    assert '"Perceptrom"' in errors[0]
