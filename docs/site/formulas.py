@@ -13,7 +13,8 @@ from markdown.inlinepatterns import InlineProcessor
 from markdown.preprocessors import Preprocessor
 
 BLOCK = re.compile(r"^\$\$(.+?)\$\$$", re.MULTILINE | re.DOTALL)
-LIMITS = ("min", "max", "argmin", "argmax")  # what stands below them, stands below them
+LIMITS = ("min", "max", "argmin", "argmax")  # what is a subscript in LaTeX goes below them
+FUNCTIONS = ("log", "exp")  # with space around them
 MATH = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", MATH)
 
@@ -21,9 +22,12 @@ ElementTree.register_namespace("", MATH)
 def mathml(latex: str, *, block: bool) -> str:
     """One formula."""
     tree = ElementTree.fromstring(convert(latex, display="block" if block else "inline"))
-    for node in tree.iter(f"{{{MATH}}}msub"):
-        if block and node[0].text in LIMITS:
+    for node in tree.iter():
+        if block and node.tag == f"{{{MATH}}}msub" and node[0].text in LIMITS:
             node.tag = f"{{{MATH}}}munder"
+        if node.text in FUNCTIONS:
+            node.tag = f"{{{MATH}}}mo"
+            node.attrib |= {"lspace": "0.17em", "rspace": "0.17em"}
     return ElementTree.tostring(tree, encoding="unicode")
 
 
@@ -34,7 +38,11 @@ class Blocks(Preprocessor):
         """The lines, with formulas put aside."""
 
         def stash(found: re.Match[str]) -> str:
-            return "\n" + self.md.htmlStash.store(f"<p>{mathml(found[1], block=True)}</p>") + "\n"
+            return (
+                "\n"
+                + self.md.htmlStash.store(f'<p class="formula">{mathml(found[1], block=True)}</p>')
+                + "\n"
+            )
 
         return BLOCK.sub(stash, "\n".join(lines)).split("\n")
 
