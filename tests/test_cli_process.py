@@ -127,6 +127,17 @@ def test_an_interrupted_output_leaves_nothing_behind(chunk: Path, here: Path, nu
     assert children(here) == before
 
 
+def test_what_a_killed_process_leaves_is_removed_by_the_next(chunk: Path, here: Path) -> None:
+    before = children(here)
+    command = [*COMMAND, "tag", "-m", "chunk.trellis", "-o", "out.txt"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        wait_for(lambda: children(here) != before)
+        process.kill()
+    assert children(here) != before
+    assert shell("trellis tag -m chunk.trellis test.txt -o out.txt").returncode == 0
+    assert children(here) == before | {"out.txt"}
+
+
 # ------------------------------------------------------------ closed streams
 
 

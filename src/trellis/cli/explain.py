@@ -20,7 +20,6 @@ from trellis.cli.file_shape import open_model
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import show
 from trellis.cli.progress import say
-from trellis.cli.sentences import sentences_of
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.errors import CorpusError
 
@@ -52,11 +51,9 @@ def command(given: Namespace) -> None:
             raise CorpusError("", None, "name the model's file: trellis explain MODEL [WORD ...]")
         given.model, *given.words = given.words
     tagger, shape = open_model(given, STANDARD_STREAM)
-    sentences: Iterable[Any]
-    if given.words:
-        sentences = [_typed(tagger, given)]
-    else:
-        sentences = sentences_of(tagger, shape.read_for(STANDARD_STREAM, tagger, given.columns))
+    sentences: Iterable[Any] = (
+        [_typed(tagger, given)] if given.words else shape.read_for(STANDARD_STREAM, tagger, given.columns)
+    )
     for number, sentence in enumerate(sentences):
         explanation = tagger.explain(sentence)
         if given.json:
