@@ -1,5 +1,6 @@
 """What all learners offer: weights of sentences, partial labels, warm starts, early stopping, checkpoints."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +82,100 @@ def test_killed_and_resumed_gives_the_same_bits(name: str, order: int, tmp_path:
     assert resumed.tag_batch(dev) == whole.tag_batch(dev)
 
 
-def test_a_checkpoint_is_of_one_training(tmp_path: Path) -> None:
+# Every parameter of train: what it is at first, and what it is then. None of them may be forgotten.
+CHANGED: dict[str, tuple[Any, Any]] = {
+    "corpus": (corpus_of(0), corpus_of(2)),
+    "target": ("label", "pos"),
+    "features": (FEATURES, [*FEATURES, "label[-1] & word[0]"]),
+    "learner": (trellis.MIRA(epochs=3), trellis.MIRA(epochs=3, C=0.2)),
+    "order": (1, 2),
+    "cutoff": (0, 12),
+    "pairs": ("all", "seen"),
+    "tag_dictionary": (False, 2),
+    "partial": (False, True),
+    "scheme": (None, "iob2"),
+    "sample_weight": (None, [1.0, 2.0] * 15),
+    "label_costs": (None, {("L0", "L1"): 3.0}),
+    "init": (None, "a tagger"),
+    "dev": (corpus_of(1), corpus_of(3)),
+    "metric": ("token", "sentence"),
+    "patience": (2, 1),
+    "checkpoint": (None, None),
+    "checkpoint_every": (1, 2),
+    "observer": (None, lambda event: None),
+    "n_threads": (1, 2),
+    "info": (None, {"note": "another"}),
+}
+WITHOUT_EFFECT = ("checkpoint_every", "observer", "n_threads", "info", "partial")  # on the weights
+
+
+def test_every_parameter_is_changed_once() -> None:
+    assert list(CHANGED) == list(inspect.signature(trellis.train).parameters)
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGED if name != "checkpoint"])
+def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
+    """With one parameter changed it is rejected; or the training is the same, and so is the model."""
+    given = {key: first for key, (first, _) in CHANGED.items()} | {"checkpoint": tmp_path / "checkpoint"}
+    corpus = given.pop("corpus")
+    changed = {"corpus": corpus} | given | {name: CHANGED[name][1]}
+    if name == "scheme":  # labels of one
+        words = [["a", "b", "c"], ["c", "b"]] * 8
+        labels = [["B-X", "I-X", "O"], ["O", "B-X"]] * 8
+        corpus = changed["corpus"] = trellis.read({"word": words, "label": labels})
+        given["dev"] = changed["dev"] = corpus
+    if name in ("init", "scheme"):
+        given["label_costs"] = changed["label_costs"] = None
+    if name == "init":
+        changed |= {"init": train(corpus_of(2)), "features": None}
+        given["features"] = list(FEATURES)
+    trellis.train(corpus, **given)
+    kept = (tmp_path / "checkpoint").read_bytes()
+    if name in WITHOUT_EFFECT:
+        found = trellis.train(changed.pop("corpus"), **changed)
+        fresh = trellis.train(corpus, **changed | {"checkpoint": None})
+        assert saved(found, tmp_path / "found") == saved(fresh, tmp_path / "fresh")
+        return
+    with pytest.raises(
+        ModelError, match=r"checkpoint of another training .*; delete it or name another file"
+    ):
+        trellis.train(changed.pop("corpus"), **changed)
+    assert (tmp_path / "checkpoint").read_bytes() == kept
+
+
+def test_a_checkpoint_knows_words_values_and_edges(tmp_path: Path) -> None:
+    """What the numbers of a problem do not show, or only some of its arrays do."""
+    words, labels = [["a", "b"], ["b"]] * 3, [["A", "B"], ["B"]] * 3
+    renamed = [[{"a": "x", "b": "y"}[w] for w in s] for s in words]
+    train(trellis.read({"word": words, "label": labels}), checkpoint=tmp_path / "words")
+    with pytest.raises(ModelError, match="another training"):
+        train(trellis.read({"word": renamed, "label": labels}), checkpoint=tmp_path / "words")
+    for value in (1.0, 2.0):
+        bags = [[{"p": value}, {"q": 1.0}]] * 3
+        corpus = trellis.read({"attributes": bags, "label": [["A", "B"]] * 3})
+        options: dict[str, Any] = {"features": ["attributes[0]"], "checkpoint": tmp_path / "values"}
+        if value == 1.0:
+            train(corpus, **options)
+            continue
+        with pytest.raises(ModelError, match="another training"):
+            train(corpus, **options)
+
+
+def test_damaged_checkpoints(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     train(corpus_of(0), checkpoint=checkpoint)
-    with pytest.raises(ModelError, match="another training"):
-        train(corpus_of(1), checkpoint=checkpoint)
-    with pytest.raises(ModelError, match="another training"):
-        train(corpus_of(0), checkpoint=checkpoint, learner=trellis.Perceptron(epochs=3))
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
     with pytest.raises(ModelError, match="checkpoint"):
         train(corpus_of(0), checkpoint=checkpoint)
+
+
+def test_a_training_that_lost_patience_stays_there(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"learner": trellis.Perceptron(epochs=40), "dev": corpus_of(1), "patience": 3}
+    whole = train(corpus_of(0), checkpoint=tmp_path / "checkpoint", **options)
+    seen: list[Event] = []
+    again = train(corpus_of(0), checkpoint=tmp_path / "checkpoint", observer=seen.append, **options)
+    assert seen == []
+    assert saved(again, tmp_path / "again") == saved(whole, tmp_path / "whole")
 
 
 def test_checkpoints_every_so_many_epochs(tmp_path: Path) -> None:
@@ -141,8 +226,51 @@ def test_metrics(metric: str) -> None:
     report = tagger.evaluate(dev)
     figure = report.sentence_accuracy if metric == "sentence" else report.token_accuracy
     assert max(event["dev_score"] for event in tagger.info["history"]) == figure
-    with pytest.raises(LearnerError, match="no metric"):
+    with pytest.raises(
+        LearnerError, match="metric must be 'auto' or 'token' or 'sentence' or 'span', not 'f2'"
+    ):
         train(corpus_of(0), dev=dev, metric="f2")
+
+
+def test_the_metric_of_spans() -> None:
+    """F1 of spans, which is not what token accuracy says; labels without spans have none."""
+    words = [["the", "old", "man"], ["a", "man"], ["the", "man", "saw", "old", "ships"], ["ships"]] * 4
+    labels = [["B", "I", "I"], ["B", "I"], ["B", "I", "O", "B", "I"], ["B"]] * 4
+    given = {"word": words, "label": [[z if z == "O" else f"{z}-NP" for z in s] for s in labels]}
+    corpus = trellis.read(given)
+    dev = trellis.read({"word": [["the", "ships", "saw", "man"]], "label": [["B-NP", "I-NP", "O", "B-NP"]]})
+    learner = trellis.Perceptron(epochs=3, average=False)
+    scores = {}
+    for metric in ("span", "auto", "token"):
+        events: list[Event] = []
+        options: dict[str, Any] = {"learner": learner, "features": ["word[-1]"], "observer": events.append}
+        train(corpus, dev=dev, metric=metric, **options)
+        scores[metric] = [event.dev_score for event in events]
+        for n, score in enumerate(scores[metric], 1):
+            shorter = trellis.Perceptron(epochs=n, average=False)
+            report = train(corpus, learner=shorter, features=["word[-1]"]).evaluate(dev)
+            assert score == (report.token_accuracy if metric == "token" else report.spans.micro.f1)
+    assert scores["span"] == scores["auto"] != scores["token"]
+    with pytest.raises(LearnerError, match="mark no spans"):
+        train(corpus_of(0), dev=corpus_of(1), metric="span")
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("name", [*LEARNERS, "hmm"])
+def test_dev_scores_are_the_taggers(name: str, order: int) -> None:
+    """The score that chose an epoch is the one its tagger has, to the bit, with all that restricts labels."""
+    words = [["a", "b", "c"], ["c", "b", "a", "a"], ["b", "a"], ["c", "d"]] * 3
+    labels = [["B", "I", "O"], ["O", "B", "I", "I"], ["B", "I"], ["O", "O"]] * 3
+    corpus = trellis.read(
+        {"word": words, "label": [[z if z == "O" else f"{z}-X" for z in s] for s in labels]}
+    )
+    dev = trellis.read({"word": [["b", "c", "e", "a"]], "label": [["B-X", "O", "O", "B-X"]]})
+    learner = trellis.HMM() if name == "hmm" else LEARNERS[name]
+    for options in ({}, {"scheme": "iob2"}, {"scheme": "iob2", "tag_dictionary": 2}):
+        given: dict[str, Any] = {"learner": learner, "order": order, "dev": dev, **options}
+        tagger = train(corpus, features=["word[0]", "word[-1]"], metric="token", **given)
+        best = max(event["dev_score"] for event in tagger.info["history"] if "dev_score" in event)
+        assert best == tagger.evaluate(dev).token_accuracy
 
 
 # ------------------------------------------------------------ weights of sentences
@@ -198,6 +326,25 @@ def test_costs_move_mistakes() -> None:
             corpus, target="label", features=["word[0]"], learner=learner, label_costs={dear: 20.0}
         )
         assert tagger.tag(["a"]) == [dear]
+
+
+def test_costs_by_pairs_name_the_gold_label_first() -> None:
+    """One step of MIRA by hand: where features are not shared, the margin is the cost of (gold, other)."""
+    corpus = trellis.read({"word": [["a"]], "label": [["L0"]]})
+    both = trellis.read({"word": [["a"], ["b"]], "label": [["L0"], ["L1"]]})
+    options: dict[str, Any] = {"features": ["word[0]"], "order": 0}
+    learner = trellis.MIRA(epochs=1, C=100.0, average=False)
+    for costs, margins in (
+        ({("L0", "L1"): 3.0}, (3.0, 1.0)),
+        ({("L1", "L0"): 3.0}, (1.0, 3.0)),
+        ({("L0", "L1"): 3.0, ("L1", "L0"): 0.5}, (3.0, 0.5)),
+        ({"L1": 7.0}, (1.0, 7.0)),
+    ):
+        tagger = train(both, learner=learner, label_costs=costs, **options)
+        for word, gold, other, margin in (("a", "L0", "L1", margins[0]), ("b", "L1", "L0", margins[1])):
+            assert tagger.score([word], [gold]) - tagger.score([word], [other]) == pytest.approx(margin)
+    with pytest.raises(LearnerError, match="'L1'"):
+        train(corpus, learner=learner, label_costs={("L0", "L1"): 3.0}, **options)
 
 
 # ------------------------------------------------------------ partial labels
@@ -261,92 +408,6 @@ def test_learners_that_need_every_label(learner: Any) -> None:
         train(hidden(corpus_of(0), "unknown"), learner=learner, partial=True)
 
 
-# ------------------------------------------------------------ warm starts
-
-
-WARM = ["perceptron", "mira", "pa", "arow", "crf", "crf l1", "maxent", "exponential", "boost"]
-
-
-@pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("name", WARM)
-def test_what_was_learnt_is_where_it_begins(name: str, order: int) -> None:
-    """A model that gets everything right makes no mistake in the first epoch of going on."""
-    words = [["a", "b", "c"], ["c", "b", "a"], ["b", "a"], ["c"]] * 4
-    corpus = trellis.read({"word": words, "label": [[w.upper() for w in s] for s in words]})
-    features = ["word[0]", "word[-1] & word[0]", *(["label[-1] & word[0]"] if order else [])]
-    learner = type(LEARNERS[name])
-    first = train(corpus, learner=LEARNERS[name], order=order, features=features)
-    assert first.evaluate(corpus).token_accuracy == 1.0
-    again = trellis.train(corpus, init=first, learner=learner(epochs=1))
-    event = again.info["history"][0]
-    if name == "perceptron":  # those with a margin count what costs lead to
-        assert event["mistakes"] == 0
-    assert again.evaluate(corpus).token_accuracy == 1.0
-    if "objective" in event:
-        assert event["objective"] <= first.info["history"][-1]["objective"] * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("name", WARM)
-def test_new_labels_and_features(name: str, order: int) -> None:
-    old = trellis.read({"word": [["a", "b"], ["b", "a"]] * 5, "label": [["A", "B"], ["B", "A"]] * 5})
-    new = trellis.read(
-        {"word": [["c", "d"], ["d", "c"], ["a", "c"]] * 5, "label": [["C", "D"], ["D", "C"], ["A", "C"]] * 5}
-    )
-    features = ["word[0]", "word[-1] & word[0]"]
-    tagger = train(old, features=features, order=order)
-    learner = type(LEARNERS[name])(epochs=20)
-    both = trellis.train(new, init=tagger, learner=learner)
-    assert both.labels == ("A", "B", "C", "D")
-    assert both.tag(["c", "d"]) == ["C", "D"]
-    assert both.tag(["a", "c"]) == ["A", "C"]
-    if name in ("perceptron", "mira", "arow"):  # gradient learners may forget what they are not shown
-        assert both.tag(["b", "a"]) == ["B", "A"]
-
-
-def test_partial_fit_sees_every_attribute_of_before(tmp_path: Path) -> None:
-    """Carried over and not changed: the scores of all old paths stay, through a file and back."""
-    corpus = corpus_of(0)
-    features = [*FEATURES, "label[-1] & word[0]", "shape(word[0]) & word[-2] & word[-1] & word[1] & word[2]"]
-    tagger = train(corpus, features=features, learner=trellis.Perceptron(epochs=3), order=2)
-    tagger.save(tmp_path / "m")
-    tagger = trellis.load(tmp_path / "m")
-    unrelated = trellis.read({"word": [["qq"]], "label": [[tagger.tag(["qq"])[0]]]})
-    further = trellis.partial_fit(tagger, unrelated)
-    for sentence in corpus:
-        labels = sentence["label"]
-        assert further.score(sentence["word"], labels) == pytest.approx(
-            tagger.score(sentence["word"], labels), abs=1e-5
-        )
-    assert further.kbest(["qq", "v1"], 3)[0][0] == tagger.kbest(["qq", "v1"], 3)[0][0]
-
-
-def test_attributes_of_before() -> None:
-    first = trellis.read({"attributes": [[["x", "y"], ["z"]]], "label": [["A", "B"]]})
-    second = trellis.read({"attributes": [[["z"], ["new"]]], "label": [["B", "C"]]})
-    tagger = trellis.train(first, target="label", features="attributes", order=0)
-    both = trellis.partial_fit(tagger, second, learner=trellis.Perceptron(epochs=5))
-    assert [both.tag([[s]])[0] for s in ("x", "z", "new")] == ["A", "B", "C"]
-
-
-def test_warm_starts_that_make_no_sense() -> None:
-    tagger = train(corpus_of(0))
-    for options, why in (
-        ({"target": "word"}, "predicts 'label'"),
-        ({"features": "default"}, "its own features"),
-        ({"order": 2}, "order 1"),
-        ({"tag_dictionary": 3}, "tag dictionary"),
-    ):
-        with pytest.raises(LearnerError, match=why):
-            trellis.train(corpus_of(1), init=tagger, **options)
-    with pytest.raises(LearnerError, match="target"):
-        trellis.train(corpus_of(1))
-    with pytest.raises(LearnerError, match="HMM cannot start"):
-        trellis.train(corpus_of(1), init=tagger, learner=trellis.HMM())
-    with pytest.raises(LearnerError, match="with a tag dictionary"):
-        trellis.train(corpus_of(1), init=train(corpus_of(0), tag_dictionary=2))
-
-
 # ------------------------------------------------------------ what makes no sense
 
 
@@ -367,3 +428,45 @@ def test_unannotated_conllu(tmp_path: Path) -> None:
     with pytest.raises(trellis.CorpusError, match=r"a.conllu:2: no label in column 'upos'"):
         trellis.train(path, target="upos")
     assert trellis.train(path, target="upos", partial=True).labels == ("PROPN",)
+
+
+def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
+    """As parameters and in info; what JSON cannot hold is an error before training begins."""
+    corpus = corpus_of(0)
+    options: dict[str, Any] = {"order": np.int64(2), "cutoff": np.int32(1), "tag_dictionary": np.int64(2)}
+    numbers = {"info": {"n": np.int64(1), "share": np.float32(0.5), "yes": np.bool_(True)}}
+    tagger = train(corpus, **options, **numbers, dev=corpus_of(1), patience=np.int64(3))
+    tagger.save(tmp_path / "model")
+    assert trellis.load(tmp_path / "model").info == tagger.info
+    assert (tagger.info["n"], tagger.info["share"], tagger.info["yes"]) == (1, 0.5, True)
+    assert tagger.order == 2
+
+    def never(event: Event) -> None:
+        raise AssertionError("training began")
+
+    for info in ({"a": object()}, {"a": np.zeros(2)}, {"a": {1, 2}}, {("a", "b"): 1}):
+        with pytest.raises(LearnerError, match="info must be what JSON can hold"):
+            train(corpus, info=info, observer=never)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"cutoff": -1}, "cutoff must be a whole number from 0 on, not -1"),
+        ({"cutoff": 1.5}, "cutoff must be a whole number"),
+        ({"tag_dictionary": -1}, "tag_dictionary must be"),
+        ({"tag_dictionary": "yes"}, "tag_dictionary must be"),
+        ({"order": 3}, "order must be a whole number from 0 to 2, not 3"),
+        ({"order": "1"}, "order must be"),
+        ({"pairs": "some"}, "pairs must be 'seen' or 'all', not 'some'"),
+        ({"partial": "no"}, "partial must be True or False"),
+        ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number from 1 on, not 0"),
+        ({"sample_weight": "heavy"}, "sample_weight must be one number per sentence"),
+        ({"checkpoint": "c", "checkpoint_every": 0.5}, "checkpoint_every must be"),
+    ],
+    ids=str,
+)
+def test_parameters_that_make_no_sense(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(LearnerError, match=why) as error:
+        train(corpus_of(0), **options)
+    assert "\n" not in str(error.value)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from trellis import _core
 from trellis.arrays import Arrays
+from trellis.corpus.strings import Strings
 from trellis.errors import ModelError
 from trellis.learning.run import Event, Progress
 from trellis.model.tensor_file import Tensors, map_tensors, write_tensors
@@ -23,7 +28,7 @@ class Checkpoint:
 
     path: Path
     every: int
-    fingerprint: str  # of corpus, features and learner: a checkpoint is of one training alone
+    fingerprint: str  # of all that training depends on: a checkpoint is of one training alone
 
     def write(self, progress: Progress) -> None:
         """Replace the file by where training stands now."""
@@ -59,6 +64,35 @@ class Checkpoint:
         state = _under("state.", tensors)
         history = [Event(**event) for event in said["history"]]
         return Progress(said["done"], state, history, best, said["best_score"], said["since_best"])
+
+
+def fingerprint(*things: object) -> str:
+    """A digest of data, the same in every process: whatever differs in it is another training."""
+    digest = hashlib.blake2b(digest_size=16)
+
+    def add(thing: Any) -> None:
+        if isinstance(thing, np.ndarray):
+            digest.update(f"{thing.dtype}{thing.shape}".encode())
+            digest.update(np.ascontiguousarray(thing).data)
+        elif isinstance(thing, Mapping):
+            add([list(thing), list(thing.values())])
+        elif isinstance(thing, list | tuple):
+            digest.update(f"[{len(thing)}]".encode())
+            for one in thing:
+                add(one)
+        elif isinstance(thing, Strings):
+            add((thing.data, thing.starts))
+        elif isinstance(thing, _core.Encoded):
+            sizes = (thing.n_attributes, thing.n_edge_attributes)
+            add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
+        elif is_dataclass(thing):
+            add([getattr(thing, field.name) for field in fields(thing)])
+        else:
+            assert thing is None or isinstance(thing, str | int | float), thing
+            digest.update(f"{thing!r};".encode())
+
+    add(things)
+    return digest.hexdigest()
 
 
 def _under(prefix: str, tensors: Tensors) -> Arrays:

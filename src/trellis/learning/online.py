@@ -49,7 +49,6 @@ class OnlineRun(Work):
         self.problem, self.average, self.vote, self.epochs = problem, average, vote, epochs
         self.seed = seed if shuffle else None
         self._rule = (rule, k, c)
-        self.end = _sum(problem.end_base, None if problem.initial is None else problem.initial.end)
         self.native = self._begin()
 
     def _begin(self) -> _core.Online:
@@ -74,13 +73,13 @@ class OnlineRun(Work):
             if first.edge_rows is not None:
                 native.set_edge_rows(_wide(first.edge_rows))
         n, stride = problem.n_labels, padded(problem.n_labels)
-        edge = _sum(None if first is None else first.edge, problem.edge_base)
+        edge = np.zeros((n + 1, stride), np.float32) if first is None else first.edge
+        if problem.edge_base is not None:
+            edge = edge + problem.edge_base
         tri = None if first is None else first.tri
-        if edge is None:
-            edge = np.zeros((n + 1, stride), np.float32)
         if tri is None:
             tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
-        end = np.empty(0, np.float32) if self.end is None else self.end
+        end = np.empty(0, np.float32) if problem.end is None else problem.end
         if problem.order == 2 and len(end):
             end = np.tile(end, n + 1)
         native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
@@ -109,7 +108,7 @@ class OnlineRun(Work):
             rows = _with_rows_of(rows, votes, 0)
             if on_edges is not None:
                 on_edges = _with_rows_of(on_edges, votes, p.corpus.n_attributes)
-        return ChainWeights(p.n_labels, rows, on_edges, edge, tri if p.order == 2 else None, self.end, votes)
+        return ChainWeights(p.n_labels, rows, on_edges, edge, tri if p.order == 2 else None, p.end, votes)
 
     def _votes(self) -> Votes:
         """The weights after update u have a vote for every example until the next update."""
@@ -134,11 +133,6 @@ class OnlineRun(Work):
             ]
             native.restore(int(state["clock"][0]), *parts)
         self.native = native
-
-
-def _sum(a: npt.NDArray[np.float32] | None, b: npt.NDArray[np.float32] | None) -> Any:
-    """Both, or the one that there is."""
-    return b if a is None else a if b is None else a + b
 
 
 def _wide(rows: Rows) -> tuple[Any, Any, Any]:

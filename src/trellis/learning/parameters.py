@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Bools, Doubles, Ints, Lists, Longs
+from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.learning.problem import FeatureNames, Problem
 from trellis.model.model import START
 from trellis.model.weights import ChainWeights, Rows, padded
@@ -27,10 +27,17 @@ class Parameters:
     @classmethod
     def of(cls, problem: Problem, *, transitions: str, start: bool) -> Parameters:
         """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without."""
-        n = problem.n_labels
+        n, first = problem.n_labels, problem.initial
         rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, n)
+        edge_rows = problem.seen_edges
         pairs, triples = _places(problem, transitions, start)
-        return cls(n, rows, problem.seen_edges, pairs, triples)
+        if first is not None:  # and whatever has a weight where a warm start begins
+            rows = rows if problem.seen is None else _united(rows, first.rows, n)
+            if edge_rows is not None and first.edge_rows is not None:
+                edge_rows = _united(edge_rows, first.edge_rows, (n + 1) * padded(n))
+            pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
+            triples = np.union1d(triples, _weighted(first.tri)).astype(np.int32)
+        return cls(n, rows, edge_rows, pairs, triples)
 
     def only(self, kept: Bools) -> Parameters:
         """Some of the weights, ``kept`` saying of each whether it stays."""
@@ -74,7 +81,7 @@ class Parameters:
             self.edge_places,
             self.tri_places,
             np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
-            np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
+            np.empty(0, np.float32) if problem.end is None else problem.end,
         )
 
     def start(self, problem: Problem) -> Doubles:
@@ -133,7 +140,7 @@ class Parameters:
             flat = np.zeros((n + 1) * (n + 1) * stride, np.float32)
             flat[self.tri_places] = vector[at + len(self.edge_places) :]
             tri = flat.reshape(n + 1, n + 1, stride)
-        return ChainWeights(n, rows, edge_rows, edge.reshape(n + 1, stride), tri, problem.end_base)
+        return ChainWeights(n, rows, edge_rows, edge.reshape(n + 1, stride), tri, problem.end)
 
     def named(self, k: int, names: FeatureNames | None) -> tuple[str, str]:
         """Weight k as a feature and its label or run of labels, as ``trellis explain`` writes them."""
@@ -166,6 +173,22 @@ def _full(n_attributes: int, n_labels: int) -> Rows:
     starts = np.arange(n_attributes + 1, dtype=np.uint32) * np.uint32(n_labels)
     labels = np.tile(np.arange(n_labels, dtype=np.uint32), n_attributes)
     return Rows(starts, labels, np.zeros(len(labels), np.float32))
+
+
+def _united(rows: Rows, others: Rows, n_labels: int) -> Rows:
+    """The slots of both, of the second only those that have a weight; all of them at zero."""
+    more = _keys(others, n_labels)[others.weights != 0]
+    attribute, label = np.divmod(np.union1d(_keys(rows, n_labels), more), n_labels)
+    starts = np.searchsorted(attribute, np.arange(rows.n_attributes + 1)).astype(np.uint32)
+    return Rows(starts, label.astype(np.uint32), np.zeros(len(label), np.float32))
+
+
+def _weighted(table: Floats | None) -> Longs:
+    """The cells that have a weight; what is forbidden has none."""
+    if table is None:
+        return np.empty(0, np.int64)
+    flat = table.reshape(-1)
+    return np.flatnonzero((flat != 0) & np.isfinite(flat))
 
 
 def _taken(rows: Rows, kept: Bools) -> Rows:

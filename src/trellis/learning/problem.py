@@ -57,6 +57,14 @@ class Problem:
         """How many sentences there are."""
         return len(self.starts) - 1
 
+    @property
+    def end(self) -> Floats | None:
+        """[stride] what last labels give and no learner changes: minus infinity, or what a warm start brings."""
+        given = None if self.initial is None else self.initial.end
+        if self.end_base is None or given is None:
+            return self.end_base if given is None else given
+        return self.end_base + given
+
     def sentence_order(self, number: int, seed: int | None) -> Longs:
         """The order of the sentences in epoch ``number``: shuffled by ``seed``, or as they stand."""
         if seed is None:

@@ -1,48 +1,139 @@
-"""Which attributes get weights, and corpora encoded for them."""
+"""A training corpus as numbers: labels, what they cost, how much sentences count, and which attributes get weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Ints, LabelSets, Longs, Ragged, starts_of
+from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.strings import Strings
-from trellis.evaluation.report import METRICS, evaluate_columns
-from trellis.features.extraction import encode
-from trellis.features.vocabulary import Vocabulary
-from trellis.model.predict import decode
-from trellis.model.weights import ChainWeights, Rows
-from trellis.training.labels import target_column
+from trellis.errors import CorpusError, LearnerError
+from trellis.features.extraction import compact
+from trellis.learning.learner import Pairs
+from trellis.model.weights import Rows
 
-Pairs = Literal["seen", "all"]
+# ------------------------------------------------------------ labels
+
+UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
+SEPARATOR = "|"  # between the labels a token may have
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """What a corpus is encoded for."""
+class Labelling:
+    """Gold labels of a corpus."""
 
-    n_attributes: int
-    n_edge_attributes: int
-    n_labels: int
+    labels: tuple[str, ...]
+    gold: Ints  # [n_tokens], -1 where a label is not fully known
+    # For every token the labels that are consistent with what is known; None where all are known.
+    partial: LabelSets | None
 
-    def bind(
-        self, starts: Longs, lists: Ragged, edge_lists: Ragged | None, sets: LabelSets | None
-    ) -> _core.Encoded:
-        """An encoded corpus, checked once and ready for native code."""
-        return _core.Encoded(
-            starts,
-            lists.arrays,
-            None if edge_lists is None else edge_lists.arrays,
-            sets,
-            self.n_attributes,
-            self.n_edge_attributes,
-            self.n_labels,
+    def pairs(self) -> tuple[Longs, Ints]:
+        """(token, label) for all that was seen: a token of which nothing is known was seen with no label."""
+        known = np.flatnonzero(self.gold >= 0)
+        if self.partial is None:
+            return known, self.gold
+        set_of, starts, labels = self.partial
+        sizes = np.diff(starts)[set_of]
+        some = np.flatnonzero((self.gold < 0) & (sizes < len(self.labels)))
+        first = np.repeat(starts[set_of[some]] - np.cumsum(sizes[some]) + sizes[some], sizes[some])
+        tokens = np.concatenate([known, np.repeat(some, sizes[some])])
+        seen = np.concatenate([self.gold[known], labels[first + np.arange(len(first))]])
+        order = np.argsort(tokens, kind="stable")
+        return tokens[order], seen[order].astype(np.int32)
+
+
+def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str, ...] = ()) -> Labelling:
+    """The labels in a column. ``known`` ones come first and keep their numbers.
+
+    With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B.
+    """
+    column = compact(target_column(corpus, target, missing_allowed=partial))
+    values = list(column.values)
+    numbers = {label: i for i, label in enumerate(known)}
+    if not partial:
+        of_value = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
+        _check_number(corpus, target, len(numbers))
+        return Labelling(tuple(numbers), of_value[column.codes], None)
+    nothing = _no_labels(corpus, target)
+    choices = [[part for part in value.split(SEPARATOR) if part not in nothing] for value in values]
+    sets = [sorted({numbers.setdefault(part, len(numbers)) for part in parts}) for parts in choices]
+    _check_number(corpus, target, len(numbers))
+    if not numbers:
+        raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
+    sets = [labels or list(range(len(numbers))) for labels in sets]
+    gold = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)[column.codes]
+    unknown = LabelSets.of(sets).at(column.codes) if (gold < 0).any() else None
+    return Labelling(tuple(numbers), gold, unknown)
+
+
+def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False) -> Column:
+    """The column of labels, none of them missing unless that is allowed."""
+    column = corpus.column(target)
+    empty = [v for v, value in enumerate(column.values) if value in _no_labels(corpus, target)]
+    missing = np.flatnonzero(np.isin(column.codes, empty))
+    if len(missing) and not missing_allowed:
+        line = None if corpus.lines is None else int(corpus.lines[missing[0]])
+        why = (
+            f"no label in column {target!r}; fill it in, leave the sentence out or train with partial labels"
         )
+        raise CorpusError(corpus.source, line, why)
+    return column
+
+
+def _no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
+    """What stands where there is no label."""
+    return ("", "_") if target in UNANNOTATED and "form" in corpus.columns else ("",)
+
+
+def _check_number(corpus: Corpus, target: str, n_labels: int) -> None:
+    if n_labels > np.iinfo(np.uint16).max:
+        raise CorpusError(corpus.source, None, f"column {target!r} has {n_labels} labels; 65,535 are allowed")
+
+
+# ------------------------------------------------------------ what labels cost and sentences count
+
+
+Costs = Mapping[str, float] | Mapping[tuple[str, str], float]
+
+
+def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> Floats | None:
+    """The cost of taking one label for another: by gold label, or by (gold, other); 1 where nothing is said."""
+    if costs is None:
+        return None
+    number = {label: i for i, label in enumerate(labels)}
+    matrix = np.ones((len(labels), len(labels)), np.float32)
+    for key, cost in costs.items():
+        names = (key,) if isinstance(key, str) else key
+        unknown = next((name for name in names if name not in number), None)
+        if unknown is not None:
+            raise LearnerError(f"a cost for label {unknown!r}, which the corpus does not have")
+        if not (np.isfinite(cost) and cost >= 0):
+            raise LearnerError(f"the cost of {key!r} must be a finite number from 0 on, not {cost}")
+        matrix[tuple(number[name] for name in names)] = cost
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> Doubles | None:
+    """How much each sentence counts, checked."""
+    if given is None:
+        return None
+    try:
+        weights = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        raise LearnerError("sample_weight must be one number per sentence") from None
+    if weights.shape != (len(corpus),):
+        raise LearnerError(f"sample_weight needs one number per sentence, {len(corpus)}, not {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise LearnerError("sample_weight must be finite numbers from 0 on")
+    return weights
+
+
+# ------------------------------------------------------------ attributes
 
 
 def select(
@@ -103,33 +194,3 @@ def chained(first: Ints, second: Ints) -> Ints:
     out = np.full(len(first), -1, np.int32)
     out[first >= 0] = second[first[first >= 0]]
     return out
-
-
-def dev_scorer(
-    dev: Corpus,
-    target: str,
-    labels: tuple[str, ...],
-    vocabulary: Vocabulary,
-    dictionary: LabelSets | None,
-    sizes: Sizes,
-    metric: str,
-    n_threads: int,
-    *,
-    local: bool,
-) -> Callable[[ChainWeights], float]:
-    """A function from weights to their score on the dev corpus."""
-    gold, label_strings = target_column(dev, target), Strings.of(labels)
-    lists, edge_lists = encode(vocabulary, dev, n_threads)
-    sets: LabelSets | None = None
-    if dictionary is not None:
-        known = {value: i for i, value in enumerate(vocabulary.columns[0].values)}
-        words = dev.column(vocabulary.columns[0].name)
-        of_value = [dictionary.set_of[known[value]] if value in known else 0 for value in words.values]
-        sets = dictionary._replace(set_of=np.array(of_value, np.int32)[words.codes])
-    encoded = sizes.bind(dev.starts, lists, edge_lists, sets)
-
-    def score(weights: ChainWeights) -> float:
-        guessed = decode(encoded, weights, n_threads, local=local)
-        return METRICS[metric](evaluate_columns(gold, Column(guessed, label_strings), dev.starts))
-
-    return score

@@ -1,10 +1,11 @@
-"""From a corpus to a tagger: features, then a learner, then the model."""
+"""From a corpus to a tagger in four steps: check what is asked for, encode, fit, assemble."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +14,42 @@ import numpy.typing as npt
 
 import trellis
 from trellis import _core
-from trellis.arrays import Ragged
+from trellis.arrays import Doubles, Floats, Ints, LabelSets, Ragged
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
-from trellis.features.extraction import compact, extract, freeze, sources
+from trellis.features.extraction import Extraction, compact, extract, freeze, sources
 from trellis.features.feature_set import Features, FeatureSet, feature_set
 from trellis.features.names import attribute_names
 from trellis.features.vocabulary import Vocabulary
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
-from trellis.learning.checkpoint import Checkpoint
-from trellis.learning.learner import Learner
+from trellis.learning.checkpoint import Checkpoint, fingerprint
+from trellis.learning.learner import Choice, Flag, Learner, Pairs, Whole
 from trellis.learning.problem import FeatureNames, Problem
-from trellis.learning.run import Observer
+from trellis.learning.run import Event, Observer
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import Model
 from trellis.model.tag_dictionary import learn_tags
-from trellis.model.weights import ChainWeights, padded
+from trellis.model.weights import ChainWeights, Rows, padded
 from trellis.tagger import Tagger
 from trellis.threads import thread_count
-from trellis.training.encoding import Pairs, Sizes, chained, dev_scorer, previous_labels, select
-from trellis.training.labels import Costs, Labelling, cost_matrix, read_labels, sentence_weights
-from trellis.training.warm_start import carried_over
+from trellis.training.encoding import (
+    Costs,
+    Labelling,
+    chained,
+    cost_matrix,
+    previous_labels,
+    read_labels,
+    select,
+    sentence_weights,
+    target_column,
+)
+from trellis.training.warm_start import carried_over, check_start, features_of, order_from
+
+FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
 
 
 def train(
@@ -66,173 +78,107 @@ def train(
 ) -> Tagger:
     """Train a tagger that predicts column ``target``.
 
-    ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name ("default" if nothing is
-    said), a template file or a list of templates. ``order`` is how many labels back a label looks: 1 or 2; 0 where the
-    features ask for no label bigrams. ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute
-    weights only for labels it was seen with, "all" for any; each learner has its own choice. ``tag_dictionary`` lets
-    words seen often (5 times, or the number given) have only the labels they were seen with.
+    ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name (default: "default"), a
+    template file or a list of templates. ``learner`` is a learner such as ``trellis.CRF(c2=0.5)`` or the name of one
+    (default: the averaged perceptron). ``order`` is how many labels back a label looks: 1 or 2; 0 where the features
+    ask for no label bigrams. ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights
+    only for labels it was seen with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words
+    seen often (5 times, or the number given) have only the labels they were seen with.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
-    may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is a number a sentence, ``label_costs`` what
-    it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0}, for learners with a
-    margin. ``init`` is a tagger to go on from: its labels and features are kept, new ones join them.
+    may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is one number per sentence, ``label_costs``
+    what it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for
+    learners with a margin. ``init`` is a tagger for a warm start: training starts at its weights; its labels and
+    features are kept, new ones join them, and ``order`` may be higher than its own.
 
     With ``dev`` the best epoch on that corpus is kept, by ``metric`` (auto: span F1 where labels mark spans, else token
     accuracy; token, sentence, span); with ``patience`` training stops after so many epochs without a better one.
-    ``checkpoint`` is a file in which training is kept every ``checkpoint_every`` epochs or iterations; the same call
-    finds it and goes on from there, with the same bits as if it had never been stopped. ``observer`` is called after
-    every epoch; it may raise StopTrainingError to end training with what there is. ``info`` (JSON) is kept in the
-    model beside its history.
+    ``checkpoint`` is a file that is written every ``checkpoint_every`` epochs; the same call resumes from it, with the
+    same bits as if it had never been stopped. ``observer`` is called after every epoch; it may raise StopTrainingError
+    to end training with what there is. ``n_threads`` is the number of threads (default: all cores). ``info`` (JSON) is
+    kept in the model beside its history.
     """
-    corpus = read(corpus)
-    n_threads = thread_count(n_threads)
-    learner = _learner(learner)
-    name = type(learner).__name__
-    if label_costs is not None and not learner.reads_costs:
-        raise LearnerError(
-            f"{name} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have"
-        )
-    if init is not None and not learner.takes_init:
-        raise LearnerError(f"{name} cannot start from another model; leave init out")
-    if init is not None and init.model.weights.expansion is not None:
-        raise LearnerError("training cannot start from a kernel model; leave init out")
-    if init is not None and init.model.dictionary is not None:
-        raise LearnerError("training cannot start from a model with a tag dictionary; train that one without")
-    pairs = pairs or learner.default_pairs
+    corpus, learner = read(corpus), _learner(learner)
+    check_start(init, learner)
     if len(corpus) == 0 or corpus.n_tokens == 0:
         raise CorpusError(corpus.source, None, "no sentences to train on")
-    if pairs not in ("seen", "all"):
-        raise LearnerError(f"pairs must be 'seen' or 'all', not {pairs!r}")
-    if cutoff < 0 or tag_dictionary < 0:
-        raise LearnerError(f"cutoff and tag_dictionary must not be negative: {cutoff}, {tag_dictionary}")
-    if metric not in METRICS:
-        raise LearnerError(f"no metric {metric!r}; the metrics are {', '.join(METRICS)}")
-    if patience is not None and (patience < 1 or dev is None):
-        raise LearnerError("patience is a number of epochs from 1 on, and needs a dev corpus")
     target = _target(target, init, list(corpus.columns))
-    labelling = read_labels(corpus, target, partial=partial, known=init.labels if init else ())
-    labels = labelling.labels
+    known = init.labels if init is not None else ()
+    labelling = read_labels(corpus, target, partial=Flag().check("partial", partial), known=known)
     chosen = _features(features, [name for name in corpus.columns if name != target], init)
-    order = _order(order, chosen, init)
-    forbidden = None if scheme is None else scheme_rules(corpus, target, labels, labelling.gold, scheme)
-
-    extraction = extract(corpus, chosen, n_threads, init.model.vocabulary if init else None)
-    seen_pairs = labelling.pairs()
-    rank, seen = select(
-        extraction.lists, seen_pairs, extraction.n_attributes, cutoff, pairs, extraction.known
-    )
-    lists = extraction.lists.renumber(rank)
-    # The lists under their first numbers are as long as the corpus, and not wanted any more.
-    extraction = replace(extraction, lists=Ragged.none())
-    edge_rank, edge_lists, seen_edges = np.empty(0, np.int32), None, None
-    if extraction.edge_lists is not None:
-        before = previous_labels(labelling.gold, corpus.starts, len(labels))
-        both = np.flatnonzero((before >= 0) & (labelling.gold >= 0))
-        places = (before[both] * padded(len(labels)) + labelling.gold[both]).astype(np.int32)
-        edge_rank, seen_edges = select(
-            extraction.edge_lists,
-            (both, places),
-            extraction.n_edge_attributes,
-            cutoff,
-            "seen",
-            extraction.known_edges,
-        )
-        edge_lists = extraction.edge_lists.renumber(edge_rank)
-
-    dictionary, sets = None, None
-    if tag_dictionary:
-        if not extraction.vocabulary.columns:
-            raise LearnerError("a tag dictionary needs a column of words")
-        if init is not None:
-            raise LearnerError("a tag dictionary cannot be learnt on top of an older model; leave it out")
-        words = compact(corpus.column(extraction.vocabulary.columns[0].name))
-        min_count = 5 if tag_dictionary is True else tag_dictionary
-        tokens, tags = seen_pairs
-        dictionary = learn_tags(words.codes[tokens], len(words.values), tags, len(labels), min_count)
-        sets = dictionary.at(words.codes)
-
-    if cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {cutoff} leaves no feature; choose a smaller one")
-    sizes = Sizes(int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1, len(labels))
-    score_dev = None
-    family = learner.family
-    if dev is not None:
-        frozen = freeze(extraction, rank, edge_rank)
-        score_dev = dev_scorer(
-            read(dev), target, labels, frozen, dictionary, sizes, metric, n_threads, local=family == "local"
-        )
-    initial = None
-    if init is not None:
-        numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
-        initial = carried_over(
-            init.model.weights, *numbers, sizes.n_attributes, sizes.n_edge_attributes, len(labels), order
-        )
-    problem = Problem(
-        corpus=sizes.bind(corpus.starts, lists, edge_lists, sets),
-        starts=corpus.starts,
-        gold=labelling.gold,
-        n_labels=len(labels),
-        order=order,
-        n_threads=n_threads,
-        seen=seen,
-        seen_edges=seen_edges,
-        sources=sources(extraction, rank) if learner.reads_sources else None,
-        names=(_names(labels, freeze(extraction, rank, edge_rank), sizes) if learner.reads_names else None),
-        score_dev=score_dev,
-        patience=patience,
-        checkpoint=_checkpoint(
-            checkpoint,
-            checkpoint_every,
-            corpus,
-            lists,
-            labelling,
-            (learner.parameters(), name, order, pairs, cutoff),
-        ),
-        partial=labelling.partial,
+    scheme = _scheme(scheme, init)
+    setup = Setup(
+        corpus,
+        target,
+        labelling,
+        chosen,
+        learner,
+        order=_order(order, chosen, init),
+        cutoff=Whole().check("cutoff", cutoff),
+        pairs=Choice(("seen", "all")).check("pairs", pairs or learner.default_pairs),
+        frequent=_frequent(tag_dictionary, init),
+        rules=None
+        if scheme is None
+        else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme),
         sentence_weights=sentence_weights(sample_weight, corpus),
-        label_costs=cost_matrix(label_costs, labels),
-        edge_base=None if forbidden is None else forbidden[0],
-        end_base=None if forbidden is None else forbidden[1],
-        initial=initial,
+        label_costs=_costs(label_costs, labelling.labels, learner),
+        init=init,
+        dev=None if dev is None else read(dev),
+        metric=Choice(tuple(METRICS)).check("metric", metric),
+        patience=None if patience is None else Whole(1).check("patience", patience),
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        every=Whole(1).check("checkpoint_every", checkpoint_every),
+        n_threads=thread_count(n_threads),
+        info=_about(corpus, learner, scheme, info),
     )
-    weights, history = learner.fit(problem, observer)
-    if forbidden is not None:
-        weights = forbid(weights, *forbidden)  # whatever the learner made of it
-
-    # Attributes of which no weight is left are not kept.
-    kept_rows, kept = weights.rows.without_empty()
-    rank = chained(rank, kept)
-    kept_edges, edges_kept = None, np.empty(0, np.int32)
-    if weights.edge_rows is not None:
-        kept_edges, edges_kept = weights.edge_rows.without_empty()
-        edge_rank = chained(edge_rank, edges_kept)
-    votes = None if weights.votes is None else weights.votes.renumbered(kept, edges_kept)
-    dual = None if weights.dual is None else weights.dual.renumbered(kept)
-    final = ChainWeights(
-        len(labels), kept_rows, kept_edges, weights.edge, weights.tri, weights.end, votes, dual
-    )
-    kept_info = {
-        "version": trellis.__version__,
-        "learner": {"name": type(learner).__name__, **learner.parameters()},
-        "sentences": len(corpus),
-        "tokens": corpus.n_tokens,
-        "cutoff": cutoff,
-        "pairs": pairs,
-        "corpus": {"columns": list(corpus.columns)},
-        "history": [event.to_dict() for event in history],
-        **({} if scheme is None else {"scheme": scheme_named(scheme)}),
-        **(info or {}),
-    }
-    vocabulary = freeze(extraction, rank, edge_rank)
-    return Tagger(Model(labels, target, order, vocabulary, final, dictionary, kept_info, family))
+    encoding = encode(setup)
+    weights, history = learner.fit(encoding.problem, observer)
+    return assemble(setup, encoding, weights, history)
 
 
 def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
-    """Another tagger that has learnt from new sentences as well, one epoch unless a learner says otherwise.
+    """Another tagger that has learnt from new sentences as well, one epoch of the perceptron unless a learner is given.
 
     Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
     """
     return train(corpus, learner=learner or Perceptron(epochs=1), init=tagger, **more)
+
+
+# ------------------------------------------------------------ check
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a training was asked for, checked and made definite."""
+
+    corpus: Corpus
+    target: str
+    labelling: Labelling
+    features: FeatureSet
+    learner: Learner
+    order: int
+    cutoff: int
+    pairs: Pairs
+    frequent: int  # of the tag dictionary; 0: there is none
+    rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
+    sentence_weights: Doubles | None
+    label_costs: Floats | None
+    init: Tagger | None
+    dev: Corpus | None
+    metric: str
+    patience: int | None
+    checkpoint: Path | None
+    every: int
+    n_threads: int
+    info: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if self.patience is not None and self.dev is None:
+            raise LearnerError(
+                "patience is a number of epochs without a better dev score; it needs a dev corpus"
+            )
+        if self.dev is not None:
+            target_column(self.dev, self.target)
 
 
 def _learner(learner: Learner | str | None) -> Learner:
@@ -241,62 +187,253 @@ def _learner(learner: Learner | str | None) -> Learner:
     learner = Perceptron() if learner is None else learner
     if not isinstance(learner, Learner):
         raise LearnerError(
-            f"learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
+            "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
             f"subclass of trellis.Learner, not {learner!r}"
         )
     return learner
 
 
-def _target(target: str | None, init: Tagger | None, columns: list[str]) -> str:
-    if target is None and init is None:
+def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> str:
+    if init is not None:
+        if target not in (None, init.target):
+            raise LearnerError(f"the older model predicts {init.target!r}, not {target!r}")
+        return init.target
+    if target is None:
         raise LearnerError(f"target must name the column to learn: one of {', '.join(columns)}")
-    if init is not None and target not in (None, init.target):
-        raise LearnerError(f"the older model predicts {init.target!r}, not {target!r}")
-    return target or init.target  # type: ignore[union-attr]
+    return target
 
 
-def _features(features: Features | None, columns: list[str], init: Tagger | None) -> FeatureSet:
-    if init is None:
-        return feature_set("default" if features is None else features, columns)
-    if features is not None:
+def _features(features: Features | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
+    if init is not None and features is not None:
         raise LearnerError("an older model brings its own features; leave them out")
-    vocabulary = init.model.vocabulary
-    bag = [] if vocabulary.bag is None else [f"{vocabulary.bag[0]}[0]"]
-    return feature_set([*(str(template) for template in vocabulary.templates), *bag], columns)
-
-
-def _names(labels: tuple[str, ...], vocabulary: Vocabulary, sizes: Sizes) -> FeatureNames:
-    attributes = attribute_names(vocabulary, range(sizes.n_attributes))
-    edge_attributes = attribute_names(vocabulary, range(sizes.n_edge_attributes), on_edge=True)
-    return FeatureNames(labels, attributes, edge_attributes)
+    if init is not None:
+        features = features_of(init)
+    return feature_set("default" if features is None else features, columns)
 
 
 def _order(order: int | None, chosen: FeatureSet, init: Tagger | None) -> int:
-    if init is not None and order not in (None, init.order):
-        raise LearnerError(f"the older model has order {init.order}, not {order}")
+    if order is not None:
+        order = Whole(0, 2).check("order", order)
     if init is not None:
-        return init.order
+        return order_from(init, order)
     order = (1 if chosen.bigrams or chosen.on_edges else 0) if order is None else order
-    if order not in (0, 1, 2):
-        raise LearnerError(f"order must be 0, 1 or 2, not {order}")
     if order == 0 and chosen.on_edges:
         raise LearnerError("templates of label pairs (label[-1], B lines of CRF++) need order 1 or 2, not 0")
     return order
 
 
-def _checkpoint(
-    path: str | os.PathLike[str] | None,
-    every: int,
-    corpus: Corpus,
-    lists: Ragged,
-    labelling: Labelling,
-    parameters: object,
-) -> Checkpoint | None:
-    """The checkpoint of this very training, told from others by a hash of what goes into it."""
-    if path is None:
-        return None
-    if every < 1:
-        raise LearnerError(f"checkpoint_every must be at least 1, not {every}")
-    arrays = [corpus.starts, lists.ids, lists.values, labelling.gold]
-    parts = [_core.hash_array(np.ascontiguousarray(array).view(np.uint8)) for array in arrays]
-    return Checkpoint(Path(path), every, f"{trellis.__version__} {parameters} {labelling.labels} {parts}")
+def _frequent(tag_dictionary: int | bool, init: Tagger | None) -> int:
+    if isinstance(tag_dictionary, bool | np.bool_):
+        tag_dictionary = FREQUENT if tag_dictionary else 0
+    number: int = Whole().check("tag_dictionary", tag_dictionary)
+    if number and init is not None:
+        raise LearnerError("a tag dictionary cannot be learnt on top of an older model; leave it out")
+    return number
+
+
+def _scheme(scheme: str | None, init: Tagger | None) -> str | None:
+    """The scheme by its full name; that of an older model holds on."""
+    older = None if init is None else init.info.get("scheme")
+    scheme = None if scheme is None else scheme_named(scheme)
+    if older is not None and scheme not in (None, older):
+        raise LearnerError(f"the older model keeps to {older}, not to {scheme}; leave the scheme out")
+    return scheme or older
+
+
+def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
+    if costs is not None and not learner.reads_costs:
+        raise LearnerError(
+            f"{type(learner).__name__} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have"
+        )
+    return cost_matrix(costs, labels)
+
+
+def _about(
+    corpus: Corpus, learner: Learner, scheme: str | None, info: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What the model will say of its training, as it is after a file was written and read."""
+    about = {
+        "version": trellis.__version__,
+        "learner": {"name": type(learner).__name__, **learner.parameters()},
+        "sentences": len(corpus),
+        "tokens": corpus.n_tokens,
+        "corpus": {"columns": list(corpus.columns)},
+        **({} if scheme is None else {"scheme": scheme}),
+        **(info or {}),
+    }
+    try:
+        text = json.dumps(about, default=np.generic.item)
+    except (TypeError, ValueError) as error:
+        raise LearnerError(
+            f"info must be what JSON can hold, a dict of numbers, strings, lists: {error}"
+        ) from None
+    plain: dict[str, Any] = json.loads(text)
+    return plain
+
+
+# ------------------------------------------------------------ encode
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The problem that a learner gets, and what its numbers stand for."""
+
+    problem: Problem
+    extraction: Extraction
+    rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
+    edge_rank: Ints
+    dictionary: LabelSets | None  # by words
+
+    def vocabulary(self, kept: Ints | None = None, edges_kept: Ints | None = None) -> Vocabulary:
+        """The vocabulary under the problem's numbers, or under new numbers for those (-1 drops)."""
+        rank = self.rank if kept is None else chained(self.rank, kept)
+        edge_rank = self.edge_rank if edges_kept is None else chained(self.edge_rank, edges_kept)
+        return freeze(self.extraction, rank, edge_rank)
+
+
+def encode(setup: Setup) -> Encoding:
+    """Number attributes, choose those that get weights, and put the problem together."""
+    corpus, labelling, init = setup.corpus, setup.labelling, setup.init
+    extraction = extract(
+        corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary
+    )
+    seen_pairs, n = labelling.pairs(), len(labelling.labels)
+    rank, seen = select(
+        extraction.lists, seen_pairs, extraction.n_attributes, setup.cutoff, setup.pairs, extraction.known
+    )
+    if setup.cutoff > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
+    lists = extraction.lists.renumber(rank)
+    # The lists under their first numbers are as long as the corpus, and not wanted any more.
+    extraction = replace(extraction, lists=Ragged.none())
+    edge_rank, edge_lists, seen_edges = _edges(setup, extraction)
+    dictionary = None if not setup.frequent else _dictionary(setup, extraction)
+    n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1
+    encoded = _core.Encoded(
+        corpus.starts,
+        lists.arrays,
+        None if edge_lists is None else edge_lists.arrays,
+        None if dictionary is None else dictionary[1],
+        n_attributes,
+        n_edges,
+        n,
+    )
+    initial = None
+    if init is not None:
+        numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
+        initial = carried_over(init.model.weights, *numbers, n_attributes, n_edges, n, setup.order)
+    problem = Problem(
+        corpus=encoded,
+        starts=corpus.starts,
+        gold=labelling.gold,
+        n_labels=n,
+        order=setup.order,
+        n_threads=setup.n_threads,
+        seen=seen,
+        seen_edges=seen_edges,
+        patience=setup.patience,
+        partial=labelling.partial,
+        sentence_weights=setup.sentence_weights,
+        label_costs=setup.label_costs,
+        edge_base=None if setup.rules is None else setup.rules[0],
+        end_base=None if setup.rules is None else setup.rules[1],
+        initial=initial,
+        sources=sources(extraction, rank) if setup.learner.reads_sources else None,
+    )
+    encoding = Encoding(problem, extraction, rank, edge_rank, None if dictionary is None else dictionary[0])
+    return replace(encoding, problem=_completed(setup, encoding))
+
+
+def _edges(setup: Setup, extraction: Extraction) -> tuple[Ints, Ragged | None, Rows | None]:
+    """Of the attributes of label pairs: their numbers, those of every token, and the pairs they were seen with."""
+    if extraction.edge_lists is None:
+        return np.empty(0, np.int32), None, None
+    gold, n = setup.labelling.gold, len(setup.labelling.labels)
+    before = previous_labels(gold, setup.corpus.starts, n)
+    both = np.flatnonzero((before >= 0) & (gold >= 0))
+    seen = both, (before[both] * padded(n) + gold[both]).astype(np.int32)
+    known, n_edges = extraction.known_edges, extraction.n_edge_attributes
+    rank, rows = select(extraction.edge_lists, seen, n_edges, setup.cutoff, "seen", known)
+    return rank, extraction.edge_lists.renumber(rank), rows
+
+
+def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets]:
+    """The tag dictionary by words, and by the tokens of the corpus."""
+    if not extraction.vocabulary.columns:
+        raise LearnerError("a tag dictionary needs a column of words")
+    words = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
+    tokens, tags = setup.labelling.pairs()
+    n = len(setup.labelling.labels)
+    learnt = learn_tags(words.codes[tokens], len(words.values), tags, n, setup.frequent)
+    return learnt, learnt.at(words.codes)
+
+
+def _completed(setup: Setup, encoding: Encoding) -> Problem:
+    """The problem with what depends on its numbering: names, dev scores, the checkpoint of this very training."""
+    problem, dev = encoding.problem, setup.dev
+    vocabulary = encoding.vocabulary() if dev is not None or setup.learner.reads_names else None
+    if vocabulary is not None and setup.learner.reads_names:
+        attributes = attribute_names(vocabulary, range(problem.corpus.n_attributes))
+        on_edges = attribute_names(vocabulary, range(problem.corpus.n_edge_attributes), on_edge=True)
+        problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
+    if setup.checkpoint is not None:
+        # What is equal in all of this gives the same weights, for any number of threads.
+        parts = (
+            trellis.__version__,
+            type(setup.learner).__name__,
+            setup.learner.parameters(),
+            setup.labelling.labels,
+            [str(template) for template in setup.features.templates],
+            [column.values for column in encoding.extraction.vocabulary.columns],
+            replace(problem, n_threads=1),
+            setup.metric,
+            None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
+        )
+        problem = replace(problem, checkpoint=Checkpoint(setup.checkpoint, setup.every, fingerprint(*parts)))
+    if dev is not None and vocabulary is not None:
+        problem = replace(problem, score_dev=_scorer(setup, encoding, vocabulary, dev))
+    return problem
+
+
+def _scorer(
+    setup: Setup, encoding: Encoding, vocabulary: Vocabulary, dev: Corpus
+) -> Callable[[ChainWeights], float]:
+    """A function from weights to their score on the dev corpus: that of the tagger that they make."""
+
+    def score(weights: ChainWeights) -> float:
+        tagger = _tagger(setup, encoding, vocabulary, weights, {})
+        return METRICS[setup.metric](tagger.evaluate(dev, n_threads=setup.n_threads))
+
+    return score
+
+
+# ------------------------------------------------------------ assemble
+
+
+def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: Sequence[Event]) -> Tagger:
+    """The tagger of these weights; attributes of which no weight is left are not kept."""
+    rows, kept = weights.rows.without_empty()
+    edge_rows, edges_kept = None, np.empty(0, np.int32)
+    if weights.edge_rows is not None:
+        edge_rows, edges_kept = weights.edge_rows.without_empty()
+    weights = replace(
+        weights,
+        rows=rows,
+        edge_rows=edge_rows,
+        votes=None if weights.votes is None else weights.votes.renumbered(kept, edges_kept),
+        dual=None if weights.dual is None else weights.dual.renumbered(kept),
+    )
+    vocabulary = encoding.vocabulary(kept, edges_kept if edge_rows is not None else None)
+    about = {"cutoff": setup.cutoff, "pairs": setup.pairs, "history": [event.to_dict() for event in history]}
+    return _tagger(setup, encoding, vocabulary, weights, {**about, **setup.info})
+
+
+def _tagger(
+    setup: Setup, encoding: Encoding, vocabulary: Vocabulary, weights: ChainWeights, info: dict[str, Any]
+) -> Tagger:
+    if setup.rules is not None:
+        weights = forbid(weights, *setup.rules)  # whatever the learner made of it
+    labels, family = setup.labelling.labels, setup.learner.family
+    return Tagger(
+        Model(labels, setup.target, setup.order, vocabulary, weights, encoding.dictionary, info, family)
+    )

@@ -1,11 +1,49 @@
-"""Weights of an older model in the numbering of a new problem, with new labels and new attributes added."""
+"""Warm starts: what may start where, and an older model's weights in the numbering of a new problem."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from trellis.arrays import Ints
+from trellis.arrays import Ints, starts_of
+from trellis.errors import LearnerError
+from trellis.learning.learner import Learner
 from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.tagger import Tagger
+
+
+def check_start(init: Tagger | None, learner: Learner) -> None:
+    """LearnerError unless the learner can start from where the older model scores as it does."""
+    if init is None:
+        return
+    name, model = type(learner).__name__, init.model
+    if not learner.takes_init:
+        raise LearnerError(f"{name} cannot start from another model; leave init out")
+    if model.weights.expansion is not None:
+        raise LearnerError("training cannot start from a kernel model; leave init out")
+    if model.dictionary is not None:
+        raise LearnerError("training cannot start from a model with a tag dictionary; train that one without")
+    if (model.family == "local") != (learner.family == "local"):
+        older = init.info.get("learner", {}).get("name", "this")
+        raise LearnerError(
+            f"{name} cannot start from a {older} model: MaxEnt normalises scores label by label, other learners do "
+            "not; leave init out"
+        )
+
+
+def features_of(init: Tagger) -> list[str]:
+    """The templates of the older model."""
+    vocabulary = init.model.vocabulary
+    bag = [] if vocabulary.bag is None else [f"{vocabulary.bag[0]}[0]"]
+    return [*(str(template) for template in vocabulary.templates), *bag]
+
+
+def order_from(init: Tagger, order: int | None) -> int:
+    """The order of the new model: the older one's, or a higher one, whose further weights start at zero."""
+    if order is not None and order < init.order:
+        raise LearnerError(
+            f"the older model has order {init.order}; order {order} has no place for its weights"
+        )
+    return init.order if order is None else order
 
 
 def carried_over(
@@ -47,11 +85,10 @@ def carried_over(
 
 def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
     """The rows in the order of their new numbers; attributes that are new have empty ones."""
-    sizes = np.zeros(n_attributes, np.int64)
-    sizes[numbers] = np.diff(rows.starts)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
-    lengths = np.diff(rows.starts).astype(np.int64)
-    to = np.repeat(starts[numbers].astype(np.int64) - rows.starts[:-1], lengths) + np.arange(len(rows.labels))
+    sizes, lengths = np.zeros(n_attributes, np.int64), np.diff(rows.starts).astype(np.int64)
+    sizes[numbers] = lengths
+    starts = starts_of(sizes)
+    to = np.repeat(starts[numbers] - rows.starts[:-1], lengths) + np.arange(len(rows.labels))
     labels, weights = np.empty(len(rows.labels), kind), np.empty(len(rows.labels), np.float32)
     labels[to], weights[to] = rows.labels, rows.weights
-    return Rows(starts, labels, weights)
+    return Rows(starts.astype(np.uint32), labels, weights)
