@@ -15,7 +15,7 @@ from random_models import LABELS, MODELS, all_paths, corpus_of, possible, random
 
 import trellis
 from trellis.corpus import schemes
-from trellis.errors import ConstraintError, CorpusError
+from trellis.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.learning.problem import Problem
 from trellis.tagger import Tagger
 from trellis.tagger.heaviest import heaviest
@@ -222,7 +222,7 @@ def test_no_legal_sequence_at_all() -> None:
             trellis.train(sentences, target="tag", learner=trellis.CRF(), partial=True, scheme=scheme)
     with pytest.raises(ConstraintError, match=r"'E-X' is in no legal sequence of iobes with these labels$"):
         random_tagger(0, ("O", "E-X", "S-X")).constrained("iobes")
-    with pytest.raises(CorpusError, match="no scheme 'nonsense'"):
+    with pytest.raises(ArgumentError, match="no scheme 'nonsense'"):
         random_tagger(0).constrained("nonsense")
 
 

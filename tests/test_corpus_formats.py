@@ -450,3 +450,30 @@ def test_ids_that_are_no_ranges(row: str, tmp_path: Path) -> None:
 def test_tables_are_not_compressed_twice(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="leave out"):
         trellis.write(trellis.read({"word": [["a"]]}), tmp_path / "a.parquet.gz")
+
+
+def test_a_sentence_column_with_gaps() -> None:
+    """As in a well-known table of named entities, where only the first row of a sentence has its number."""
+    rows = {"Sentence #": ["1", None, "2", None], "Word": ["a", "b", "c", "d"], "Tag": ["O", "O", "B", "I"]}
+    with pytest.raises(
+        CorpusError, match=r"'Sentence #' is empty in row 1 .*fill it downwards first \(pandas: ffill"
+    ):
+        trellis.read(pa.table(rows), sentence="Sentence #")
+    table = pd.DataFrame(rows).ffill()
+    assert trellis.read(table, sentence="Sentence #").sentences("Word") == [["a", "b"], ["c", "d"]]
+
+
+def test_tables_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, frame = trellis.read(WORDS), pd.DataFrame({"word": [["a"]]})
+    trellis.write(corpus, tmp_path / "a.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "trellis.corpus.tables", raising=False)
+    for work in (
+        lambda: trellis.read(tmp_path / "a.parquet"),
+        lambda: trellis.read(frame),
+        lambda: trellis.write(corpus, tmp_path / "b.feather"),
+    ):
+        with pytest.raises(CorpusError, match=r"pip install trellis-tagger\[tables\]"):
+            work()
+    trellis.write(corpus, tmp_path / "a.txt")
+    assert trellis.read(tmp_path / "a.txt", columns=list(corpus.columns)).n_tokens == corpus.n_tokens

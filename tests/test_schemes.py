@@ -16,7 +16,7 @@ from trellis.corpus.schemes import (
     labels_of,
     spans,
 )
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=150)
 
@@ -122,7 +122,7 @@ def test_guess(labels: str, scheme: str | None) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(CorpusError, match="no scheme 'bix'"):
+    with pytest.raises(ArgumentError, match="no scheme 'bix'"):
         spans(["O"], "bix")
     with pytest.raises(CorpusError, match="'NN' marks no span"):
         spans(["NN"])

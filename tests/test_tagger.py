@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ import trellis
 import trellis.tagger.tagger
 from trellis import Perceptron, reference
 from trellis.corpus.corpus import Corpus
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 from trellis.tagger import Tagger
 
 
@@ -368,3 +369,51 @@ def test_heaviest_and_evaluate_of_a_file(tmp_path: Path) -> None:
     assert repr(trellis.read(tmp_path / "a.txt")).startswith(
         "Corpus(word, label; 2 sentences, 4 tokens from "
     )
+
+
+def test_bytes(tmp_path: Path) -> None:
+    tagger, corpus = TWO.train(), TWO.corpus()
+    tagger.save(tmp_path / "model")
+    data = tagger.to_bytes()
+    assert data == (tmp_path / "model").read_bytes()
+    assert Tagger.from_bytes(data).tag_batch(corpus) == tagger.tag_batch(corpus)
+    for given in (data, io.BytesIO(data), None):
+        with pytest.raises(ArgumentError, match=r"^load takes the path of a file, not \w+; for bytes"):
+            trellis.load(given)  # type: ignore[arg-type]
+
+
+def test_a_file_is_read_as_the_training_file_was(tmp_path: Path) -> None:
+    text = "the\tD\tB-X\ndog\tN\tI-X\n\nit\tP\tO\n"
+    train = trellis.read(
+        {"word": [["the", "dog"], ["it"]], "pos": [["D", "N"], ["P"]], "chunk": [["B-X", "I-X"], ["O"]]}
+    )
+    tagger = trellis.train(train, target="chunk", features="chunking")
+    (tmp_path / "test.txt").write_text(text)
+    for source in (tmp_path / "test.txt", str(tmp_path / "test.txt"), train):
+        assert tagger.evaluate(source).headline == 1.0
+        assert tagger.reliability(source).tokens.n == 3
+        assert tagger.calibrated(source).temperature < 1
+    (tmp_path / "wide.txt").write_text("a b c d\n")
+    with pytest.raises(
+        CorpusError, match=r"wide.txt: 4 columns, but the model learned from 3 \(word, pos, chunk\)"
+    ):
+        tagger.evaluate(tmp_path / "wide.txt")
+    (tmp_path / "narrow.txt").write_text("a b\n")
+    with pytest.raises(CorpusError, match="no column 'chunk'; the columns are word, pos"):
+        tagger.evaluate(tmp_path / "narrow.txt")
+
+
+def test_strings_without_weights_are_left_out() -> None:
+    """Attributes of which no weight is left are not in the model."""
+    rng = np.random.default_rng(0)
+    bags = [[[f"x{rng.integers(50)}", f"rare{i}"] for _ in range(4)] for i in range(40)]
+    labels = [["A" if bag[0] < "x3" else "B" for bag in bags[i]] for i in range(40)]
+    corpus = trellis.read({"attributes": bags, "tag": labels})
+    learner = trellis.CRF(c1=1.0, c2=0.1)
+    tagger = trellis.train(corpus, target="tag", features="attributes", learner=learner)
+    assert tagger.model.vocabulary.bag is not None
+    _, strings, attributes = tagger.model.vocabulary.bag
+    n = tagger.model.weights.rows.n_attributes
+    assert len(strings) == len(attributes) == n < 60
+    assert sorted(attributes.tolist()) == list(range(n))
+    assert tagger.evaluate(corpus).token_accuracy > 0.9

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from trellis.arrays import Ints, Longs, Ragged, runs_of
 from trellis.corpus.strings import Strings
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Corpus:
     def split(self, fraction: float, *, seed: int | None = None) -> tuple[Corpus, Corpus]:
         """Two corpora: that fraction of the sentences and the rest, shuffled first if a seed is given."""
         if not 0 <= fraction <= 1:
-            raise ValueError(f"fraction must be from 0 to 1, not {fraction}")
+            raise ArgumentError(f"fraction must be from 0 to 1, not {fraction}")
         cut = round(fraction * len(self))
         if seed is None:
             return self[:cut], self[cut:]
@@ -165,7 +165,7 @@ class Corpus:
     def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
         """K-fold cross-validation: k pairs of (train, test) whose tests cover every sentence once."""
         if not 2 <= k <= max(2, len(self)):
-            raise ValueError(f"k must be from 2 to the number of sentences ({len(self)}), not {k}")
+            raise ArgumentError(f"k must be from 2 to the number of sentences ({len(self)}), not {k}")
         order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
         for i in range(k):
             held_out = np.zeros(len(self), bool)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 OUTSIDE = "O"
 
@@ -60,7 +60,7 @@ def scheme_named(name: str) -> str:
     """The scheme's own name, from any of its names."""
     scheme = _ALIASES.get(name.lower(), name.lower())
     if scheme not in SCHEMES:
-        raise CorpusError("", None, f"no scheme {name!r}; the schemes are {', '.join(SCHEMES)}")
+        raise ArgumentError(f"no scheme {name!r}; the schemes are {', '.join(SCHEMES)}")
     return scheme
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Bytes, Ints, Longs
+from trellis.arrays import Bytes, Ints, Longs, runs_of
 
 
 class Strings:
@@ -56,6 +56,11 @@ class Strings:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
+
+    def take(self, numbers: Longs | Ints) -> Strings:
+        """Some of the strings, in that order."""
+        starts, letters = runs_of(self.starts, numbers)
+        return Strings(self.data[letters], starts)
 
     def at(self, numbers: Ints) -> list[str]:
         """The string of every number."""

@@ -1,12 +1,12 @@
-"""Tables of pyarrow, pandas and polars: one row a sentence (lists of strings), or one row a token.
+"""Tables of pyarrow, pandas and polars: one row per sentence (lists of strings), or one row per token.
 
-None of the three is imported before it is met.
+This module is imported when a table is met, and with it pyarrow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,15 @@ from trellis.corpus.files import reading
 from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 
-if TYPE_CHECKING:
+try:
     import pyarrow as pa
+except ImportError:
+    why = "tables, Parquet and Feather files need pyarrow: pip install trellis-tagger[tables]"
+    raise CorpusError("", None, why) from None
 
 
 def read_table(path: str, format: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
     """The corpus in a Parquet or Feather (Arrow IPC) file."""
-    import pyarrow as pa
-
     with reading(path) as file:
         try:
             if format == "parquet":
@@ -42,7 +43,7 @@ def read_table(path: str, format: str, names: Sequence[str] | None, sentence: st
 
 
 def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "") -> Corpus:
-    """The corpus in a table; with ``sentence``, one row a token, and that column tells sentences apart."""
+    """The corpus in a table; with ``sentence``, one row per token, and that column tells sentences apart."""
     table = _to_arrow(source, path)
     for name in (*(names or ()), *((sentence,) if sentence else ())):
         if table.column_names.count(name) != 1:
@@ -68,9 +69,7 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
 
 
 def corpus_to_arrow(corpus: Corpus) -> pa.Table:
-    """The corpus as a pyarrow table: one row a sentence, each cell a list of strings."""
-    import pyarrow as pa
-
+    """The corpus as a pyarrow table: one row per sentence, each cell a list of strings."""
     offsets = pa.array(corpus.starts - corpus.starts[0])
     columns = {}
     for name in corpus.columns:
@@ -99,8 +98,6 @@ def write_table(corpus: Corpus, path: str, format: str) -> None:
 
 
 def _to_arrow(source: Any, path: str) -> pa.Table:
-    import pyarrow as pa
-
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
@@ -122,8 +119,6 @@ def _to_arrow(source: Any, path: str) -> pa.Table:
 
 def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
-    import pyarrow as pa
-
     if not (pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type)):
         why = (
             f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, name the column "
@@ -136,8 +131,6 @@ def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
 
 
 def _strings(name: str, items: pa.Array, path: str) -> Column:
-    import pyarrow as pa
-
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
     # A list of nothing but empty lists has items of type null.
     if not (_is_string(kind) or (pa.types.is_null(kind) and len(items) == 0)):
@@ -171,11 +164,13 @@ def _refuse_nulls(name: str, values: pa.Array, path: str) -> None:
 
 def _runs(ids: pa.Array, name: str, path: str) -> Longs:
     """Where the value of a column changes: the starts of sentences, and the end."""
-    import pyarrow.compute as pc
-
     if len(ids) == 0:
         return np.zeros(1, np.int64)
-    codes = pc.fill_null(ids.dictionary_encode().indices, -1).to_numpy(zero_copy_only=False)
+    if ids.null_count:
+        at = ids.is_null().index(True).as_py()
+        why = f"{name!r} is empty in row {at} (counted from 0); fill it downwards first (pandas: ffill)"
+        raise CorpusError(path, None, why)
+    codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     changes = np.flatnonzero(np.diff(codes)) + 1
     if len(changes) + 1 != len(np.unique(codes)):
         why = f"rows of one sentence by {name!r} do not stand together; sort the table by it"

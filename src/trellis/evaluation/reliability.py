@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trellis.errors import ArgumentError
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:
@@ -55,11 +57,11 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
     """The table of confidences (0 to 1) and whether each was right."""
     believed, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
     if len(believed) != len(was_right):
-        raise ValueError(f"{len(believed)} confidences, but {len(was_right)} answers")
+        raise ArgumentError(f"{len(believed)} confidences, but {len(was_right)} answers")
     if n_bins < 1:
-        raise ValueError(f"n_bins must be at least 1, not {n_bins}")
+        raise ArgumentError(f"n_bins must be at least 1, not {n_bins}")
     if len(believed) and not (believed.min() >= -1e-6 and believed.max() <= 1 + 1e-6):
-        raise ValueError("confidences must be from 0 to 1")
+        raise ArgumentError("confidences must be from 0 to 1")
     number = np.clip((believed * n_bins).astype(np.int64), 0, n_bins - 1)
     n = np.bincount(number, minlength=n_bins)
     some = np.maximum(n, 1)

@@ -51,7 +51,7 @@ def compact(column: Column) -> Column:
     used, codes = np.unique(column.codes, return_inverse=True)
     if len(used) == len(column.values):
         return column
-    return Column(codes.astype(np.int32), Strings.of(column.values[v] for v in used.tolist()))
+    return Column(codes.astype(np.int32), column.values.take(used))
 
 
 def _column_vocabulary(
@@ -249,7 +249,8 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
         folds = _interleave(folds, edge_folds, fold_is_edge)
     bag = vocabulary.bag
     if bag is not None:
-        bag = (bag[0], bag[1], rank[n:])
+        known = np.flatnonzero(rank[n:] >= 0)
+        bag = (bag[0], bag[1].take(known), rank[n:][known])
     return replace(vocabulary, tables=tables, folds=folds, bag=bag)
 
 

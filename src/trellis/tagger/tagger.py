@@ -264,7 +264,16 @@ class Tagger:
         """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
         expansion = self._model.weights.expansion
         kernel = None if expansion is None else expansion.kernel.function
-        return _from_bytes, (model_file.to_bytes(self._model), kernel)
+        return _from_bytes, (self.to_bytes(), kernel)
+
+    def to_bytes(self) -> bytes:
+        """What ``save`` would write; ``Tagger.from_bytes`` reads it."""
+        return model_file.to_bytes(self._model)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, kernel: KernelFunction | None = None) -> Tagger:
+        """Read what ``to_bytes`` gave, or the content of a model file."""
+        return cls(_with_kernel(model_file.from_bytes(data), kernel))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file."""
@@ -273,6 +282,9 @@ class Tagger:
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) -> Tagger:
         """Read a model that ``save`` wrote; ``kernel`` is the function of a model whose kernel is one."""
+        if not isinstance(path, (str, os.PathLike)):
+            what = type(path).__name__
+            raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see Tagger.from_bytes")
 
         def made(model: Model) -> Tagger:
             try:
@@ -294,8 +306,8 @@ def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) 
     return Tagger.load(path, kernel=kernel)
 
 
-def _from_bytes(data: bytes, kernel: KernelFunction | None = None) -> Tagger:
-    return Tagger(_with_kernel(model_file.from_bytes(data), kernel))
+def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:
+    return Tagger.from_bytes(data, kernel=kernel)
 
 
 def _with_kernel(model: Model, kernel: KernelFunction | None) -> Model:
