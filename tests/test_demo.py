@@ -8,8 +8,23 @@ from typing import Any
 
 import pytest
 
+import trellis.cli.demo
 from trellis.cli.demo import NEIGHBOURS, make_typos, measure, mistype
 from trellis.cli.main import run
+
+TEXT = (
+    "the object of this module is a list with strings that name every class and function which raises an exception "
+    "when its argument has another type than expected or where some value cannot be converted without loss"
+)
+
+
+@pytest.fixture(autouse=True)
+def text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manual of our own: that of the running Python differs from version to version."""
+    chance = random.Random(3)
+    paragraphs = [" ".join(chance.choices(TEXT.split(), k=40)).capitalize() + "." for _ in range(600)]
+    topics = {"one": "\n\n".join(paragraphs[:400]), "two": "\n\n".join(paragraphs[350:])}
+    monkeypatch.setattr(trellis.cli.demo, "topics", topics)
 
 
 def demo(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -54,6 +69,12 @@ def test_same_seed_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
     for order in ("order_1", "order_2"):
         assert first[order]["letters"] < first["before"]["letters"]
         assert first[order]["words"] < first["before"]["words"]
+
+
+def test_no_paragraph_gives_words_to_both_parts() -> None:
+    training, test = make_typos(1, None)
+    assert len(training) + len(test) == 600 * 40  # those that two topics share count once
+    assert len(test) == 60 * 40
 
 
 def test_corrects_a_line(capsys: pytest.CaptureFixture[str]) -> None:

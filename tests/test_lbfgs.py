@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from samples import random_corpus
 from scipy.optimize import minimize as scipy_minimize
 
-from trellis.learning.lbfgs import MEMORY, History, Minimizer
+import trellis
+from trellis.learning.lbfgs import MEMORY, WINDOW, History, Minimizer
 from trellis.reference import Floats
 
 Function = Callable[[Floats], tuple[float, Floats]]
@@ -141,15 +143,26 @@ def test_the_direction_is_that_of_the_two_loops(n_pairs: int, size: int) -> None
 
 
 def test_says_when_it_has_converged() -> None:
-    function, _ = quadratic(3)
-    state = Minimizer(np.zeros(3))
-    state.start(function)
-    assert not state.has_converged(1.0)
-    for _ in range(20):
-        if not state.step(function):
-            break
-    assert len(state.values) <= 11
-    assert state.values[-1] == state.value
+    """When the value fell by less than the tolerance, of itself, over the last ten iterations: not before."""
+    state = Minimizer(np.zeros(1))
+    for n in range(30):
+        state.values, state.value = [*state.values[-WINDOW:], 100 / (n + 1)], 100 / (n + 1)
+        for tolerance in (0.45, 0.95, 1.9):
+            # 100 / (n - 9) - 100 / (n + 1) < tolerance · 100 / (n + 1)  <=>  10 < tolerance · (n - 9)
+            assert state.has_converged(tolerance) == (n >= 10 and tolerance * (n - 9) > 10)
+
+
+@pytest.mark.parametrize("c1", [0.0, 0.3])
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
+def test_training_ends_at_the_tolerance(tolerance: float, c1: float) -> None:
+    """The last epoch is the first after which the rule holds, of the objectives in the history."""
+    learner = trellis.CRF(c1=c1, tolerance=tolerance, warm_up=0, precision="double")
+    tagger = trellis.train(random_corpus(1, 20), target="label", features=["word[0]"], learner=learner)
+    start = tagger.info["tokens"] * np.log(len(tagger.labels))  # every path has the same probability
+    values = [start, *(event["objective"] for event in tagger.info["history"])]
+    ends = [n for n in range(WINDOW, len(values)) if values[n - WINDOW] - values[n] < tolerance * values[n]]
+    assert ends == [len(values) - 1]
+    assert len(values) < 1000
 
 
 def test_a_function_that_is_infinite_far_away() -> None:
