@@ -25,6 +25,8 @@ def mathml(latex: str, *, block: bool) -> str:
     for node in tree.iter():
         if block and node.tag == f"{{{MATH}}}msub" and node[0].text in LIMITS:
             node.tag = f"{{{MATH}}}munder"
+        if node.text in ("|", "∣", "‖"):  # as high as a letter, not as high as the line
+            node.set("stretchy", "false")
         if node.text in FUNCTIONS:
             node.tag = f"{{{MATH}}}mo"
             node.attrib |= {"lspace": "0.17em", "rspace": "0.17em"}
