@@ -6,7 +6,8 @@ Everything public is reached from here and imported when first used, so that ``i
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 
 __version__ = "0.1.0"
 
@@ -103,7 +104,7 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 
 if not TYPE_CHECKING:  # a type checker that saw it would accept every name
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in _HOME_OF:
             raise AttributeError(f"module 'trellis' has no attribute {name!r}")
         return getattr(importlib.import_module(_HOME_OF[name]), name)

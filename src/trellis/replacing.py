@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,7 +30,7 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
             raise OSError(errno.EINVAL, "not a plain file; name another")
         prefix = f".trellis-{zlib.crc32(target.name.encode()):08x}-"
         _remove_abandoned(target.parent, prefix)
-        temporary = target.with_name(f"{prefix}{secrets.token_hex(4)}.tmp")
+        temporary = target.with_name(f"{prefix}{os.urandom(4).hex()}.tmp")
         handle = _locked(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR)
     try:
         yield temporary
