@@ -9,8 +9,7 @@ import numpy as np
 
 import trellis
 from benchmarks.common import Result, Setting, timed, verdict
-from trellis.corpus.corpus import Column
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import Column, Strings
 
 EPOCHS = 15
 BAR = 93.8  # test F1 of order 1, averaged, no cut-off

@@ -18,7 +18,7 @@ import trellis
 from benchmarks.common import Result, Setting
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.model.weights import padded
+from trellis.model.model import padded
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "roofline"

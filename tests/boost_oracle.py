@@ -8,7 +8,7 @@ from oracle import paths_of, score_of
 
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.model.weights import padded
+from trellis.model.model import padded
 from trellis.reference import Floats
 from trellis.reference.boosting import WrongPaths
 

@@ -10,7 +10,7 @@ import numpy as np
 from trellis import _core
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
-from trellis.model.weights import Rows, padded
+from trellis.model.model import Rows, padded
 from trellis.reference import Floats, Potentials, restrict
 from trellis.reference.loglinear import crf_loss, local_loss
 

@@ -12,7 +12,7 @@ from oracle import score_of
 
 import trellis
 from trellis.corpus.corpus import Corpus
-from trellis.model.weights import Rows
+from trellis.model.model import Rows
 from trellis.tagger import Tagger
 
 WORDS = ("a", "b", "c")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis import _core
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import Strings
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
 SENTENCES = [["a", "b"], [], ["c"], ["a"], ["d", "e", "a"]]

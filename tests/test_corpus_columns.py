@@ -25,9 +25,8 @@ from trellis.corpus.columns import (
     parse_text,
     replace_labels,
 )
-from trellis.corpus.corpus import Column
+from trellis.corpus.corpus import Column, Strings
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_file, pieces_of_path
-from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=300)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from seqeval.metrics import classification_report  # type: ignore[import-untyped]
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]
 
-from trellis.corpus.corpus import Column
+from trellis.corpus.corpus import Column, Strings
 from trellis.corpus.schemes import spans
-from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 from trellis.evaluation.report import evaluate, evaluate_columns
 from trellis.evaluation.spans import find_spans

@@ -18,15 +18,13 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import _core
 from trellis.arrays import Ragged
-from trellis.corpus.corpus import Corpus
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import Corpus, Strings
 from trellis.errors import TemplateError
-from trellis.features import functions
+from trellis.features import templates as functions
 from trellis.features.extraction import Extraction, encode, extract, freeze, view_table
 from trellis.features.feature_set import feature_set
-from trellis.features.plan import function_of, native_calls
 from trellis.features.templates import Call
-from trellis.features.vocabulary import Vocabulary
+from trellis.features.vocabulary import Vocabulary, function_of, native_calls
 from trellis.training.encoding import select
 
 few = settings(max_examples=60, derandomize=True, deadline=None)

@@ -14,7 +14,7 @@ import trellis
 from trellis.errors import LearnerError
 from trellis.learners import LEARNERS, learner_named
 from trellis.learning.learner import Choice, Flag, Real, Whole
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, Rows, padded
 
 CLASSES = [learner_named(name) for name in LEARNERS]
 every_learner = pytest.mark.parametrize("learner", CLASSES, ids=list(LEARNERS))

@@ -18,8 +18,8 @@ from trellis import AROW, MIRA, PassiveAggressive, Perceptron
 from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError, ModelError
 from trellis.learning.online import OnlineRun
+from trellis.model.model import Rows, padded
 from trellis.model.predict import decode
-from trellis.model.weights import Rows, padded
 from trellis.tagger import Tagger
 
 EPOCHS = 3

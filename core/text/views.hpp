@@ -1,4 +1,4 @@
-// What templates ask of one word (features/functions.py), computed natively for words of ASCII alone, where no table
+// What templates ask of one word (features/templates.py), computed natively for words of ASCII alone, where no table
 // of Unicode is needed. Calls that several views share, such as the lower(...) of all suffixes, are computed once.
 #pragma once
 #include <cstdint>

@@ -107,7 +107,8 @@ if not TYPE_CHECKING:  # a type checker that saw it would accept every name
     def __getattr__(name: str) -> object:
         if name not in _HOME_OF:
             raise AttributeError(f"module 'trellis' has no attribute {name!r}")
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
+        found = globals()[name] = getattr(importlib.import_module(_HOME_OF[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:

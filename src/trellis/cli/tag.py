@@ -26,11 +26,10 @@ from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens, say
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes, reading
 from trellis.corpus.read import format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
-from trellis.corpus.strings import Strings
 from trellis.errors import ArgumentError, CorpusError
 from trellis.threads import thread_count
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from trellis import _core
 from trellis.arrays import Longs
-from trellis.corpus.corpus import Column, Corpus, Extras
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import Column, Corpus, Extras, Strings
 from trellis.errors import CorpusError
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Longs, starts_of
 from trellis.corpus.columns import default_names
-from trellis.corpus.corpus import BagColumn, Column, Corpus
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import CorpusError
 
 

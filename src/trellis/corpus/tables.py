@@ -12,9 +12,8 @@ import numpy as np
 
 from trellis import _core
 from trellis.arrays import Longs
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import reading
-from trellis.corpus.strings import Strings
 from trellis.errors import CorpusError
 
 try:

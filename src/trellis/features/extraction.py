@@ -10,17 +10,20 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
-from trellis.corpus.corpus import BagColumn, Column, Corpus
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import TemplateError
 from trellis.features.feature_set import FeatureSet
-from trellis.features.functions import COUNTED, RARE
 from trellis.features.known import entries, united, united_bag
-from trellis.features.plan import (
+from trellis.features.templates import COUNTED, RARE
+from trellis.features.vocabulary import (
+    ColumnVocabulary,
     Lookups,
     Plan,
+    Sources,
+    Tables,
     View,
     Views,
+    Vocabulary,
     compile_plan,
     function_of,
     native_calls,
@@ -28,7 +31,6 @@ from trellis.features.plan import (
     read_lookups,
     views_of,
 )
-from trellis.features.vocabulary import ColumnVocabulary, Sources, Tables, Vocabulary
 
 
 def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[Ints, Strings]:

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.arrays import Ints
-from trellis.corpus.corpus import BagColumn, Column
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import BagColumn, Column, Strings
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
 

@@ -50,7 +50,7 @@ def _entries(
 
 
 def _unpack(vocabulary: Vocabulary, first: int, last: int, key: int) -> list[int]:
-    """The ids that core/extract.cpp packed into a key."""
+    """The ids that core/text/extract.cpp packed into a key."""
     ids = list[int]()
     for _, _, _, bits, fold in reversed(vocabulary.plan.atoms[first:last].tolist()):
         ids.append(key & ((1 << bits) - 1))

@@ -1,16 +1,170 @@
-"""A vocabulary as data: strings, views and conjunctions with their attribute numbers, frozen into flat arrays."""
+"""Templates compiled to integers, and the vocabulary they make: all that turns strings into attribute numbers.
+
+A plan says which views each column has and how their ids pack into a key (core/text/extract.hpp). A vocabulary is the
+plan with its strings, views and conjunctions, frozen into flat arrays.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis.arrays import Ints, Longs
-from trellis.corpus.strings import Strings
-from trellis.features.plan import Lookups, Plan, View
-from trellis.features.templates import Template
+from trellis.corpus.corpus import Strings
+from trellis.features.templates import (
+    COUNTED,
+    FILED,
+    PLAIN,
+    SIZED,
+    Call,
+    Function,
+    Lookup,
+    Template,
+    from_lookup,
+    rare_suffix,
+    read_lookup,
+)
+
+# ------------------------------------------------------------ the plan
+
+KEY_BITS = 63  # one bit is left over, so that native code has a key that stands for silence
+FOLD_BITS = 32
+
+# "calls" of a look on one column; the empty tuple is the value itself.
+View = tuple[Call, ...]
+Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training says
+
+
+@dataclass(slots=True)
+class Views:
+    """The views of one column, in the order templates name them."""
+
+    views: list[View] = field(default_factory=list)
+
+    def index(self, view: View) -> int:
+        """The number of a view, a new one if it was not there."""
+        if view not in self.views:
+            self.views.append(view)
+        return self.views.index(view)
+
+
+def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[Views]:
+    """Which views each column needs."""
+    found = [Views() for _ in columns]
+    for template in templates:
+        for look in template.looks:
+            if look.column in columns:
+                found[columns.index(look.column)].index(look.calls)
+    return found
+
+
+def reach_of(templates: Sequence[Template]) -> int:
+    """The largest offset, either way."""
+    return max((abs(look.offset) for template in templates for look in template.looks), default=0)
+
+
+def read_lookups(templates: Sequence[Template]) -> dict[tuple[str, str], dict[str, str]]:
+    """The files that templates name, read once each."""
+    files = {
+        (call.name, str(call.arguments[0]))
+        for template in templates
+        for look in template.looks
+        for call in look.calls
+        if call.name in FILED
+    }
+    return {(name, path): read_lookup(name, path) for name, path in sorted(files)}
+
+
+def is_counted(template: Template) -> bool:
+    """Whether the template speaks only for rare words."""
+    return any(call.name in COUNTED for look in template.looks for call in look.calls)
+
+
+def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
+    """The view of a column as one Python function of a string."""
+    steps = [_step(call, lookups, column) for call in view]
+    if len(steps) == 1:
+        return steps[0]
+
+    def composed(value: str) -> str | None:
+        result: str | None = value
+        for step in steps:
+            if result is None:
+                return None
+            result = step(result)
+        return result
+
+    return composed
+
+
+def native_calls(view: View) -> list[tuple[str, int]] | None:
+    """The view as native code computes it for ASCII (core/text/views.hpp), None if it needs more than the string."""
+    if any(call.name in (*FILED, *COUNTED) for call in view):
+        return None
+    return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
+
+
+def _step(call: Call, lookups: Lookups, column: str) -> Function:
+    if call.name == "outside":  # speaks only where there is no token
+        return lambda value: None
+    if call.name in PLAIN:
+        return PLAIN[call.name]
+    if call.name in SIZED:
+        return SIZED[call.name](int(call.arguments[0]))
+    if call.name in COUNTED:
+        return rare_suffix(lookups[call.name, column], int(call.arguments[0]))
+    length = int(call.arguments[1]) if len(call.arguments) > 1 else None
+    return from_lookup(lookups[call.name, str(call.arguments[0])], length)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The templates as arrays for native code; emission templates first, then those of label pairs."""
+
+    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1
+    templates: Ints  # [n_templates, 3]: first atom, last atom, table
+    n_tables: int
+    n_folds: int
+    reach: int
+
+
+def compile_plan(
+    templates: Sequence[Template],
+    columns: Sequence[str],
+    views: Sequence[Views],
+    n_ids: Sequence[Sequence[int]],
+    reach: int,
+) -> Plan:
+    """Lay out keys: ``n_ids[c][j]`` is how many ids view j of column c has, those outside the sentence included."""
+    atoms, shapes = list[list[int]](), list[list[int]]()
+    tables, folds = dict[str, int](), dict[tuple[int, int], int]()
+    for number, template in enumerate(templates):
+        # Templates of one name share a table, and with it the folds, for their keys are laid out alike.
+        table = tables.setdefault(template.name or f" {number}", len(tables))
+        first, used = len(atoms), 0
+        for place, look in enumerate(template.looks):
+            c = columns.index(look.column)
+            j = views[c].index(look.calls)
+            bits = max(1, int(n_ids[c][j] - 1).bit_length())
+            fold = -1
+            if used + bits > KEY_BITS:
+                fold, used = folds.setdefault((table, place), len(folds)), FOLD_BITS
+            used += bits
+            atoms.append([c, j, look.offset, bits, fold])
+        shapes.append([first, len(atoms), table])
+    return Plan(
+        np.array(atoms, np.int32).reshape(-1, 5),
+        np.array(shapes, np.int32).reshape(-1, 3),
+        len(tables),
+        len(folds),
+        reach,
+    )
+
+
+# ------------------------------------------------------------ the vocabulary
 
 # Keys, ids and starts of open-addressing tables.
 Tables = tuple[npt.NDArray[np.uint64], Ints, Longs]

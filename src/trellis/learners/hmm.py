@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.errors import LearnerError
-from trellis.features.plan import is_counted
 from trellis.features.templates import Template
+from trellis.features.vocabulary import is_counted
 from trellis.learning.learner import Choice, Constraints, Flag, Learner, Real
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, State, Work
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, Rows, padded
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,11 +13,11 @@ import numpy as np
 
 from trellis import _core
 from trellis.arrays import Arrays
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
 from trellis.learning.run import Event, Progress
+from trellis.model.model import ChainWeights
 from trellis.model.tensor_file import Tensors, map_tensors, write_tensors
-from trellis.model.weights import ChainWeights
 
 FORMAT = "trellis-checkpoint-1"
 

@@ -14,7 +14,7 @@ from trellis.learning.learner import Choice, Constraint, Flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, State, Work
-from trellis.model.weights import ChainWeights
+from trellis.model.model import ChainWeights
 
 # Which weights there are (Parameters.of).
 LAYOUT: dict[str, Constraint] = {"transitions": Choice(("seen", "all")), "start": Flag()}

@@ -16,7 +16,7 @@ from trellis.learning.problem import Problem
 from trellis.learning.run import State, Work, restoring
 from trellis.model.dual import Dual, Support
 from trellis.model.kernels import Expansion, Kernel, Observations
-from trellis.model.weights import ChainWeights, Rows
+from trellis.model.model import ChainWeights, Rows
 
 _SEQUENCES = ("sentence", "alpha", "past", "paths")
 _POLY = ("kernel='poly'", lambda p: p["kernel"] == "poly")

@@ -12,8 +12,8 @@ from trellis import _core
 from trellis.arrays import Ragged
 from trellis.errors import LearnerError
 from trellis.learning.problem import Problem
+from trellis.model.model import ChainWeights
 from trellis.model.predict import decode
-from trellis.model.weights import ChainWeights
 
 Longs = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from trellis.errors import LearnerError
 from trellis.learning.online import ROWS, TABLE
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, State, Work, restoring
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, Rows, padded
 
 _BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
 _PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "blocks": _BLOCKS}  # of a state

@@ -14,7 +14,7 @@ import numpy as np
 from trellis.errors import LearnerError
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, Observer, Work, run
-from trellis.model.weights import ChainWeights
+from trellis.model.model import ChainWeights
 
 Pairs = Literal["seen", "all"]
 REQUIRED = object()  # the default of a parameter for which None does not stand

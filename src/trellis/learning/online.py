@@ -12,8 +12,7 @@ from trellis.errors import LearnerError
 from trellis.learning.learner import Constraint, Flag, Whole
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, State, Work, restoring
-from trellis.model.votes import Votes
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, Rows, Votes, padded
 
 ROWS = ("starts", "labels", "weights", "sums", "variances")
 TABLE = ("weights", "sums", "variances")

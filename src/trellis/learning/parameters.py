@@ -10,8 +10,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.learning.problem import FeatureNames, Problem
-from trellis.model.model import START
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.model import START, ChainWeights, Rows, padded
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 from trellis.features.vocabulary import Sources
-from trellis.model.weights import ChainWeights, Rows
+from trellis.model.model import ChainWeights, Rows
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint

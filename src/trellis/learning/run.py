@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from trellis.errors import LearnerError
 from trellis.learning.problem import Problem
-from trellis.model.weights import ChainWeights
+from trellis.model.model import ChainWeights
 
 State = Mapping[str, npt.NDArray[Any]]
 

@@ -12,7 +12,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
 from trellis.engine.chain import Potentials
 from trellis.errors import ConstraintError, CorpusError
-from trellis.model.weights import ChainWeights, padded
+from trellis.model.model import ChainWeights, padded
 
 # What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
 # alone is forced.

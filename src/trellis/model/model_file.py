@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from trellis.arrays import Arrays, LabelSets
-from trellis.corpus.strings import Strings
-from trellis.features.plan import Plan, View
+from trellis.corpus.corpus import Strings
 from trellis.features.templates import Call, Look, Template, parse_template
-from trellis.features.vocabulary import ColumnVocabulary, Vocabulary
-from trellis.model.model import Model
+from trellis.features.vocabulary import ColumnVocabulary, Plan, View, Vocabulary
+from trellis.model.model import ChainWeights, Model
 from trellis.model.tensor_file import (
     Tensors,
     map_tensors,
@@ -25,7 +24,6 @@ from trellis.model.tensor_file import (
     unpack_tensors,
     write_tensors,
 )
-from trellis.model.weights import ChainWeights
 
 FORMAT = "trellis-model-1"
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import numpy as np
 
 from trellis import _core
 from trellis.arrays import Ints, LabelSets
-from trellis.model.weights import ChainWeights
+from trellis.model.model import ChainWeights
 
 
 def decode(corpus: _core.Encoded, weights: ChainWeights, n_threads: int, *, local: bool = False) -> Ints:

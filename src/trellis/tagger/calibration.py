@@ -9,9 +9,8 @@ from typing import get_args
 import numpy as np
 
 from trellis.arrays import Ints, Longs
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.schemes import guess_scheme
-from trellis.corpus.strings import Strings
 from trellis.engine.temperature import Loss, fit_temperature
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.reliability import Calibration, Reliability, reliability

@@ -13,13 +13,13 @@ from trellis import _core
 from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import ArgumentError, CorpusError, ModelError
-from trellis.features.plan import function_of, native_calls
+from trellis.features.vocabulary import function_of, native_calls
 from trellis.model.model import Model
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
     from trellis.engine.chain import Chains, ScoredPath
-    from trellis.features.functions import Function
+    from trellis.features.templates import Function
     from trellis.model.constraints import AllowedLabels
     from trellis.tagger.explanation import Explanation
     from trellis.tagger.posterior import Measure, Posterior

@@ -15,8 +15,7 @@ import numpy as np
 from trellis.arrays import Ints, Lists
 from trellis.engine.chain import Potentials
 from trellis.features.names import attribute_names
-from trellis.model.model import START, Model
-from trellis.model.weights import Rows
+from trellis.model.model import START, Model, Rows
 
 END = "<end>"  # the label after the sentence
 SHOWN = 2  # strings of a token that has attributes only

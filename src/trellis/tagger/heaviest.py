@@ -9,8 +9,7 @@ import numpy as np
 
 from trellis.arrays import Floats
 from trellis.features.names import attribute_names
-from trellis.model.model import START, Model
-from trellis.model.weights import Rows
+from trellis.model.model import START, Model, Rows
 
 
 @dataclass(frozen=True, slots=True)

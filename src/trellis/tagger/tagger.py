@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.strings import Strings
+from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
 from trellis.model.model import Model

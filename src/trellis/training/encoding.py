@@ -14,7 +14,7 @@ from trellis.corpus.corpus import Column, Corpus
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import compact
 from trellis.learning.learner import Pairs
-from trellis.model.weights import Rows
+from trellis.model.model import Rows
 
 # ------------------------------------------------------------ labels
 

@@ -31,9 +31,8 @@ from trellis.learning.learner import Choice, Flag, Learner, Pairs, Whole
 from trellis.learning.problem import FeatureNames, Problem
 from trellis.learning.run import Event, Observer
 from trellis.model.constraints import forbid, scheme_rules
-from trellis.model.model import Model
+from trellis.model.model import ChainWeights, Model, Rows, padded
 from trellis.model.tag_dictionary import learn_tags
-from trellis.model.weights import ChainWeights, Rows, padded
 from trellis.tagger import Tagger
 from trellis.threads import thread_count
 from trellis.training.encoding import (

@@ -7,7 +7,7 @@ import numpy as np
 from trellis.arrays import Ints, starts_of
 from trellis.errors import LearnerError
 from trellis.learning.learner import Learner
-from trellis.model.weights import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, Rows, padded
 from trellis.tagger import Tagger
 
 
