@@ -377,7 +377,7 @@ def test_bags_of_attributes() -> None:
     assert bags.ids.dtype == np.int32
     assert bags.values.dtype == np.float32
     assert list(trellis.read([[token]]).columns) == ["attributes"]
-    with pytest.raises(CorpusError, match="holds attributes, not one string a token"):
+    with pytest.raises(CorpusError, match="holds attributes, not one string per token"):
         corpus.column("x")
     taken = corpus.take([1, 0]).columns["x"]
     assert isinstance(taken, BagColumn)

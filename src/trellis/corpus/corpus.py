@@ -82,7 +82,7 @@ class Strings:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One string a token: ``values[codes[t]]`` is what stands at token t."""
+    """One string per token: ``values[codes[t]]`` is what stands at token t."""
 
     codes: Ints  # [n_tokens]
     values: Strings
@@ -156,12 +156,12 @@ class Corpus:
         return int(self.starts[-1] - self.starts[0])
 
     def column(self, name: str) -> Column:
-        """The column of that name, one string a token."""
+        """The column of that name, one string per token."""
         found = self.columns.get(name)
         if isinstance(found, Column):
             return found
         if found is not None:
-            raise CorpusError(self.source, None, f"column {name!r} holds attributes, not one string a token")
+            raise CorpusError(self.source, None, f"column {name!r} holds attributes, not one string per token")
         raise CorpusError(self.source, None, f"no column {name!r}; the columns are {', '.join(self.columns)}")
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:

@@ -32,13 +32,13 @@ def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
         why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
         raise CorpusError(source, number, why) from None
     except json.JSONDecodeError as error:
-        why = f"not JSON: {error.msg} at column {error.colno}; write one object a line"
+        why = f"not JSON: {error.msg} at column {error.colno}; write one object per line"
         raise CorpusError(source, number, why) from None
     except RecursionError:
         raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None
     if not isinstance(record, dict):
         raise CorpusError(
-            source, number, "not an object; write one object a line, column name to list of strings"
+            source, number, "not an object; write one object per line, column name to list of strings"
         )
     return record
 

@@ -54,11 +54,11 @@ def read(
     ``source`` is one of
 
     - the name of a file. Its extension tells the format, or ``format`` does (conll, conllu, jsonl, parquet,
-      feather): ``.conllu`` is CoNLL-U; ``.jsonl`` and ``.ndjson`` are one JSON object a sentence, column name
+      feather): ``.conllu`` is CoNLL-U; ``.jsonl`` and ``.ndjson`` are one JSON object per sentence, column name
       to list of strings; ``.parquet``, ``.feather``, ``.arrow`` and ``.ipc`` are tables; everything else is
       CoNLL columns. Text formats may be compressed, with ``.gz`` at the end of the name;
     - ``-`` or an open binary file: columns, unless ``format`` says otherwise;
-    - a pandas, polars or pyarrow table: one row a sentence with lists of strings in its cells, or one row a
+    - a pandas, polars or pyarrow table: one row per sentence with lists of strings in its cells, or one row per
       token with the column that tells sentences apart named by ``sentence``;
     - a dict from column name to sentences, each a list of strings;
     - a list of sentences, each a list of strings or of tuples (named by ``columns``), or a dict of lists.

@@ -240,7 +240,7 @@ def _whole(potentials: Potentials) -> Longs:
 
 
 def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Any, Any, Any, Any]:
-    """Emit, starts, edge, tri, end as the core wants them: edge with three axes, one table or one a token."""
+    """Emit, starts, edge, tri, end as the core wants them: edge with three axes, one table, or one per token."""
     L = potentials.emit.shape[1]
     edge = potentials.edge.reshape(-1, L + 1, L) if potentials.edge.size else potentials.edge
     end = None if potentials.end is None else potentials.end.ravel()

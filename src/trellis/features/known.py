@@ -1,4 +1,4 @@
-"""What a vocabulary already knows, taken apart again, so that training can go on from a model."""
+"""What a vocabulary already knows, taken apart again, for a warm start."""
 
 from __future__ import annotations
 

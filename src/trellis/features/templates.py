@@ -85,7 +85,7 @@ def rare_suffix(frequent: Lookup, k: int) -> Function:
 
 
 def read_lookup(function: str, path: str) -> dict[str, str]:
-    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` a line) or ``listed`` (an entry a line)."""
+    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or ``listed`` (one entry per line)."""
     try:
         raw = Path(path).read_bytes()
         text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")

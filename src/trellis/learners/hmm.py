@@ -219,7 +219,7 @@ class _Emissions:
         counts = self.counts[here]
         if len(counts) == 0:  # the same probability, one, whatever the label
             return
-        if n_draws == 0:  # free-form attributes, any number a token: there is no other value
+        if n_draws == 0:  # free-form attributes, any number per token: there is no other value
             total = counts.sum(axis=0) + self.k * len(counts)
             self.weights[here] = np.log(counts + self.k) - np.log(total)
             return

@@ -1,4 +1,4 @@
-"""L-BFGS, and OWL-QN for an L1 penalty: one step at a time, with a state that can be kept and taken up again.
+"""L-BFGS, and OWL-QN for an L1 penalty: one step at a time, with a state that a checkpoint can hold.
 
 Written out here, and not SciPy's, because a run that was stopped and resumed must give the same bits as one that was
 not; inner products are summed in a fixed order for the same reason.

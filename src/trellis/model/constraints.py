@@ -175,7 +175,7 @@ def label_sets(
 
 
 def check_number(n_allowed: int, n_sentences: int) -> None:
-    """ConstraintError unless there is one entry a sentence."""
+    """ConstraintError unless there is one entry per sentence."""
     if n_allowed != n_sentences:
         raise ConstraintError(f"constraints for {n_allowed} sentences, but there are {n_sentences}")
 

@@ -1,7 +1,7 @@
 """Models on disk: one safetensors file, memory-mapped, never pickle.
 
 Arrays are tensors; everything else is JSON in the header. Reading checks every number that native code follows, so a
-damaged or hostile file is refused, not crashed on.
+damaged or hostile file is an error, not a crash.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from trellis.model.model import ChainWeights
 
 
 def decode(corpus: _core.Encoded, weights: ChainWeights, n_threads: int, *, local: bool = False) -> Ints:
-    """One label a token: of the path with the best score, or with the most votes where weights vote.
+    """One label per token: of the path with the best score, or with the most votes where weights vote.
 
     ``local``: scores are normalised label by label first.
     """

@@ -70,7 +70,7 @@ class Explanation:
         return {**asdict(self), "gap": None if self.second is None else self.gap}
 
     def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
-        """To be read by a person: so many labels a token, so many terms a label."""
+        """To be read by a person: so many labels per token, so many terms per label."""
         lines = [f"1: {' '.join(self.best.labels)}   score {self.best.score:.4f}"]
         if self.second is not None:
             lines.append(f"2: {' '.join(self.second.labels)}   score {self.second.score:.4f}")
