@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Longs
+from trellis.arrays import Bytes, Ints, Longs
 from trellis.corpus.corpus import Column, Corpus, Extras, Strings
 from trellis.errors import CorpusError
 
@@ -34,6 +35,11 @@ class Layout:
     ids: bool = False  # CoNLL-U: rows whose first field has a - or . are not tokens
     naming: Naming = default_names
 
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What a token is, as native code takes it."""
+        return {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
+
 
 # CoNLL-U, the format of Universal Dependencies. Words are the tokens; ranges (1-2), empty nodes (8.1) and comments are
 # kept as extras and written back.
@@ -55,12 +61,7 @@ def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1) -> Corpus:
     """The corpus in the bytes of a file; lines are counted from first_line. It may have no tokens."""
     (coded, starts, lines, asides, _), (trouble, line, found, expected) = _core.parse_columns(
-        text,
-        tabs=layout.tabs,
-        comments=layout.comments,
-        ids=layout.ids,
-        n_columns=len(layout.names or ()),
-        first_line=first_line,
+        text, **layout.rules, n_columns=len(layout.names or ()), first_line=first_line
     )
     if trouble:
         raise CorpusError(source, line, _why(trouble, found, expected, layout))
@@ -74,31 +75,18 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """The text with each token's label as one more field; every other byte stays."""
-    return _core.append_column(
-        text,
-        np.ascontiguousarray(labels.codes),
-        labels.values.data,
-        labels.values.starts,
-        tabs=layout.tabs,
-        comments=layout.comments,
-        ids=layout.ids,
-        first_line=first_line,
-    )
+    return _core.append_column(text, *_packed(labels), **layout.rules, first_line=first_line)
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """The text with each token's label in the column of that name; every other byte stays."""
-    return _core.replace_column(
-        text,
-        (layout.names or ()).index(name),
-        np.ascontiguousarray(labels.codes),
-        labels.values.data,
-        labels.values.starts,
-        tabs=layout.tabs,
-        comments=layout.comments,
-        ids=layout.ids,
-        first_line=first_line,
-    )
+    place = (layout.names or ()).index(name)
+    return _core.replace_column(text, place, *_packed(labels), **layout.rules, first_line=first_line)
+
+
+def _packed(labels: Column) -> tuple[Ints, Bytes, Longs]:
+    """A column as native code takes it."""
+    return np.ascontiguousarray(labels.codes), labels.values.data, labels.values.starts
 
 
 def fix_names(layout: Layout, corpus: Corpus) -> Layout:
@@ -122,9 +110,7 @@ def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
         else f"{expected} like the first row of the file"
     )
     between = "single tabs" if layout.tabs else "blanks or tabs"
-    return (
-        f"{_fields(found)} between {between}, expected {wanted}; mend the row or name all columns there are"
-    )
+    return f"{_fields(found)} between {between}, expected {wanted}; correct the row or name all columns there are"
 
 
 def _fields(n: int) -> str:

@@ -36,7 +36,17 @@ PIECE_BYTES = 256 << 20
 class Decoder:
     """A model with its native decoder. The number of threads never changes an answer."""
 
-    __slots__ = ("columns", "expansion", "forbids", "functions", "labels", "model", "native", "votes")
+    __slots__ = (
+        "columns",
+        "expansion",
+        "forbids",
+        "functions",
+        "labels",
+        "model",
+        "native",
+        "plain",
+        "votes",
+    )
 
     def __init__(self, model: Model) -> None:
         self.model, self.labels, self.columns = model, model.labels, model.columns
@@ -83,11 +93,8 @@ class Decoder:
         self.expansion: _core.Expansion | None = None
         if weights.expansion is not None:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
-
-    @property
-    def plain(self) -> bool:
-        """Whether the native decoder alone knows the best path."""
-        return not self.forbids and self.votes is None and self.expansion is None
+        # Whether the native decoder alone knows the best path.
+        self.plain = not self.forbids and self.votes is None and self.expansion is None
 
     @property
     def measure(self) -> Measure:
