@@ -121,18 +121,13 @@ void restore(Online& self, std::int64_t clock, const RowState& rows, const RowSt
 // Every weight that is not zero becomes the first update, for voting after a warm start.
 void log_initial(Online& self) {
   UpdateLog& log = self.steps.log;
-  std::vector<std::uint32_t> order;
-  auto add = [&](std::size_t row, std::size_t place, float weight) {
+  const auto add = [&](std::size_t row, std::size_t place, float weight) {
     if (weight != 0 && !std::isinf(weight))
       log.add(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(place), weight);
   };
   const std::size_t n = self.rows.n_attributes();
-  for (std::size_t a = 0; a < n; ++a)
-    self.rows.for_each(static_cast<std::int32_t>(a), order,
-                       [&](std::uint32_t label, float weight, double, float) { add(a, label, weight); });
-  for (std::size_t a = 0; a < self.edge_rows.n_attributes(); ++a)
-    self.edge_rows.for_each(static_cast<std::int32_t>(a), order,
-                            [&](std::uint32_t label, float weight, double, float) { add(n + a, label, weight); });
+  self.rows.each([&](std::size_t a, std::uint32_t label, float weight, double, float) { add(a, label, weight); });
+  self.edge_rows.each([&](std::size_t a, std::uint32_t label, float weight, double, float) { add(n + a, label, weight); });
   for (std::size_t s = 0; s < self.edge.weights.size(); ++s) add(self.pair_row(), s, self.edge.weights[s]);
   for (std::size_t s = 0; s < self.tri.weights.size(); ++s) add(self.pair_row() + 1, s, self.tri.weights[s]);
   log.end_update(0);

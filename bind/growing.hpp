@@ -2,6 +2,8 @@
 #pragma once
 #include <nanobind/stl/tuple.h>
 
+#include <numeric>
+
 #include "checks.hpp"
 #include "weights/growing_chain.hpp"
 
@@ -23,7 +25,7 @@ inline void restore_rows(trellis::GrowingRows& rows, const RowState& given) {
           "rows of another training");
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
     for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s) {
-      const trellis::GrowingRows::Place place = rows.make(static_cast<std::int32_t>(a), from.labels[s]);
+      const trellis::LearntWeight place = rows.make(static_cast<std::int32_t>(a), from.labels[s]);
       *place.weight = from.weights[s];
       *place.sum = sums(s);
       if (place.variance) *place.variance = variances(s);
@@ -54,15 +56,13 @@ struct Mean {
 
 using RowsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>>;
 inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
-  std::vector<std::uint32_t> starts{0}, labels, order;
+  std::vector<std::uint32_t> starts(rows.n_attributes() + 1), labels;
   std::vector<float> weights;
-  for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
-    rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t label, float weight, double sum, float) {
-      const float value = mean(weight, sum);
-      if (value != 0) labels.push_back(label), weights.push_back(value);
-    });
-    starts.push_back(static_cast<std::uint32_t>(labels.size()));
-  }
+  rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float) {
+    const float value = mean(weight, sum);
+    if (value != 0) ++starts[a + 1], labels.push_back(label), weights.push_back(value);
+  });
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
   return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))};
 }
 
@@ -82,16 +82,14 @@ inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>> weights_of(const
 // All that is needed to go on as if nothing had happened: weights, sums and variances that training has changed.
 using RowStateOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>, Numpy<double>, Numpy<float>>;
 inline RowStateOut row_state(const trellis::GrowingRows& rows) {
-  std::vector<std::uint32_t> starts{0}, labels, order;
+  std::vector<std::uint32_t> starts(rows.n_attributes() + 1), labels;
   std::vector<float> weights, variances;
   std::vector<double> sums;
-  for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
-    rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t label, float weight, double sum, float variance) {
-      if (weight == 0 && sum == 0 && variance == 1) return;
-      labels.push_back(label), weights.push_back(weight), sums.push_back(sum), variances.push_back(variance);
-    });
-    starts.push_back(static_cast<std::uint32_t>(labels.size()));
-  }
+  rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float variance) {
+    if (weight == 0 && sum == 0 && variance == 1) return;
+    ++starts[a + 1], labels.push_back(label), weights.push_back(weight), sums.push_back(sum), variances.push_back(variance);
+  });
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
   return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights)),
           to_numpy(std::move(sums)), to_numpy(std::move(variances))};
 }

@@ -112,8 +112,8 @@ TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size
 
 // The factors of label pairs [L+1, stride], triples [L+1, L+1, stride] or none, and ends [stride] or none.
 template <class Real>
-void set_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, std::span<const float> end,
-                 std::size_t L, Factors<Real>& f) {
+TRELLIS_INLINE void set_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, std::span<const float> end,
+                                std::size_t L, Factors<Real>& f) {
   const std::size_t stride = padded(L);
   f.n_labels = L;
   f.stride = stride;

@@ -122,7 +122,7 @@ class AdaGradPass {
     }
   }
 
-  void step_edges(std::size_t s, Piece& piece) {
+  TRELLIS_INLINE void step_edges(std::size_t s, Piece& piece) {
     const Sites& at = data_.edge_attributes;
     const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
     const std::size_t first_triple = first_pair + layout_.edge_places.size();

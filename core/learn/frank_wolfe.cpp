@@ -87,7 +87,7 @@ double FrankWolfe::look_up() {
 // w += scale · change_. Weights that there are come first: those that come into being may move the others.
 void FrankWolfe::apply(double scale) {
   const double now = moments() - static_cast<double>(clock);  // of all steps before this one
-  auto add = [&](const GrowingRows::Place& place, double by) {
+  auto add = [&](const LearntWeight& place, double by) {
     const float old = *place.weight;
     *place.weight += static_cast<float>(scale * by);
     *place.sum += now * (static_cast<double>(*place.weight) - old);
@@ -166,7 +166,7 @@ void FrankWolfe::renew(const Examples& examples) {
   const double now = moments();
   auto set = [&](std::size_t row, std::size_t place) {
     const auto r = static_cast<std::uint32_t>(row), p = static_cast<std::uint32_t>(place);
-    const GrowingRows::Place to = find(r, p);
+    const LearntWeight to = find(r, p);
     if (std::isinf(*to.weight)) return;  // forbidden
     const double* sum = exact.find(r, p).sum;
     const double value = sum ? *sum : 0;
@@ -175,17 +175,9 @@ void FrankWolfe::renew(const Examples& examples) {
     *to.sum += now * (static_cast<double>(*to.weight) - old);
     norm += value * value;
   };
-  std::vector<std::uint32_t> order_scratch, places;
-  auto set_rows = [&](const GrowingRows& from, std::size_t first_row) {
-    for (std::size_t a = 0; a < from.n_attributes(); ++a) {
-      places.clear();
-      from.for_each(static_cast<std::int32_t>(a), order_scratch,
-                    [&](std::uint32_t place, float, double, float) { places.push_back(place); });
-      for (std::uint32_t place : places) set(first_row + a, place);
-    }
-  };
-  set_rows(rows, 0);
-  set_rows(edge_rows, rows.n_attributes());
+  const std::size_t n = rows.n_attributes();
+  rows.each([&](std::size_t a, std::uint32_t place, float, double, float) { set(a, place); });
+  edge_rows.each([&](std::size_t a, std::uint32_t place, float, double, float) { set(n + a, place); });
   for (std::size_t i = 0; i < edge.weights.size(); ++i) set(pair_row(), i);
   for (std::size_t i = 0; i < tri.weights.size(); ++i) set(pair_row() + 1, i);
   dual = costs - 0.5 * norm;

@@ -80,7 +80,7 @@ class FrankWolfe : public GrowingChain {
   std::vector<double> held_;     // beside it, amounts of w_i
   std::vector<MixturePart> labels_;
   SparseSum change_;             // the same by features
-  std::vector<GrowingRows::Place> places_;  // beside its entries
+  std::vector<LearntWeight> places_;  // beside its entries
 };
 
 }  // namespace trellis

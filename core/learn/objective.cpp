@@ -9,6 +9,13 @@
 namespace trellis {
 namespace {
 
+TRELLIS_CLONES void step_on(AdaGradPass<float>& steps, std::size_t s, const float* residual, Piece& piece) {
+  steps.step(s, residual, piece);
+}
+TRELLIS_CLONES void step_on(AdaGradPass<double>& steps, std::size_t s, const double* residual, Piece& piece) {
+  steps.step(s, residual, piece);
+}
+
 template <class Real>
 class ChainObjective final : public Objective {
  public:
@@ -42,7 +49,7 @@ class ChainObjective final : public Objective {
         meet();
         for (std::size_t k; (k = next[2 * b + 1]++) <= sums_->n_pieces(b);) {
           if (k == 0) add_pieces(gradient);
-          else sum_entry(b, k - 1, row.data(), gradient);
+          else sum_piece(*this, b, k - 1, row.data(), gradient);  // compiled once per instruction set, below
         }
         meet();
       }
@@ -62,16 +69,14 @@ class ChainObjective final : public Objective {
       sentences_.begin_piece(state.scratch, state.piece);
       losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, state.scratch, state.piece, residual_.data(), true);
       sentences_.end_piece(state.scratch, state.piece);
-      step_entry(steps, s, state.piece);
+      step_on(steps, s, residual_.data(), state.piece);
     }
     steps.finish();
   }
 
-  TRELLIS_INLINE void sum_body(std::size_t block, std::size_t piece, double* row, double* gradient) const {
+  // Piece `piece` of the scatter of a block.
+  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, double* row, double* gradient) const {
     sums_->sum(block, piece, residual_.data(), [&](std::size_t a) { return sentences_.rows.heavy(a) < 0; }, row, gradient);
-  }
-  TRELLIS_INLINE void step_body(AdaGradPass<Real>& steps, std::size_t s, Piece& piece) const {
-    steps.step(s, residual_.data(), piece);
   }
 
  private:
@@ -117,9 +122,6 @@ class ChainObjective final : public Objective {
     }
   }
 
-  void sum_entry(std::size_t block, std::size_t piece, double* row, double* gradient) const;
-  void step_entry(AdaGradPass<Real>& steps, std::size_t s, Piece& piece) const;
-
   const Layout layout_;
   const ChainData data_;
   const std::int64_t* starts_;
@@ -131,38 +133,14 @@ class ChainObjective final : public Objective {
   std::vector<Piece> pieces_;
 };
 
-TRELLIS_CLONES void sum_float(const ChainObjective<float>& o, std::size_t block, std::size_t piece, double* row,
+TRELLIS_CLONES void sum_piece(const ChainObjective<float>& o, std::size_t block, std::size_t piece, double* row,
                               double* gradient) {
-  o.sum_body(block, piece, row, gradient);
+  o.sum(block, piece, row, gradient);
 }
-TRELLIS_CLONES void sum_double(const ChainObjective<double>& o, std::size_t block, std::size_t piece, double* row,
-                               double* gradient) {
-  o.sum_body(block, piece, row, gradient);
+TRELLIS_CLONES void sum_piece(const ChainObjective<double>& o, std::size_t block, std::size_t piece, double* row,
+                              double* gradient) {
+  o.sum(block, piece, row, gradient);
 }
-TRELLIS_CLONES void step_float(const ChainObjective<float>& o, AdaGradPass<float>& steps, std::size_t s, Piece& piece) {
-  o.step_body(steps, s, piece);
-}
-TRELLIS_CLONES void step_double(const ChainObjective<double>& o, AdaGradPass<double>& steps, std::size_t s, Piece& piece) {
-  o.step_body(steps, s, piece);
-}
-
-template <>
-void ChainObjective<float>::sum_entry(std::size_t block, std::size_t piece, double* row, double* gradient) const {
-  sum_float(*this, block, piece, row, gradient);
-}
-template <>
-void ChainObjective<double>::sum_entry(std::size_t block, std::size_t piece, double* row, double* gradient) const {
-  sum_double(*this, block, piece, row, gradient);
-}
-template <>
-void ChainObjective<float>::step_entry(AdaGradPass<float>& steps, std::size_t s, Piece& piece) const {
-  step_float(*this, steps, s, piece);
-}
-template <>
-void ChainObjective<double>::step_entry(AdaGradPass<double>& steps, std::size_t s, Piece& piece) const {
-  step_double(*this, steps, s, piece);
-}
-
 }  // namespace
 
 std::unique_ptr<Objective> make_objective(const Layout& layout, const ChainData& data, const std::int64_t* starts,

@@ -51,7 +51,7 @@ class SentenceSums {
   void set_triple(std::size_t i, double weight) { tri_[layout_.tri_places[i]] = static_cast<Real>(weight); }
 
   // After pairs or triples were set.
-  void set_factors() { trellis::set_factors(edge_, tri_, layout_.end_base, L_, factors_); }
+  TRELLIS_INLINE void set_factors() { trellis::set_factors(edge_, tri_, layout_.end_base, L_, factors_); }
 
   void begin_piece(Scratch& w, Piece& piece) const {
     piece.pairs.assign(pair_cells_, 0);

@@ -1,5 +1,6 @@
 // Block-coordinate Frank-Wolfe over random problems: hinge losses by enumeration, the laws of its steps, sparse sums.
 #include <map>
+#include <numeric>
 #include <random>
 
 #include "check.hpp"
@@ -60,13 +61,12 @@ struct FrozenRows {
   std::vector<float> weights;
 
   explicit FrozenRows(const GrowingRows& rows) {
-    std::vector<std::uint32_t> order;
-    for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
-      rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t label, float weight, double, float) {
-        places.push_back(label), labels.push_back(static_cast<std::uint16_t>(label)), weights.push_back(weight);
-      });
-      starts.push_back(static_cast<std::uint32_t>(places.size()));
-    }
+    starts.resize(rows.n_attributes() + 1);
+    rows.each([&](std::size_t a, std::uint32_t label, float weight, double, float) {
+      places.push_back(label), labels.push_back(static_cast<std::uint16_t>(label)), weights.push_back(weight);
+      ++starts[a + 1];
+    });
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
   }
 };
 
@@ -150,6 +150,46 @@ TEST(a_pass_can_be_stopped) {
   for (std::size_t i = 0; i < often.size(); ++i) often[i] = static_cast<std::int64_t>(i % toy.n_sentences());
   run.epoch(examples, often.data(), often.size(), [] { return false; });
   CHECK(run.clock < static_cast<std::int64_t>(often.size()));
+}
+
+TEST(sparse_vectors_merge_and_multiply) {
+  std::mt19937 random(6);
+  std::map<std::uint64_t, double> dense[2];
+  Changes vectors[2];
+  for (int v : {0, 1}) {
+    for (int i = 0; i < 300; ++i) {
+      const Change change{static_cast<std::uint32_t>(random() % 6), static_cast<std::uint32_t>(random() % 9),
+                          static_cast<double>(random() % 5) - 2};
+      vectors[v].push_back(change);
+      dense[v][change.key()] += change.by;
+    }
+    merge(vectors[v]);
+    std::erase_if(dense[v], [](const auto& one) { return one.second == 0; });
+    CHECK(vectors[v].size() == dense[v].size());
+    for (std::size_t i = 0; i < vectors[v].size(); ++i) {
+      CHECK(i == 0 || vectors[v][i - 1].key() < vectors[v][i].key());
+      CHECK(dense[v].at(vectors[v][i].key()) == vectors[v][i].by);
+    }
+  }
+  double product = 0;
+  for (const auto& [key, by] : dense[0]) product += dense[1].count(key) ? by * dense[1][key] : 0;
+  CHECK(dot(vectors[0], vectors[1]) == product);
+}
+
+TEST(parts_of_a_path) {
+  const std::int32_t path[] = {2, 0, 1, 1};
+  const std::size_t null = 3, stride = 8, expected[4][3] = {{3, 3, 2}, {3, 2, 0}, {2, 0, 1}, {0, 1, 1}};
+  std::size_t n = 0;
+  each_part(path, 4, null, [&](const Part& part) {
+    const auto& [x, y, z] = expected[part.token];
+    CHECK(part.token == n++ && part.x == x && part.y == y && part.z == z);
+    CHECK(part.cell(0, null, stride) == z && part.cell(1, null, stride) == y * stride + z);
+    CHECK(part.cell(2, null, stride) == (x * (null + 1) + y) * stride + z);
+    for (int reach : {0, 1, 2}) CHECK(!part.differs(part_at(path, part.token, null), reach));
+  });
+  CHECK(n == 4);
+  CHECK(!part_at(path, 3, null).differs(part_at(path, 2, null), 0));
+  CHECK(part_at(path, 3, null).differs(part_at(path, 2, null), 1));
 }
 
 TEST(sparse_sums) {

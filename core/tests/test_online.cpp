@@ -177,11 +177,9 @@ TEST(every_rule_keeps_its_weights_finite) {
     EpochResult first = online.epoch(examples, sentences.data(), sentences.size());
     CHECK(first.updates > 0);
     for (int epoch = 0; epoch < 4; ++epoch) online.epoch(examples, sentences.data(), sentences.size());
-    std::vector<std::uint32_t> scratch;
-    for (std::size_t a = 0; a < Toy::kAttributes; ++a)
-      online.rows.for_each(static_cast<std::int32_t>(a), scratch, [&](std::uint32_t, float weight, double sum, float v) {
-        CHECK(std::isfinite(weight) && std::isfinite(sum) && v > 0 && v <= 1);
-      });
+    online.rows.each([&](std::size_t, std::uint32_t, float weight, double sum, float v) {
+      CHECK(std::isfinite(weight) && std::isfinite(sum) && v > 0 && v <= 1);
+    });
   }
 }
 

@@ -12,24 +12,24 @@ using namespace trellis;
 using Expected = std::map<std::pair<std::int32_t, std::uint32_t>, std::pair<float, double>>;  // weight, sum
 
 void check_same(const GrowingRows& rows, std::size_t n_labels, const Expected& expected) {
-  std::vector<std::uint32_t> order;
   std::size_t found = 0;
+  std::vector<std::vector<float>> all(rows.n_attributes(), std::vector<float>(padded(n_labels), 1));
+  std::vector<std::int64_t> last(rows.n_attributes(), -1);
+  rows.each([&](std::size_t a, std::uint32_t z, float weight, double sum, float) {
+    CHECK(static_cast<std::int64_t>(z) > last[a]);
+    last[a] = z;
+    const auto one = expected.find({static_cast<std::int32_t>(a), z});
+    CHECK(weight == (one == expected.end() ? 0 : one->second.first));
+    CHECK(sum == (one == expected.end() ? 0 : one->second.second));
+    found += one != expected.end();
+    all[a][z] += 2 * weight;
+  });
   for (std::size_t a = 0; a < rows.n_attributes(); ++a) {
-    std::vector<float> emit(padded(n_labels), 1), dense(padded(n_labels), 1);
-    std::int64_t last = -1;
-    rows.for_each(static_cast<std::int32_t>(a), order, [&](std::uint32_t z, float weight, double sum, float) {
-      CHECK(static_cast<std::int64_t>(z) > last);
-      last = z;
-      const auto one = expected.find({static_cast<std::int32_t>(a), z});
-      CHECK(weight == (one == expected.end() ? 0 : one->second.first));
-      CHECK(sum == (one == expected.end() ? 0 : one->second.second));
-      found += one != expected.end();
-      dense[z] += 2 * weight;
-    });
+    std::vector<float> emit(padded(n_labels), 1);
     rows.prefetch_row(static_cast<std::int32_t>(a));
     rows.prefetch_slots(static_cast<std::int32_t>(a));
     rows.add_to(static_cast<std::int32_t>(a), 2, emit.data());
-    CHECK(emit == dense);
+    CHECK(emit == all[a]);
   }
   CHECK(found == expected.size());
 }

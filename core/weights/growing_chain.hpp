@@ -1,23 +1,9 @@
 // All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and triples.
 #pragma once
-#include <array>
-
 #include "weights/growing_rows.hpp"
 #include "weights/potentials.hpp"
 
 namespace trellis {
-
-// A weight for every cell of a table, and what stands beside them.
-struct LearntTable {
-  LearntTable(std::size_t n, bool with_variances)
-      : weights(n), sums(n), variances(with_variances ? n : 0, 1.0f) {}
-  GrowingRows::Place at(std::size_t cell) {
-    return {&weights[cell], &sums[cell], variances.empty() ? nullptr : &variances[cell]};
-  }
-  std::vector<float> weights;
-  std::vector<double> sums;
-  std::vector<float> variances;  // or empty
-};
 
 // Rows of weights are numbered: attributes, then edge attributes, then one for label pairs and one for label triples.
 struct GrowingChain {
@@ -32,13 +18,13 @@ struct GrowingChain {
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
 
   // A weight by its row and its place there: find gives nulls where there is none yet, make makes it.
-  GrowingRows::Place find(std::uint32_t row, std::uint32_t place) {
+  LearntWeight find(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.find(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(row - n), place);
     return (row == pair_row() ? edge : tri).at(place);
   }
-  GrowingRows::Place make(std::uint32_t row, std::uint32_t place) {
+  LearntWeight make(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.make(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(row - n), place);

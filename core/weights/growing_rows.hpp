@@ -15,19 +15,49 @@
 
 namespace trellis {
 
+// One weight and what stands beside it; all null where there is none, variance null where none are kept.
+struct LearntWeight {
+  float* weight = nullptr;
+  double* sum = nullptr;
+  float* variance = nullptr;
+};
+
+// What stands beside weights.
+class Beside {
+ public:
+  explicit Beside(bool variances, std::size_t n = 0) : sums(n), variances(variances ? n : 0, 1.0f), varies_(variances) {}
+  void resize(std::size_t n) {
+    sums.resize(n);
+    if (varies_) variances.resize(n, 1.0f);
+  }
+  void copy(std::size_t s, const Beside& from, std::size_t from_s) {
+    sums[s] = from.sums[from_s];
+    if (varies_) variances[s] = from.variances[from_s];
+  }
+  float variance(std::size_t s) const { return varies_ ? variances[s] : 1.0f; }
+  LearntWeight at(std::size_t s, float& weight) { return {&weight, &sums[s], varies_ ? &variances[s] : nullptr}; }
+
+  std::vector<double> sums;
+  std::vector<float> variances;  // or empty
+
+ private:
+  bool varies_;
+};
+
+// A weight for every cell of a table.
+struct LearntTable : Beside {
+  LearntTable(std::size_t n, bool variances) : Beside(variances, n), weights(n) {}
+  LearntWeight at(std::size_t cell) { return Beside::at(cell, weights[cell]); }
+
+  std::vector<float> weights;
+};
+
 class GrowingRows {
  public:
-  // One weight and what stands beside it; all null where there is none, variance null where none are kept.
-  struct Place {
-    float* weight;
-    double* sum;
-    float* variance;
-  };
-
   // Rows over n_labels labels; with dense_from = 0 no row ever becomes dense.
   GrowingRows(std::size_t n_attributes, std::size_t n_labels, std::size_t dense_from, bool variances = false)
-      : n_labels_(n_labels), stride_(padded(n_labels)), dense_from_(dense_from), variances_(variances),
-        rows_(n_attributes) {}
+      : n_labels_(n_labels), stride_(padded(n_labels)), dense_from_(dense_from), rows_(n_attributes),
+        beside_slots_(variances), dense_(0, variances) {}
 
   // A vector addition costs as much as one slot; below four labels a row is rare and kept small.
   static std::size_t dense_from(std::size_t n_labels) { return std::max<std::size_t>(5, n_labels / kPadding); }
@@ -36,15 +66,15 @@ class GrowingRows {
   void stop_growing() { grows_ = false, dense_from_ = 0; }
 
   // The place of w[attribute, label], made if there is none.
-  Place make(std::int32_t attribute, std::uint32_t label) {
-    const Place place = find(rows_[attribute], label);
+  LearntWeight make(std::int32_t attribute, std::uint32_t label) {
+    const LearntWeight place = find(rows_[attribute], label);
     return place.weight ? place : grow(rows_[attribute], label);
   }
   void set(std::int32_t attribute, std::uint32_t label, float weight) { *make(attribute, label).weight = weight; }
 
   // Where rows do not grow, an attribute that was never seen with a label has no feature with it.
   bool may_have(std::int32_t attribute, std::uint32_t label) { return grows_ || find(attribute, label).weight; }
-  Place find(std::int32_t attribute, std::uint32_t label) { return find(rows_[attribute], label); }
+  LearntWeight find(std::int32_t attribute, std::uint32_t label) { return find(rows_[attribute], label); }
 
   std::size_t n_attributes() const { return rows_.size(); }
   std::size_t n_labels() const { return n_labels_; }
@@ -52,7 +82,7 @@ class GrowingRows {
   void prefetch_slots(std::int32_t attribute) const {
     const Row row = rows_[attribute];
     if (row.size == kDense) {
-      __builtin_prefetch(dense_.data() + row.offset);
+      __builtin_prefetch(dense_.weights.data() + row.offset);
     } else {
       __builtin_prefetch(slots_.data() + row.offset);
     }
@@ -62,7 +92,7 @@ class GrowingRows {
   TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit) const {
     const Row row = rows_[attribute];
     if (row.size == kDense) {
-      const float* weights = dense_.data() + row.offset;
+      const float* weights = dense_.weights.data() + row.offset;
       for (std::size_t z = 0; z < stride_; z += kLanes<float>) lanes(emit + z) += value * lanes(weights + z);
     } else {
       const Slot* slots = slots_.data() + row.offset;
@@ -70,20 +100,23 @@ class GrowingRows {
     }
   }
 
-  // Calls each(label, weight, sum, variance) for the slots of an attribute, labels ascending.
-  template <class Each>
-  void for_each(std::int32_t attribute, std::vector<std::uint32_t>& order, Each each) const {
-    const Row row = rows_[attribute];
-    if (row.size == kDense) {
-      for (std::size_t z = 0, s = row.offset; z < n_labels_; ++z, ++s)
-        each(static_cast<std::uint32_t>(z), dense_[s], dense_sums_[s], variances_ ? dense_variances_[s] : 1.0f);
-      return;
+  // Calls visit(attribute, label, weight, sum, variance) for all weights, attributes and their labels ascending.
+  template <class Visit>
+  void each(Visit visit) const {
+    std::vector<std::uint32_t> order;
+    for (std::size_t a = 0; a < rows_.size(); ++a) {
+      const Row row = rows_[a];
+      if (row.size == kDense) {
+        for (std::size_t z = 0, s = row.offset; z < n_labels_; ++z, ++s)
+          visit(a, static_cast<std::uint32_t>(z), dense_.weights[s], dense_.sums[s], dense_.variance(s));
+        continue;
+      }
+      order.resize(row.size);
+      for (std::uint32_t s = 0; s < row.size; ++s) order[s] = row.offset + s;
+      std::sort(order.begin(), order.end(), [&](auto s, auto t) { return slots_[s].label < slots_[t].label; });
+      for (std::uint32_t s : order)
+        visit(a, slots_[s].label, slots_[s].weight, beside_slots_.sums[s], beside_slots_.variance(s));
     }
-    order.resize(row.size);
-    for (std::uint32_t s = 0; s < row.size; ++s) order[s] = row.offset + s;
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return slots_[a].label < slots_[b].label; });
-    for (std::uint32_t s : order)
-      each(slots_[s].label, slots_[s].weight, slot_sums_[s], variances_ ? slot_variances_[s] : 1.0f);
   }
 
  private:
@@ -97,30 +130,22 @@ class GrowingRows {
     float weight;
   };
 
-  Place slot_at(std::size_t s) {
-    return {&slots_[s].weight, &slot_sums_[s], variances_ ? &slot_variances_[s] : nullptr};
-  }
-  Place find(const Row& row, std::uint32_t label) {
-    if (row.size == kDense) {
-      const std::size_t s = row.offset + label;
-      return {&dense_[s], &dense_sums_[s], variances_ ? &dense_variances_[s] : nullptr};
-    }
+  LearntWeight find(const Row& row, std::uint32_t label) {
+    if (row.size == kDense) return dense_.at(row.offset + label);
     for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s)
-      if (slots_[s].label == label) return slot_at(s);
-    return {nullptr, nullptr, nullptr};
+      if (slots_[s].label == label) return beside_slots_.at(s, slots_[s].weight);
+    return {};
   }
 
   // A new slot for a label that the row does not have. What a moved row leaves behind stays unused: at most half.
-  Place grow(Row& row, std::uint32_t label) {
+  LearntWeight grow(Row& row, std::uint32_t label) {
     if (dense_from_ && row.size + 1 >= dense_from_) {
-      const std::size_t offset = dense_.size();
+      const std::size_t offset = dense_.weights.size();
+      dense_.weights.resize(offset + stride_);
       dense_.resize(offset + stride_);
-      dense_sums_.resize(offset + stride_);
-      if (variances_) dense_variances_.resize(offset + stride_, 1.0f);
       for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s) {
-        dense_[offset + slots_[s].label] = slots_[s].weight;
-        dense_sums_[offset + slots_[s].label] = slot_sums_[s];
-        if (variances_) dense_variances_[offset + slots_[s].label] = slot_variances_[s];
+        dense_.weights[offset + slots_[s].label] = slots_[s].weight;
+        dense_.copy(offset + slots_[s].label, beside_slots_, s);
       }
       row = {static_cast<std::uint32_t>(offset), kDense};
       return find(row, label);
@@ -128,28 +153,24 @@ class GrowingRows {
     if (row.size == 0 || std::has_single_bit(row.size)) {  // full: move to twice the room
       const std::size_t offset = slots_.size();
       slots_.resize(offset + std::bit_ceil(row.size + 1));
-      slot_sums_.resize(slots_.size());
-      if (variances_) slot_variances_.resize(slots_.size(), 1.0f);
+      beside_slots_.resize(slots_.size());
       for (std::uint32_t s = 0; s < row.size; ++s) {
         slots_[offset + s] = slots_[row.offset + s];
-        slot_sums_[offset + s] = slot_sums_[row.offset + s];
-        if (variances_) slot_variances_[offset + s] = slot_variances_[row.offset + s];
+        beside_slots_.copy(offset + s, beside_slots_, row.offset + s);
       }
       row.offset = static_cast<std::uint32_t>(offset);
     }
     const std::uint32_t s = row.offset + row.size++;
     slots_[s] = {label, 0};
-    return slot_at(s);
+    return beside_slots_.at(s, slots_[s].weight);
   }
 
   std::size_t n_labels_, stride_, dense_from_;
-  bool variances_, grows_ = true;
-  std::vector<Row> rows_;           // [n_attributes]
+  bool grows_ = true;
+  std::vector<Row> rows_;  // [n_attributes]
   std::vector<Slot> slots_;
-  std::vector<double> slot_sums_;   // beside slots_
-  std::vector<float> dense_;        // rows of stride_
-  std::vector<double> dense_sums_;  // beside dense_
-  std::vector<float> slot_variances_, dense_variances_;  // beside both, or empty
+  Beside beside_slots_;
+  LearntTable dense_;  // rows of stride_
 };
 
 }  // namespace trellis
