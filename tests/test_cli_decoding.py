@@ -129,3 +129,18 @@ def test_explain(noisy: Path, chunk: Path, call) -> None:
     assert (done.code, done.err) == (2, "trellis: 'the': the model reads word/pos\n")
     done = call("explain chunk.trellis", COLUMNS)
     assert done.out.count("path 1 beats path 2") == 12
+
+
+def test_models_of_attributes(here: Path, call) -> None:
+    lines = ['{"attributes": [["w:the", "first"], ["w:dog"]], "label": ["D", "N"]}'] * 3
+    Path("bags.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    line = "train bags.jsonl --features attributes --target label --model bags.trellis --quiet"
+    assert call(line).code == 0
+    given = '{"attributes": [["w:the", "first"], ["w:dog"], ["w:dog"]]}\n'
+    assert json.loads(call("tag -m bags.trellis", given).out)["label"] == ["D", "N", "N"]
+    found = json.loads(call("tag -m bags.trellis --json --kbest 2", given).out)["kbest"]
+    tagger = trellis.load("bags.trellis")
+    assert [(one["labels"], one["score"]) for one in found] == tagger.kbest(json.loads(given), 2)
+    explained = json.loads(call("explain -m bags.trellis --json", given).out)
+    assert explained == tagger.explain(json.loads(given)).to_dict()
+    assert "JSON lines on standard input" in call("explain bags.trellis the").err

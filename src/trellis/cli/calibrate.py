@@ -22,12 +22,8 @@ def describe(parser: Parser) -> None:
     add("dev", metavar="DEV", help="file with true labels, not that of training")
     parser.share("model")
     add("--output", "-o", required=True, metavar="FILE", help="file to write the calibrated model to")
-    add(
-        "--loss",
-        choices=("labels", "paths"),
-        default="labels",
-        help="fit the temperature to the probabilities of single labels or of whole label sequences",
-    )
+    losses = "fit the probabilities of single labels or of whole label sequences"
+    add("--loss", choices=("labels", "paths"), default="labels", help=losses)
     add("--gold", metavar="NAME", help="column of true labels (default: the model's target)")
     parser.share("threads", "quiet", "json")
     parser.share_file_options()

@@ -33,13 +33,13 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
         spent = list[float]()
 
         def observe(event: Event) -> None:
-            told = [f"{what}: {_number(event)}", describe(event)]
+            shown = [f"{what}: {_number(event)}", describe(event)]
             if event.seconds:
                 spent.append(event.seconds)
-                told.append(f"{event.tokens / event.seconds:,.0f} tokens/s")
+                shown.append(f"{event.tokens / event.seconds:,.0f} tokens/s")
             if spent and event.objective is None:  # an objective may converge long before the last epoch
-                told.append(f"{_clock((event.epochs - event.epoch) * sum(spent) / len(spent))} left")
-            _write_over(", ".join(told))
+                shown.append(f"{_clock((event.epochs - event.epoch) * sum(spent) / len(spent))} left")
+            _write_over(", ".join(shown))
 
         _write_over(f"{what}: extracting features")
         try:
@@ -50,7 +50,7 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
 
 @contextmanager
 def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
-    """A function to be told of tokens done; their sum and speed are shown on a terminal."""
+    """A function to be called with the number of tokens done; their sum and speed are shown on a terminal."""
     if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return

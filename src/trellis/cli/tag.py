@@ -47,21 +47,12 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="what to tag; - is standard input")
     parser.share("model")
-    add(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="where to write; its extension tells the format (default: as the input)",
-    )
+    add("--output", "-o", metavar="FILE", help="where to write, in the format of its extension")
     add("--text", action="store_true", help="tag running text: one sentence per line, words between blanks")
     add("--kbest", type=at_least(1), metavar="K", help="the K best label sequences, one column each")
     add("--confidence", action="store_true", help="with --json: how probable each label and each span is")
     parser.share("by", "scheme", "threads", "quiet")
-    add(
-        "--json",
-        action="store_true",
-        help="JSON lines: the labels of each sentence; with --kbest also scores",
-    )
+    add("--json", action="store_true", help="one JSON line per sentence; with --kbest also scores")
     parser.share_file_options()
 
 
@@ -122,13 +113,9 @@ def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
     ending, format = extension(given.output), format_of(given.output)
     if given.json:
         if format not in ("conll", "jsonl"):
-            raise ArgumentError(
-                f"--json writes JSON lines, which {given.output} is no name for; name a .jsonl file"
-            )
+            raise ArgumentError(f"{given.output}: --json writes JSON lines; name a .jsonl file")
     elif ending == ".json":
-        raise ArgumentError(
-            f"{given.output}: give --json for labels alone, or name a .jsonl file for whole sentences"
-        )
+        raise ArgumentError(f"{given.output}: name a .jsonl file, or give --json for the labels alone")
     elif format != "conll" or ending == ".tsv":
         return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
     return shape
