@@ -16,7 +16,7 @@ import numpy as np
 import trellis
 from trellis.engine.chain import Potentials, best_path_batch, kbest_batch, node_marginals_batch
 from trellis.features.extraction import extract
-from trellis.features.feature_set import feature_set
+from trellis.features.vocabulary import feature_set
 from trellis.learning.parameters import Parameters
 
 SENTENCES, LENGTH, WORDS, LABELS = 150, 20, 1500, 24

@@ -22,9 +22,8 @@ from trellis.corpus.corpus import Corpus, Strings
 from trellis.errors import TemplateError
 from trellis.features import templates as functions
 from trellis.features.extraction import Extraction, encode, extract, freeze, view_table
-from trellis.features.feature_set import feature_set
 from trellis.features.templates import Call
-from trellis.features.vocabulary import Vocabulary, function_of, native_calls
+from trellis.features.vocabulary import Vocabulary, feature_set, function_of, native_calls
 from trellis.training.encoding import select
 
 few = settings(max_examples=60, derandomize=True, deadline=None)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import trellis
 from trellis.errors import TemplateError
 from trellis.features import templates
-from trellis.features.feature_set import FeatureSet, feature_set
 from trellis.features.presets import PRESETS
 from trellis.features.templates import Call, Look, Template, parse_template, parse_templates
+from trellis.features.vocabulary import FeatureSet, feature_set
 
 COLUMNS = ["word", "pos"]
 

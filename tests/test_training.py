@@ -1,7 +1,9 @@
 """What all learners offer: weights of sentences, partial labels, warm starts, early stopping, checkpoints."""
 
 import inspect
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -473,3 +475,22 @@ def test_parameters_that_make_no_sense(options: dict[str, Any], why: str) -> Non
     with pytest.raises(LearnerError, match=why) as error:
         train(corpus_of(0), **options)
     assert "\n" not in str(error.value)
+
+
+def test_a_fit_walks_through_few_files() -> None:
+    """Functions of at most 16 files are called from a corpus to a tagger by the default learner."""
+    corpus = trellis.read({"word": [["the", "dog"], ["a", "cat"]], "pos": [["D", "N"], ["D", "N"]]})
+    root, files = str(Path(trellis.__file__).parent), set[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            files.add(frame.f_code.co_filename.removeprefix(root))
+
+    trellis.train(corpus, target="pos")  # with its imports
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        trellis.train(corpus, target="pos")
+    finally:
+        sys.setprofile(before)
+    assert len(files) <= 16, sorted(files)

@@ -12,11 +12,11 @@ from trellis import _core
 from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import TemplateError
-from trellis.features.feature_set import FeatureSet
 from trellis.features.known import entries, united, united_bag
 from trellis.features.templates import COUNTED, RARE
 from trellis.features.vocabulary import (
     ColumnVocabulary,
+    FeatureSet,
     Lookups,
     Plan,
     Sources,

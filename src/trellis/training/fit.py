@@ -21,9 +21,8 @@ from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import Extraction, compact, extract, freeze, sources
-from trellis.features.feature_set import Features, FeatureSet, feature_set
 from trellis.features.names import attribute_names
-from trellis.features.vocabulary import Vocabulary
+from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
@@ -97,8 +96,10 @@ def train(
     to end training with what there is. ``n_threads`` is the number of threads (default: all cores). ``info`` (JSON) is
     kept in the model beside its history.
     """
-    corpus, learner = read(corpus), _learner(learner)
-    check_start(init, learner)
+    corpus = corpus if isinstance(corpus, Corpus) else read(corpus)
+    learner = _learner(learner)
+    if init is not None:
+        check_start(init, learner)
     if len(corpus) == 0 or corpus.n_tokens == 0:
         raise CorpusError(corpus.source, None, "no sentences to train on")
     target = _target(target, init, list(corpus.columns))

@@ -11,10 +11,8 @@ from trellis.model.model import ChainWeights, Rows, padded
 from trellis.tagger import Tagger
 
 
-def check_start(init: Tagger | None, learner: Learner) -> None:
+def check_start(init: Tagger, learner: Learner) -> None:
     """LearnerError unless the learner can start from where the older model scores as it does."""
-    if init is None:
-        return
     name, model = type(learner).__name__, init.model
     if not learner.takes_init:
         raise LearnerError(f"{name} cannot start from another model; leave init out")
