@@ -169,7 +169,12 @@ def test_closed_standard_error_says_nothing_elsewhere(here: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error(chunk: Path) -> None:
-    for line in ("info chunk.trellis --top 9999", "explain -m chunk.trellis < test.txt"):
+    for line in (
+        "info chunk.trellis --top 9999",
+        "explain -m chunk.trellis < test.txt",
+        "train --help",
+        "--help",
+    ):
         done = shell(f"bash -c 'set -o pipefail; trellis {line} | true'")
         assert done.stderr == ""
 

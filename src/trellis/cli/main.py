@@ -73,9 +73,11 @@ def reporting_errors() -> Iterator[None]:
     if sys.stderr is None:  # closed: print would write to standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     try:
-        yield
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        try:
+            yield
+        finally:  # also after help, which ends by SystemExit
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except TrellisError as error:
         _leave(str(error), USER_ERROR)
     except BrokenPipeError:

@@ -31,6 +31,7 @@ from trellis.training import train
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
 
+AS_GIVEN = ("features", "order", "cutoff", "pairs", "scheme", "partial", "metric", "patience", "checkpoint")
 MANY_LABELS = 60  # from here on the cube of their number hurts
 
 
@@ -105,23 +106,15 @@ def command(given: Namespace) -> None:
         tagger = train(
             sentences,
             target=target,
-            features=given.features,
             learner=learner,
-            order=given.order,
-            cutoff=given.cutoff,
-            pairs=given.pairs,
             tag_dictionary=given.tag_dictionary or False,
-            scheme=given.scheme,
-            partial=given.partial,
             init=older,
             dev=dev,
-            metric=given.metric,
-            patience=given.patience,
-            checkpoint=given.checkpoint,
-            checkpoint_every=given.checkpoint_every,
             observer=observer,
+            checkpoint_every=given.checkpoint_every,
             n_threads=given.threads,
             info={"corpus": shape.describe(sentences)},
+            **{name: getattr(given, name) for name in AS_GIVEN},
         )
     tagger.save(given.model)
     if given.plot is not None:
