@@ -68,9 +68,7 @@ using Column = std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>;  // co
 
 std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<Column>& given,
                                       const Array<std::int64_t, 1>& starts) {
-  require(starts.size() > 0, "starts must begin with 0");
-  const auto n_tokens = static_cast<std::size_t>(starts(starts.size() - 1));
-  check_starts(starts, n_tokens);
+  const std::size_t n_tokens = check_sentences(starts);
   std::vector<ColumnCodes> columns;
   for (const auto& [codes, views] : given) {
     require(codes.size() == n_tokens, "a column of another length than the corpus");

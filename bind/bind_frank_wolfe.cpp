@@ -102,24 +102,16 @@ void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double
   self.clock = clock, self.dual = dual;
 }
 
-Numpy<double> losses(const Encoded& corpus, const RowArrays<std::uint16_t>& row_arrays,
-                     const std::optional<RowArrays<std::uint32_t>>& edge_row_arrays, const Array<float, 2>& edge,
-                     const std::optional<Array<float, 3>>& tri, const std::optional<Array<float, 2>>& end, int order,
-                     const Gold& gold, bool zero_one, const Costs& costs, std::size_t n_threads) {
-  const LabelWeights labels = label_weights_from(edge, tri, end);
-  const auto rows = rows_from(row_arrays, labels.n_labels);
-  const auto edge_rows =
-      edge_row_arrays ? rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride) : Rows<std::uint32_t>{};
-  if (labels.n_labels != corpus.n_labels || std::get<0>(row_arrays).size() != corpus.n_attributes + 1 ||
-      (corpus.edge_lists && (!edge_row_arrays || std::get<0>(*edge_row_arrays).size() != corpus.n_edge_attributes + 1)) ||
-      (order == 2) != tri.has_value())
-    throw nb::value_error("weights of another model than the corpus was encoded for");
+Numpy<double> losses(const Encoded& corpus, const Weights& weights, int order, const Gold& gold, bool zero_one,
+                     const Costs& costs, std::size_t n_threads) {
+  corpus.check_fits(weights);
+  require((order == 2) == weights.tri.has_value(), "weights of another order");
   check_gold(gold, corpus.n_tokens(), corpus.n_labels);
   check_costs(costs, corpus.n_labels);
   std::vector<double> out(corpus.n_sentences());
   {
     nb::gil_scoped_release release;
-    margin_losses(rows, edge_rows, labels, order, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
+    margin_losses(weights.rows, weights.edge_rows, weights.labels, order, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
                   {zero_one, costs ? costs->data() : nullptr}, n_threads, out.data());
   }
   return to_numpy(std::move(out));
@@ -128,8 +120,8 @@ Numpy<double> losses(const Encoded& corpus, const RowArrays<std::uint16_t>& row_
 }  // namespace
 
 void bind_frank_wolfe(nb::module_& module) {
-  module.def("margin_losses", &losses, "corpus"_a, "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(),
-             "end"_array.none(), "order"_array, "gold"_array, "zero_one"_a, "costs"_array.none(), "n_threads"_a,
+  module.def("margin_losses", &losses, "corpus"_a, "weights"_a, nb::kw_only(), "order"_a, "gold"_array, "zero_one"_a,
+             "costs"_array.none(), "n_threads"_a,
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");
   nb::class_<FrankWolfe>(module, "FrankWolfe", "A chain's weights and dual variables by block-coordinate Frank-Wolfe.")
       .def("__init__", [](FrankWolfe* self, std::size_t n_attributes, std::size_t n_edge_attributes,

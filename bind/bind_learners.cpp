@@ -18,22 +18,13 @@ using namespace trellis;
 
 namespace {
 
-Numpy<std::int32_t> decode(const Encoded& corpus, const RowArrays<std::uint16_t>& row_arrays,
-                           const std::optional<RowArrays<std::uint32_t>>& edge_row_arrays, const Array<float, 2>& edge,
-                           const std::optional<Array<float, 3>>& tri, const std::optional<Array<float, 2>>& end,
-                           std::size_t n_threads, bool local) {
-  const LabelWeights labels = label_weights_from(edge, tri, end);
-  const auto rows = rows_from(row_arrays, labels.n_labels);
-  const auto edge_rows =
-      edge_row_arrays ? rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride) : Rows<std::uint32_t>{};
-  if (labels.n_labels != corpus.n_labels || std::get<0>(row_arrays).size() != corpus.n_attributes + 1 ||
-      (corpus.edge_lists && (!edge_row_arrays || std::get<0>(*edge_row_arrays).size() != corpus.n_edge_attributes + 1)))
-    throw nb::value_error("weights of another model than the corpus was encoded for");
+Numpy<std::int32_t> decode(const Encoded& corpus, const Weights& weights, std::size_t n_threads) {
+  corpus.check_fits(weights);
   std::vector<std::int32_t> paths(corpus.n_tokens());
   {
     nb::gil_scoped_release release;
-    decode_all(rows, edge_rows, labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), local, n_threads,
-               paths.data());
+    decode_all(weights.rows, weights.edge_rows, weights.labels, corpus.data, corpus.starts.data(), corpus.n_sentences(),
+               weights.local, n_threads, paths.data());
   }
   return to_numpy(std::move(paths));
 }
@@ -189,29 +180,38 @@ Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optiona
     : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
       n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
   check_labels(n_labels);
-  require(starts.size() > 0, "starts must begin with 0");
-  check_starts(starts, n_tokens());
+  check_sentences(starts);
   data.attributes = lists_from(lists, n_attributes, n_tokens());
   if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens());
   make_read_only(std::tie(starts, lists, edge_lists, sets));
   if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
 }
 
+void Encoded::check_fits(const Weights& weights) const {
+  require(weights.labels.n_labels == n_labels && weights.n_attributes == n_attributes &&
+              (!edge_lists || weights.n_edge_attributes == n_edge_attributes),
+          "weights of another model than the corpus was encoded for");
+}
+
 void bind_learners(nb::module_& module) {
+  nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
+      .def(nb::init<RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>, Array<float, 2>,
+                    std::optional<Array<float, 3>>, std::optional<Array<float, 2>>, bool>(),
+           nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
+           "local"_a = false);
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
                     std::size_t, std::size_t>(),
-           "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a, "n_edge_attributes"_a,
-           "n_labels"_a)
+           "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a,
+           "n_edge_attributes"_a, "n_labels"_a)
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
       .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.")
-      .def("decode", &decode, "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(), "n_threads"_a,
-           "local"_a = false, "The best path of every sentence, one label a token; local: normalised label by label.");
+      .def("decode", &decode, "weights"_a, "n_threads"_a, "The best path of every sentence, one label per token.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
                           int order, const std::string& rule, std::size_t k, double c, bool log) {

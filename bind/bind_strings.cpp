@@ -2,12 +2,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
 #include <future>
 #include <numeric>
 #include <string>
 #include <string_view>
 
+#include "attributes.hpp"
 #include "coded.hpp"
 
 using namespace nb::literals;
@@ -19,10 +19,7 @@ namespace {
 
 std::string_view text_of(nb::handle item) {
   if (!PyUnicode_Check(item.ptr())) throw nb::type_error("not a string");
-  Py_ssize_t size;
-  const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
-  if (text == nullptr) throw nb::python_error();
-  return {text, static_cast<std::size_t>(size)};
+  return utf8(item);
 }
 
 Coded intern(const nb::typed<nb::list, nb::str>& strings) {
@@ -62,59 +59,20 @@ Coded intern_packed(const Array<std::uint8_t, 1>& data, const Array<std::int64_t
 
 // ---- bags of attributes
 
-struct Bags {
+std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
   Interner interner;
   std::vector<std::int32_t> codes;
   std::vector<float> weights;
   std::vector<std::int64_t> starts{0};
-  std::string scratch;
-
-  void add(std::string_view name, double weight) {
-    float narrow = static_cast<float>(weight);
-    if (!std::isfinite(narrow)) throw nb::value_error("a weight that is not a finite number");
-    codes.push_back(interner.intern(name));
-    weights.push_back(narrow);
-  }
-
-  void add_named(nb::handle key, nb::handle value) {
-    std::string_view name = text_of(key);
-    if (PyUnicode_Check(value.ptr())) {
-      scratch.assign(name).append(":").append(text_of(value));
-      add(scratch, 1);
-    } else if (PyBool_Check(value.ptr())) {
-      if (value.ptr() == Py_True) add(name, 1);
-    } else {
-      double weight = PyFloat_AsDouble(value.ptr());
-      if (PyErr_Occurred()) {
-        PyErr_Clear();
-        throw nb::type_error("neither a string, a number nor a truth value");
-      }
-      add(name, weight);
-    }
-  }
-
-  void add_token(nb::handle token) {
-    if (PyDict_Check(token.ptr())) {
-      PyObject *key, *value;
-      for (Py_ssize_t at = 0; PyDict_Next(token.ptr(), &at, &key, &value);) {
-        // A number's own conversion is Python code, which could change the dict: hold on to both.
-        nb::object held_key = nb::borrow(key), held_value = nb::borrow(value);
-        add_named(held_key, held_value);
-      }
-    } else if (PyList_Check(token.ptr()) || PyTuple_Check(token.ptr())) {
-      for (nb::handle name : token) add(text_of(name), 1);
-    } else {
-      throw nb::type_error("not a bag of attributes");
-    }
+  const nb::tuple kept(tokens);  // reading a value may run Python code
+  for (nb::handle token : kept) {
+    each_attribute(token, [&](std::string_view name, float value) {
+      codes.push_back(interner.intern(name));
+      weights.push_back(value);
+    });
     starts.push_back(static_cast<std::int64_t>(codes.size()));
   }
-};
-
-std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
-  Bags bags;
-  for (nb::handle token : tokens) bags.add_token(token);
-  return {coded(std::move(bags.codes), bags.interner), to_numpy(std::move(bags.weights)),
-          to_numpy(std::move(bags.starts))};
+  return {coded(std::move(codes), interner), to_numpy(std::move(weights)), to_numpy(std::move(starts))};
 }
 
 // ---- frozen dictionaries

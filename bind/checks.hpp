@@ -47,6 +47,13 @@ void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
           "starts must begin with 0, never fall and end with the number of items");
 }
 
+// Where sentences begin; gives the number of tokens.
+inline std::size_t check_sentences(const Array<std::int64_t, 1>& starts) {
+  const auto n_tokens = starts.size() ? static_cast<std::size_t>(starts(starts.size() - 1)) : 0;
+  check_starts(starts, n_tokens);
+  return n_tokens;
+}
+
 // Numbers from `least` to below n.
 inline void check_numbers(const Array<std::int32_t, 1>& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
   const trellis::Bounds found = trellis::bounds_of(span(numbers));

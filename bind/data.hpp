@@ -1,6 +1,6 @@
 // Encoded corpora as they come from Python, checked.
 #pragma once
-#include "checks.hpp"
+#include "weights.hpp"
 
 // An encoded corpus; keeps the arrays it points into.
 struct Encoded {
@@ -13,6 +13,7 @@ struct Encoded {
 
   Encoded(Array<std::int64_t, 1> starts, ListArrays lists, std::optional<ListArrays> edge_lists,
           std::optional<SetArrays> sets, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels);
+  void check_fits(const Weights& weights) const;
   std::size_t n_sentences() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return starts(starts.size() - 1); }
 };

@@ -288,19 +288,19 @@ BOTH = KINDS["bag and columns"]
         (TWO, [("a", 1)], r"a token is int; this model reads \(word, pos\)"),
         (TWO, [{"word": "a"}], r"a token is dict; this model reads \(word, pos\)"),
         (TWO, {"word": ["a", "b"], "pos": ["c"]}, "different lengths"),
-        (BAG, ["a"], "the attributes of a token must be a list, not str"),
-        (BAG, [[1]], "a token is int; this model reads attributes that are strings"),
-        (BAG, [{1: 2}], "attributes named by strings"),
-        (BAG, [{"a": None}], "must be real number"),
-        (BAG, [{"a": float("nan")}], "must be a finite number"),
-        (BAG, [{"a": 1e300}], "must be a finite number"),
+        (BAG, ["a"], "the attributes of a token must be a dict or a list, not str"),
+        (BAG, [[1]], "the name of an attribute is int, not a string"),
+        (BAG, [{1: 2}], "the name of an attribute is int, not a string"),
+        (BAG, [{"a": None}], "neither a string, a number nor a truth value"),
+        (BAG, [{"a": float("nan")}], "not a finite number"),
+        (BAG, [{"a": 1e300}], "not a finite number"),
         (
             BOTH,
             [{"x1": 1.0}],
             r"a token is dict; this model reads \(word, pos, attributes\) per token",
         ),
         (BOTH, [("a", "P0")], "a token has 2 values"),
-        (BOTH, [("a", "P0", "x1")], "the attributes of a token must be a list, not str"),
+        (BOTH, [("a", "P0", "x1")], "the attributes of a token must be a dict or a list, not str"),
         (ONE, ["a\ud800"], "surrogate"),
     ],
 )
@@ -320,7 +320,7 @@ def test_wrong_sentences(kind: Kind, sentence: Any, message: str) -> None:
 
 def test_an_error_names_the_token() -> None:
     tagger = BAG.train()
-    with pytest.raises(CorpusError, match=r"^token 1, \{'w': \['x', 'y'\]\}: .*not list"):
+    with pytest.raises(CorpusError, match=r"^token 1, \{'w': \['x', 'y'\]\}: .*is list, neither"):
         tagger.tag([{"w": "x"}, {"w": ["x", "y"]}])
     with pytest.raises(CorpusError, match=r"^sentence 1 \(counted from 0\): token 0, \{'w': None\}: "):
         tagger.tag_batch([[], [{"w": None}]])

@@ -6,13 +6,13 @@
 namespace trellis {
 
 std::int32_t Lexicon::intern(std::string_view name) {
-  const std::int32_t before = names_.size(), type = names_.intern(name);
-  if (const Place at = place(type); type == before && at.record == 0) {
-    const std::size_t n = kBlock << at.block;
-    blocks_[at.block].ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
-    blocks_[at.block].floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
+  // Room before the number is given, so that no type is without a record where memory runs out.
+  if (const Place next = place(names_.size()); !blocks_[next.block].ints) {
+    const std::size_t n = kBlock << next.block;
+    blocks_[next.block].floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
+    blocks_[next.block].ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
   }
-  return type;
+  return names_.intern(name);
 }
 
 // Scratch of one thread. Where records lie is looked up once per token and column, for positions -reach .. n + reach.
@@ -26,6 +26,18 @@ struct Decoder::Buffers {
   std::vector<std::size_t> look_offset;
   std::vector<float> local;
   Workspace<float> viterbi;
+};
+
+// What tagging changes. The child of a fork begins with a new one: a lock of the old one may be held by a thread that the
+// child does not have.
+struct Decoder::State {
+  int forks;         // of this process when it was made
+  std::mutex mutex;  // of the lexicons
+  std::shared_ptr<Lexicons> lexicons;
+  std::mutex spare_mutex;
+  std::vector<std::unique_ptr<Buffers>> spare;
+  HeavyRows heavy;
+  explicit State(int forks_) : forks(forks_) {}
 };
 
 namespace {
@@ -65,28 +77,28 @@ TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& row
   }
 }
 
-// A key that no packing gives, for keys have at most 63 bits.
-constexpr std::uint64_t kSilent = ~std::uint64_t{0};
+std::atomic<int> n_forks = 0;
+[[maybe_unused]] const int counts_forks = pthread_atfork(nullptr, nullptr, [] { ++n_forks; });
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> n = 0;
+  return ++n;
+}
 
 }  // namespace
 
-Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary, std::vector<ColumnModel> columns,
-                 FrozenStrings bag, const std::int32_t* bag_attributes, Rows<std::uint16_t> rows, std::size_t n_attributes,
-                 Rows<std::uint32_t> edge_rows, LabelWeights labels, LabelSets sets, std::int32_t open_set,
-                 std::size_t cache_bytes, bool local)
-    : plan_(std::move(plan)), n_emission_(n_emission), vocabulary_(std::move(vocabulary)),
-      columns_(std::move(columns)), bag_(bag), bag_attributes_(bag_attributes), rows_(rows), edge_rows_(edge_rows), labels_(labels),
-      sets_(sets), open_set_(open_set), cache_bytes_(cache_bytes), local_(local),
-      normalizer_(local ? LocalNormalizer(labels) : LocalNormalizer()), n_slots_(columns_.size()),
-      n_attributes_(n_attributes), bias_(labels.stride) {
-  for (std::size_t k = 0; k < plan_.templates.size(); ++k) {
-    const Template& shape = plan_.templates[k];
-    const Atom* first = plan_.atoms.data() + shape.first_atom;
-    const Atom* last = plan_.atoms.data() + shape.last_atom;
+Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
+    : model_(std::move(model)), cache_bytes_(cache_bytes), number_(next_number()),
+      normalizer_(model_.local ? LocalNormalizer(model_.labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
+      bias_(model_.labels.stride), state_(new State(n_forks)) {
+  for (std::size_t k = 0; k < model_.plan.templates.size(); ++k) {
+    const Template& shape = model_.plan.templates[k];
+    const Atom* first = model_.plan.atoms.data() + shape.first_atom;
+    const Atom* last = model_.plan.atoms.data() + shape.last_atom;
     const bool alone = std::all_of(first, last, [&](const Atom& atom) {
       return atom.column == first->column && atom.offset == first->offset;
     });
-    if (k >= n_emission_) {
+    if (k >= model_.n_emission) {
       edge_.push_back(static_cast<std::int32_t>(k));
     } else if (first == last) {
       add_row(attribute_of(shape, [](const Atom&) { return 0; }), bias_.data());
@@ -101,40 +113,51 @@ Decoder::Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary,
       look->templates.push_back(static_cast<std::int32_t>(k));
     }
   }
-  const auto n_outside = static_cast<std::size_t>(2 * plan_.reach);
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const std::size_t n_views = columns_[c].views.size();
+  const auto n_outside = static_cast<std::size_t>(2 * model_.plan.reach);
+  for (std::size_t c = 0; c < model_.columns.size(); ++c) {
+    const std::size_t n_views = model_.columns[c].views.size();
     Outside& outside = outside_.emplace_back();
     for (std::size_t id = 0; id < n_outside; ++id) outside.views.insert(outside.views.end(), n_views, id);
-    outside.vectors.assign(n_outside * n_slots_[c] * labels_.stride, 0);
+    outside.vectors.assign(n_outside * n_slots_[c] * model_.labels.stride, 0);
   }
   for (const Look& look : looks_)
     for (std::size_t id = 0; id < n_outside; ++id)
       for (std::int32_t k : look.templates)
-        add_row(attribute_of(plan_.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
-                outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * labels_.stride);
+        add_row(attribute_of(model_.plan.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
+                outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * model_.labels.stride);
 }
 
-void Decoder::make_heavy_rows() const {
-  // Adding a vector costs as much as adding a weight for each kPadding labels.
-  heavy_.least = static_cast<std::uint32_t>(4 + labels_.stride / kPadding);
-  heavy_.number.resize(n_attributes_);
-  for (std::size_t a = 0; a < n_attributes_; ++a) {
-    if (rows_.starts[a + 1] - rows_.starts[a] < heavy_.least) continue;
-    const std::size_t size = heavy_.vectors.size();
-    heavy_.number[a] = static_cast<std::int32_t>(size / labels_.stride);
-    heavy_.vectors.resize(size + labels_.stride);
-    rows_.add_to(static_cast<std::int32_t>(a), 1, heavy_.vectors.data() + size);
+Decoder::~Decoder() { delete state_.load(); }
+
+Decoder::State& Decoder::state() const {
+  State* now = state_.load();
+  if (now->forks == n_forks) return *now;
+  auto fresh = std::make_unique<State>(n_forks);  // the old one is left as it is: a thread may have been at work in it
+  return *(state_.compare_exchange_strong(now, fresh.get()) ? fresh.release() : now);
+}
+
+std::unique_lock<std::mutex> Decoder::try_lock() { return std::unique_lock(state().mutex, std::try_to_lock); }
+
+void Decoder::make_heavy_rows(HeavyRows& heavy) const {
+  const Rows<std::uint16_t>& rows = model_.rows;
+  const std::size_t stride = model_.labels.stride;
+  // Adding a vector costs as much as adding a weight for each kLanes<float> labels.
+  heavy.least = static_cast<std::uint32_t>(4 + stride / kLanes<float>);
+  heavy.number.resize(model_.n_attributes);
+  for (std::size_t a = 0; a < model_.n_attributes; ++a) {
+    if (rows.starts[a + 1] - rows.starts[a] < heavy.least) continue;
+    const std::size_t size = heavy.vectors.size();
+    heavy.number[a] = static_cast<std::int32_t>(size / stride);
+    heavy.vectors.resize(size + stride);
+    rows.add_to(static_cast<std::int32_t>(a), 1, heavy.vectors.data() + size);
   }
-  heavy_.made.store(true, std::memory_order_release);
+  heavy.made.store(true, std::memory_order_release);
 }
 
-Decoder::~Decoder() = default;
-
-Decoder::Borrowed::Borrowed(const Decoder& from) : from_(from) {
+Decoder::Borrowed::Borrowed(State& from) : from_(from) {
   {
-    const std::lock_guard lock(from.spare_mutex_);
-    if (!from.spare_.empty()) buffers_ = std::move(from.spare_.back()), from.spare_.pop_back();
+    const std::lock_guard lock(from.spare_mutex);
+    if (!from.spare.empty()) buffers_ = std::move(from.spare.back()), from.spare.pop_back();
   }
   if (!buffers_) buffers_ = std::make_unique<Buffers>();
 }
@@ -142,43 +165,35 @@ Decoder::Borrowed::Borrowed(const Decoder& from) : from_(from) {
 Decoder::Borrowed::~Borrowed() {
   constexpr std::size_t kMostSpare = 4, kMostFloats = 1 << 20;  // what one giant sentence needed is not kept
   if (buffers_->emit.size() + buffers_->edge.size() > kMostFloats) return;
-  const std::lock_guard lock(from_.spare_mutex_);
-  if (from_.spare_.size() < kMostSpare) from_.spare_.push_back(std::move(buffers_));
+  const std::lock_guard lock(from_.spare_mutex);
+  if (from_.spare.size() < kMostSpare) from_.spare.push_back(std::move(buffers_));
 }
 
 template <class IdOf>
 std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
-  std::uint64_t key = 0;
-  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
-    const Atom& atom = plan_.atoms[a];
-    const std::int32_t id = id_of(atom);
-    if (id < 0) return -1;
-    if (atom.fold >= 0) {
-      const std::int32_t folded = vocabulary_.folds[atom.fold].find(key);
-      if (folded < 0) return -1;
-      key = static_cast<std::uint64_t>(folded);
-    }
-    key = (key << atom.bits) | static_cast<std::uint64_t>(id);
-  }
-  return vocabulary_.tables[shape.table].find(key);
+  const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
+  const std::uint64_t key = pack_key(model_.plan, shape, id_of, fold);
+  return key == kSilent ? -1 : model_.vocabulary.tables[shape.table].find(key);
 }
 
 void Decoder::add_row(std::int32_t attribute, float* emit) const {
-  if (attribute >= 0) rows_.add_to(attribute, 1, emit);
+  if (attribute >= 0) model_.rows.add_to(attribute, 1, emit);
 }
 
 Batch Decoder::begin() {
+  std::shared_ptr<Lexicons>& lexicons = state().lexicons;
   std::size_t bytes = 0;
-  if (lexicons_)
-    for (const auto& lexicon : *lexicons_) bytes += lexicon->bytes();
-  if (!lexicons_ || bytes > cache_bytes_) {
-    lexicons_ = std::make_shared<Lexicons>();
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      lexicons_->push_back(std::make_unique<Lexicon>(columns_[c].views.size(), n_slots_[c] * labels_.stride));
+  if (lexicons)
+    for (const auto& lexicon : *lexicons) bytes += lexicon->bytes();
+  if (!lexicons || bytes > cache_bytes_) {
+    lexicons = std::make_shared<Lexicons>();
+    for (std::size_t c = 0; c < model_.columns.size(); ++c)
+      lexicons->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * model_.labels.stride));
   }
   Batch batch;
-  batch.lexicons = lexicons_;
-  batch.codes.resize(columns_.size());
+  batch.decoder = number_;
+  batch.lexicons = lexicons;
+  batch.codes.resize(model_.columns.size());
   return batch;
 }
 
@@ -190,7 +205,7 @@ std::size_t Decoder::n_new(const Batch& batch) const {
 
 void Decoder::finish(Batch& batch, std::size_t n_threads) {
   constexpr std::size_t kBlock = 64;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
+  for (std::size_t c = 0; c < model_.columns.size(); ++c) {
     Lexicon& lexicon = *(*batch.lexicons)[c];
     const std::int32_t first = lexicon.n_tried, n = lexicon.size() - first;
     const auto column = static_cast<std::int32_t>(c);
@@ -216,11 +231,11 @@ void Decoder::finish(Batch& batch, std::size_t n_threads) {
 
 // From what the model knows of the word, or from the word itself where all views can be computed here.
 bool Decoder::define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const {
-  const ColumnModel& known = columns_[column];
+  const ColumnModel& known = model_.columns[column];
   const std::string_view name = lexicon.name(type);
   if (const std::int32_t value = known.values.lookup(name); value >= 0) {
     std::copy_n(known.view_ids + value * lexicon.n_views(), lexicon.n_views(), lexicon.views(type));
-    lexicon.set(type) = known.set_of ? known.set_of[value] : open_set_;
+    lexicon.set(type) = known.set_of ? known.set_of[value] : model_.open_set;
     sum_vectors(lexicon, column, type);
     return true;
   }
@@ -239,12 +254,12 @@ void Decoder::define(Batch& batch, std::int32_t column, std::int32_t type, std::
 
 void Decoder::set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type,
                         std::span<const std::string_view> said) const {
-  const ColumnModel& known = columns_[column];
+  const ColumnModel& known = model_.columns[column];
   for (std::size_t j = 0; j < lexicon.n_views(); ++j) {
     const std::int32_t id = said[j].data() ? known.views[j].lookup(said[j]) : -1;
     lexicon.views(type)[j] = id < 0 ? -1 : id + known.first_id;
   }
-  lexicon.set(type) = open_set_;
+  lexicon.set(type) = model_.open_set;
   sum_vectors(lexicon, column, type);
 }
 
@@ -252,28 +267,28 @@ void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t ty
   const std::int32_t* views = lexicon.views(type);
   for (const Look& look : looks_) {
     if (look.column != column) continue;
-    float* sum = lexicon.vectors(type) + look.slot * labels_.stride;
-    std::fill_n(sum, labels_.stride, 0.0f);
+    float* sum = lexicon.vectors(type) + look.slot * model_.labels.stride;
+    std::fill_n(sum, model_.labels.stride, 0.0f);
     for (std::int32_t k : look.templates)
-      add_row(attribute_of(plan_.templates[k], [&](const Atom& atom) { return views[atom.view]; }), sum);
+      add_row(attribute_of(model_.plan.templates[k], [&](const Atom& atom) { return views[atom.view]; }), sum);
   }
   lexicon.defined(type) = 1;
 }
 
 std::int32_t Decoder::set_of(const Batch& batch, std::size_t token) const {
-  return !sets_.starts ? -1 : (*batch.lexicons)[0]->set(batch.codes[0][token]);
+  return !model_.sets.starts ? -1 : (*batch.lexicons)[0]->set(batch.codes[0][token]);
 }
 
 void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
   const std::int64_t begin = batch.starts[sentence];
-  const std::size_t n = batch.starts[sentence + 1] - begin, reach = plan_.reach, width = n + 2 * reach;
-  buffers.views.resize(columns_.size() * width);
-  buffers.vectors.resize(columns_.size() * width);
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
+  const std::size_t n = batch.starts[sentence + 1] - begin, reach = model_.plan.reach, width = n + 2 * reach;
+  buffers.views.resize(model_.columns.size() * width);
+  buffers.vectors.resize(model_.columns.size() * width);
+  for (std::size_t c = 0; c < model_.columns.size(); ++c) {
     const std::int32_t** views = buffers.views.data() + c * width;
     const float** vectors = buffers.vectors.data() + c * width;
     const Outside& outside = outside_[c];
-    const std::size_t n_views = columns_[c].views.size(), vector_size = n_slots_[c] * labels_.stride;
+    const std::size_t n_views = model_.columns[c].views.size(), vector_size = n_slots_[c] * model_.labels.stride;
     for (std::size_t d = 1; d <= reach; ++d) {  // distance d before the sentence is id d - 1, after it reach + d - 1
       views[reach - d] = outside.views.data() + (d - 1) * n_views;
       vectors[reach - d] = outside.vectors.data() + (d - 1) * vector_size;
@@ -292,27 +307,20 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
 
 // keys[t] = the packed ids of template `number` at token t, kSilent where a view says nothing.
 void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, std::uint64_t* keys) const {
-  const Template& shape = plan_.templates[number];
-  const std::size_t width = n + 2 * plan_.reach;
+  const Template& shape = model_.plan.templates[number];
+  const std::size_t width = n + 2 * model_.plan.reach;
   std::fill_n(keys, n, 0);
   for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
-    const Atom atom = plan_.atoms[a];
-    const std::int32_t* const* views = buffers.views.data() + atom.column * width + plan_.reach + atom.offset;
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::int32_t id = views[t][atom.view];
-      std::uint64_t key = keys[t];
-      if (atom.fold >= 0 && key != kSilent) {
-        const std::int32_t folded = vocabulary_.folds[atom.fold].find(key);
-        key = folded < 0 ? kSilent : static_cast<std::uint64_t>(folded);
-      }
-      keys[t] = (id < 0) | (key == kSilent) ? kSilent : (key << atom.bits) | static_cast<std::uint64_t>(id);
-    }
+    const Atom atom = model_.plan.atoms[a];
+    const std::int32_t* const* views = buffers.views.data() + atom.column * width + model_.plan.reach + atom.offset;
+    const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
+    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][atom.view], fold);
   }
 }
 
-void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
+void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers) const {
   const std::int64_t begin = batch.starts[sentence];
-  const std::size_t n = batch.starts[sentence + 1] - begin, stride = labels_.stride, n_joint = joint_.size();
+  const std::size_t n = batch.starts[sentence + 1] - begin, stride = model_.labels.stride, n_joint = joint_.size();
   if (n == 0) return;
   place(batch, sentence, buffers);
   if (buffers.emit.size() < n * stride) buffers.emit.resize(n * stride);
@@ -323,104 +331,110 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, Buffers& buffers) c
   for (std::size_t j = 0; j < n_joint; ++j) {
     std::uint64_t* keys = buffers.keys.data() + j * n;
     pack(joint_[j], n, buffers, keys);
-    const FrozenTable& table = vocabulary_.tables[plan_.templates[joint_[j]].table];
+    const FrozenTable& table = model_.vocabulary.tables[model_.plan.templates[joint_[j]].table];
     for (std::size_t t = 0; t < n; ++t) table.prefetch(keys[t]);
   }
   for (std::size_t j = 0; j < n_joint; ++j) {
-    const FrozenTable& table = vocabulary_.tables[plan_.templates[joint_[j]].table];
+    const FrozenTable& table = model_.vocabulary.tables[model_.plan.templates[joint_[j]].table];
     for (std::size_t t = 0; t < n; ++t) {
       const std::uint64_t key = buffers.keys[j * n + t];
       const std::int32_t id = key == kSilent ? -1 : table.find(key);
       buffers.ids[j * n + t] = id;
-      if (id >= 0) rows_.prefetch_row(id);
+      if (id >= 0) model_.rows.prefetch_row(id);
     }
   }
   for (std::size_t i = 0; i < n_joint * n; ++i)
-    if (buffers.ids[i] >= 0) rows_.prefetch_slots(buffers.ids[i]);
+    if (buffers.ids[i] >= 0) model_.rows.prefetch_slots(buffers.ids[i]);
 
-  const std::size_t width = n + 2 * plan_.reach;
-  const bool heavy = heavy_.made.load(std::memory_order_acquire);
+  const std::size_t width = n + 2 * model_.plan.reach;
+  const bool made = heavy.made.load(std::memory_order_acquire);
   buffers.look_at.clear();
   buffers.look_offset.clear();
   for (const Look& look : looks_) {
-    buffers.look_at.push_back(static_cast<std::int32_t>(look.column * width + plan_.reach + look.offset));
+    buffers.look_at.push_back(static_cast<std::int32_t>(look.column * width + model_.plan.reach + look.offset));
     buffers.look_offset.push_back(look.slot * stride);
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
                  looks_.size(), buffers.ids.data(), n_joint, bias_.data(),
-                 heavy ? heavy_.least : std::numeric_limits<std::uint32_t>::max(),
-                 heavy ? heavy_.number.data() : nullptr, heavy ? heavy_.vectors.data() : nullptr},
-                rows_, buffers.emit.data());
+                 made ? heavy.least : std::numeric_limits<std::uint32_t>::max(), made ? heavy.number.data() : nullptr,
+                 made ? heavy.vectors.data() : nullptr},
+                model_.rows, buffers.emit.data());
   if (!batch.bag_ids.empty())
     for (std::size_t t = 0; t < n; ++t)
       for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i)
-        rows_.add_to(batch.bag_ids[i], batch.bag_values[i], buffers.emit.data() + t * stride);
+        model_.rows.add_to(batch.bag_ids[i], batch.bag_values[i], buffers.emit.data() + t * stride);
 
-  if (sets_.starts) {
+  if (model_.sets.starts) {
     buffers.sets.resize(n);
     for (std::size_t t = 0; t < n; ++t) buffers.sets[t] = set_of(batch, begin + t);
   }
   if (edges_by_token()) sum_edges(n, buffers);
-  if (!local_) return;
-  const LabelSets sets{buffers.sets.data(), sets_.starts, sets_.labels};
-  normalizer_.normalize(n, sets_.starts ? &sets : nullptr, buffers.emit.data(),
+  if (!model_.local) return;
+  const LabelSets sets{buffers.sets.data(), model_.sets.starts, model_.sets.labels};
+  normalizer_.normalize(n, model_.sets.starts ? &sets : nullptr, buffers.emit.data(),
                         edges_by_token() ? buffers.edge.data() : nullptr, buffers.local);
 }
 
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]
 void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
-  const std::size_t stride = labels_.stride, n_joint = joint_.size(), size = (labels_.n_labels + 1) * stride;
+  const std::size_t stride = model_.labels.stride, n_joint = joint_.size(), size = (model_.labels.n_labels + 1) * stride;
   if (buffers.edge.size() < n * size) buffers.edge.resize(n * size);
-  for (std::size_t t = 0; t < n; ++t) std::copy_n(labels_.edge, size, buffers.edge.data() + t * size);
+  for (std::size_t t = 0; t < n; ++t) std::copy_n(model_.labels.edge, size, buffers.edge.data() + t * size);
   for (std::int32_t k : edge_) {
     std::uint64_t* keys = buffers.keys.data() + n_joint * n;
     pack(k, n, buffers, keys);
     for (std::size_t t = 0; t < n; ++t) {
-      const std::int32_t a = keys[t] == kSilent ? -1 : vocabulary_.tables[plan_.templates[k].table].find(keys[t]);
-      if (a >= 0) edge_rows_.add_to(a, 1, buffers.edge.data() + t * size);
+      const std::int32_t a = keys[t] == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(keys[t]);
+      if (a >= 0) model_.edge_rows.add_to(a, 1, buffers.edge.data() + t * size);
     }
   }
 }
 
-void Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const {
+bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const {
   const std::size_t n_sentences = batch.starts.size() - 1;
+  State& now = state();
   // A thread costs more to start than a few hundred tokens take.
   n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
   constexpr std::size_t kWorthHeavyRows = 2048;  // tokens
-  if (!heavy_.made && (heavy_.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
-    std::call_once(heavy_.begun, [this] { make_heavy_rows(); });
+  if (!now.heavy.made && (now.heavy.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
+    std::call_once(now.heavy.begun, [&] { make_heavy_rows(now.heavy); });
+  std::atomic<bool> possible = true;
   parallel_blocks(
-      n_sentences, 32, n_threads, [this] { return Borrowed(*this); },
+      n_sentences, 32, n_threads, [&] { return Borrowed(now); },
       [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
         Buffers& buffers = *borrowed;
         for (std::size_t s = first; s < last; ++s) {
-          fill(batch, s, buffers);
+          fill(batch, s, now.heavy, buffers);
           ChainView<float> chain{};
           chain.n_tokens = batch.starts[s + 1] - batch.starts[s];
-          chain.n_labels = labels_.n_labels;
-          chain.stride = labels_.stride;
+          chain.n_labels = model_.labels.n_labels;
+          chain.stride = model_.labels.stride;
           chain.emit = buffers.emit.data();
-          chain.edge = edges_by_token() ? buffers.edge.data() : labels_.edge;
+          chain.edge = edges_by_token() ? buffers.edge.data() : model_.labels.edge;
           chain.edge_per_token = edges_by_token();
-          chain.tri = labels_.tri;
-          chain.end = labels_.end;
-          LabelSets sets = sets_;
+          chain.tri = model_.labels.tri;
+          chain.end = model_.labels.end;
+          LabelSets sets = model_.sets;
           if (sets.starts) {
             sets.set_of_token = buffers.sets.data();
             chain.allowed = &sets;
           }
-          best_path(chain, buffers.viterbi, paths + batch.starts[s]);
+          std::int32_t* path = paths + batch.starts[s];
+          if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) continue;
+          chain.allowed = nullptr;
+          if (!sets.starts || best_path(chain, buffers.viterbi, path) == kForbidden<float>) possible = false;
         }
       });
+  return possible;
 }
 
 void Decoder::potentials(const Batch& batch, std::size_t n_threads, float* emit, float* edge) const {
-  const std::size_t L = labels_.n_labels, stride = labels_.stride;
+  const std::size_t L = model_.labels.n_labels, stride = model_.labels.stride;
   parallel_blocks(
       batch.starts.size() - 1, 32, n_threads, [] { return Buffers{}; },
       [&](Buffers& buffers, std::size_t first, std::size_t last) {
         for (std::size_t s = first; s < last; ++s) {
-          fill(batch, s, buffers);
+          fill(batch, s, state().heavy, buffers);
           for (std::int64_t t = batch.starts[s]; t < batch.starts[s + 1]; ++t) {
             const std::size_t here = t - batch.starts[s];
             std::copy_n(buffers.emit.data() + here * stride, L, emit + t * L);
@@ -435,7 +449,7 @@ void Decoder::potentials(const Batch& batch, std::size_t n_threads, float* emit,
 Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const {
   Lists out;
   Buffers buffers;
-  const std::size_t first = on_edge ? n_emission_ : 0, last = on_edge ? plan_.templates.size() : n_emission_;
+  const std::size_t first = on_edge ? model_.n_emission : 0, last = on_edge ? model_.plan.templates.size() : model_.n_emission;
   const bool has_bag = !on_edge && !batch.bag_ids.empty();
   for (std::size_t s = 0; s + 1 < batch.starts.size(); ++s) {
     const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
@@ -446,7 +460,7 @@ Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const 
     for (std::size_t t = 0; t < n; ++t) {
       for (std::size_t k = first; k < last; ++k) {
         const std::uint64_t key = buffers.keys[(k - first) * n + t];
-        const std::int32_t id = key == kSilent ? -1 : vocabulary_.tables[plan_.templates[k].table].find(key);
+        const std::int32_t id = key == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(key);
         if (id >= 0) out.ids.push_back(id);
       }
       if (has_bag) {

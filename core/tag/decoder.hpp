@@ -56,7 +56,7 @@ class Lexicon {
     return blocks_[at.block].floats.get() + at.record * vector_size_;
   }
   const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
-  std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64); }
+  std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64) + names_.bytes(); }
   std::int32_t intern(std::string_view name);
 
   std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
@@ -84,6 +84,7 @@ using Lexicons = std::vector<std::unique_ptr<Lexicon>>;
 
 // Sentences as codes of types: what encoding gives and decoding takes.
 struct Batch {
+  std::uint64_t decoder = 0;  // the number of the decoder it belongs to
   std::shared_ptr<Lexicons> lexicons;
   std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]
   std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
@@ -93,20 +94,36 @@ struct Batch {
   std::vector<std::pair<std::int32_t, std::int32_t>> undefined;  // (column, type) whose views must be computed
 };
 
+// All that a decoder reads, over arrays that someone else owns. The plan has all templates; the first n_emission of them
+// speak of a label, the others of a pair of labels.
+struct TaggerModel {
+  Plan plan;
+  std::size_t n_emission = 0;
+  FrozenVocabulary vocabulary;
+  std::vector<ColumnModel> columns;
+  FrozenStrings bag;                             // attributes that are given as strings
+  const std::int32_t* bag_attributes = nullptr;  // [bag.size()] their numbers, or -1
+  std::size_t n_attributes = 0;
+  Rows<std::uint16_t> rows;
+  Rows<std::uint32_t> edge_rows;
+  LabelWeights labels;
+  LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
+  std::int32_t open_set = -1;  // the set of words that the dictionary lacks
+  bool local = false;          // labels are normalised one by one
+};
+
 class Decoder {
  public:
-  // `plan` has all templates; the first n_emission of them speak of a label, the others of a pair of labels.
-  Decoder(Plan plan, std::size_t n_emission, FrozenVocabulary vocabulary, std::vector<ColumnModel> columns,
-          FrozenStrings bag, const std::int32_t* bag_attributes, Rows<std::uint16_t> rows, std::size_t n_attributes,
-          Rows<std::uint32_t> edge_rows, LabelWeights labels, LabelSets sets, std::int32_t open_set,
-          std::size_t cache_bytes, bool local);
+  // `cache_bytes` bounds what is kept of the types met.
+  Decoder(TaggerModel model, std::size_t cache_bytes);
   ~Decoder();
 
-  std::size_t n_labels() const { return labels_.n_labels; }
-  std::size_t n_columns() const { return columns_.size(); }
+  std::uint64_t number() const { return number_; }  // no other decoder of this process has it
+  std::size_t n_labels() const { return model_.labels.n_labels; }
+  std::size_t n_columns() const { return model_.columns.size(); }
 
   // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
-  std::unique_lock<std::mutex> try_lock() { return std::unique_lock(mutex_, std::try_to_lock); }
+  std::unique_lock<std::mutex> try_lock();
   Batch begin();
   static std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name) {
     return (*batch.lexicons)[column]->intern(name);
@@ -118,12 +135,14 @@ class Decoder {
   void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
   // The attribute of a free-form string, or -1.
   std::int32_t bag_attribute(std::string_view name) const {
-    std::int32_t id = bag_.lookup(name);
-    return id < 0 ? -1 : bag_attributes_[id];
+    std::int32_t id = model_.bag.lookup(name);
+    return id < 0 ? -1 : model_.bag_attributes[id];
   }
 
   // Without the lock: best paths; potentials [n_tokens, n_labels] (and edges [n_tokens, n_labels + 1, n_labels]).
-  void decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
+  // Where the tag dictionary leaves a sentence no path, all labels are allowed. False if a sentence has no path at all,
+  // because all of them are forbidden.
+  bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
   void potentials(const Batch& batch, std::size_t n_threads, float* emit, float* edge) const;
   // What stands at each token, of templates that speak of a label or of a pair of labels: starts [n_tokens + 1], ids,
   // values (empty where all are one).
@@ -133,25 +152,25 @@ class Decoder {
     std::vector<float> values;
   };
   Lists attribute_lists(const Batch& batch, bool on_edge) const;
-  bool has_edge_templates() const { return n_emission_ < plan_.templates.size(); }
-  // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
-  bool edges_by_token() const { return !edge_.empty() || (local_ && labels_.tri); }
+    // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
+  bool edges_by_token() const { return !edge_.empty() || (model_.local && model_.labels.tri); }
   // The label set of a token by the tag dictionary, -1 without one.
   std::int32_t set_of(const Batch& batch, std::size_t token) const;
 
  private:
   struct Buffers;
+  struct State;
   // Scratch that a thread borrows: one sentence at a time would spend much of its time in growing its own.
   class Borrowed {
    public:
-    explicit Borrowed(const Decoder& from);
+    explicit Borrowed(State& from);
     ~Borrowed();
     Borrowed(const Borrowed&) = delete;
     Borrowed& operator=(const Borrowed&) = delete;
     Buffers& operator*() const { return *buffers_; }
 
    private:
-    const Decoder& from_;
+    State& from_;
     std::unique_ptr<Buffers> buffers_;
   };
   struct Look {  // templates that look at one column at one offset alone
@@ -180,37 +199,23 @@ class Decoder {
   void add_row(std::int32_t attribute, float* emit) const;
   template <class IdOf>
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
-  void make_heavy_rows() const;
+  State& state() const;
+  void make_heavy_rows(HeavyRows& heavy) const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
-  void fill(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
+  void fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers) const;
   void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
 
-  Plan plan_;
-  std::size_t n_emission_;
-  FrozenVocabulary vocabulary_;
-  std::vector<ColumnModel> columns_;
-  FrozenStrings bag_;
-  const std::int32_t* bag_attributes_;
-  Rows<std::uint16_t> rows_;
-  Rows<std::uint32_t> edge_rows_;
-  LabelWeights labels_;
-  LabelSets sets_;  // set_of_token is filled in per sentence
-  std::int32_t open_set_;
-  std::size_t cache_bytes_;
-  bool local_;  // labels are normalised one by one
+  const TaggerModel model_;
+  const std::size_t cache_bytes_;
+  const std::uint64_t number_;
   LocalNormalizer normalizer_;
   std::vector<Look> looks_;
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<Outside> outside_;            // [n_columns]
-  mutable HeavyRows heavy_;
-  std::size_t n_attributes_;
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
   std::vector<float> bias_;                 // [stride] templates that look nowhere
-  mutable std::mutex spare_mutex_;
-  mutable std::vector<std::unique_ptr<Buffers>> spare_;
-  std::mutex mutex_;
-  std::shared_ptr<Lexicons> lexicons_;
+  mutable std::atomic<State*> state_;
 };
 
 }  // namespace trellis

@@ -1,4 +1,7 @@
 // The tagger's runtime on a model small enough to be summed by hand.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <string>
 #include <thread>
 
@@ -59,11 +62,11 @@ struct Model {
         {word.frozen(), before.frozen(), joint.frozen(), bias.frozen(), edges.frozen()}, {}};
     ColumnModel column{values.frozen(), view_ids.data(), {FrozenStrings{}, suffixes.frozen()}, 2,
                        sets ? set_of.data() : nullptr, {}, false};
-    return Decoder(plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(),
-                   {starts.data(), labels.data(), weights.data()}, 8,
-                   {edge_starts.data(), edge_places.data(), edge_weights.data()}, {2, 8, edge.data(), nullptr},
-                   sets ? LabelSets{nullptr, set_starts.data(), set_labels.data()} : LabelSets{}, sets ? 0 : -1,
-                   cache_bytes, false);
+    TaggerModel model{plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8,
+                      {starts.data(), labels.data(), weights.data()},
+                      {edge_starts.data(), edge_places.data(), edge_weights.data()}, {2, 8, edge.data(), nullptr}};
+    if (sets) model.sets = {nullptr, set_starts.data(), set_labels.data()}, model.open_set = 0;
+    return Decoder(std::move(model), cache_bytes);
   }
 };
 
@@ -156,4 +159,45 @@ TEST(decoder_decodes_while_another_thread_meets_types) {
     CHECK(path == expected);
   }
   other.join();
+}
+
+TEST(where_the_dictionary_leaves_no_path_all_labels_are_allowed) {
+  Model model;
+  model.edge[0 * 8 + 0] = model.edge[1 * 8 + 0] = model.edge[2 * 8 + 0] = kForbidden<float>;  // label 0 is forbidden
+  Decoder decoder = model.decoder(1 << 20, true);
+  const Batch batch = encode(decoder, {{"a", "b"}, {"a"}});  // b may only have label 0
+  std::vector<std::int32_t> path(3);
+  CHECK(decoder.decode(batch, 1, path.data()));
+  CHECK((path == std::vector<std::int32_t>{1, 1, 1}));
+  model.edge[0 * 8 + 1] = model.edge[1 * 8 + 1] = model.edge[2 * 8 + 1] = kForbidden<float>;
+  CHECK(!decoder.decode(batch, 1, path.data()));
+}
+
+TEST(the_bound_of_what_is_kept_counts_strings) {
+  const Model model;
+  Decoder decoder = model.decoder(1 << 20);
+  const Batch first = encode(decoder, {{"a"}});
+  CHECK(encode(decoder, {{std::string(1000, 'x')}}).lexicons == first.lexicons);
+  encode(decoder, {{std::string(1 << 20, 'x')}});
+  CHECK(encode(decoder, {{"a"}}).lexicons != first.lexicons);
+}
+
+TEST(batches_know_their_decoder) {
+  const Model model;
+  Decoder one = model.decoder(1 << 20), other = model.decoder(1 << 20);
+  CHECK(encode(one, {{"a"}}).decoder == one.number() && one.number() != other.number());
+}
+
+TEST(the_child_of_a_fork_is_not_stuck_at_a_lock) {
+  const Model model;
+  Decoder decoder = model.decoder(1 << 20);
+  auto lock = decoder.try_lock();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(5);
+    _exit(decoder.try_lock().owns_lock() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
 }

@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "text/extract.hpp"
+#include "text/strings.hpp"
 
 namespace {
 using namespace trellis;
@@ -107,4 +108,37 @@ TEST(extraction_tells_every_conjunction_apart) {
     }
   CHECK(i == lists.ids.size());
   CHECK(number.size() == static_cast<std::size_t>(vocabulary.n_attributes()));
+}
+
+// The plain hash undone: the string of 8 bytes that has a given hash.
+static std::string string_of_hash(std::uint64_t hash) {
+  const auto inverse = [](std::uint64_t odd) {
+    std::uint64_t x = odd;
+    for (int i = 0; i < 6; ++i) x *= 2 - odd * x;
+    return x;
+  };
+  constexpr std::uint64_t K = 0x9E3779B97F4A7C15;
+  std::uint64_t h = hash ^ hash >> 33;
+  h *= inverse(0xC4CEB9FE1A85EC53);
+  h ^= h >> 33;
+  h *= inverse(0xFF51AFD7ED558CCD);
+  h ^= h >> 33;
+  h ^= h >> 32;
+  h = h * inverse(K) ^ 8 * K;
+  return {reinterpret_cast<const char*>(&h), 8};
+}
+
+TEST(strings_made_to_collide_are_found_as_soon_as_others) {
+  Interner interner;
+  constexpr std::int32_t n = 20000;
+  for (std::int32_t i = 0; i < n; ++i) {
+    const std::string s = string_of_hash(std::uint64_t(i) << 40 | 5);
+    CHECK(hash_bytes(s) == (std::uint64_t(i) << 40 | 5));
+    CHECK(interner.intern(s) == i);
+  }
+  for (std::int32_t i = 0; i < n; ++i) CHECK(interner.intern(string_of_hash(std::uint64_t(i) << 40 | 5)) == i);
+  CHECK(interner.size() == n);
+  int colliding = 0;  // under a key that nobody knows
+  for (std::int32_t i = 0; i < 1000; ++i) colliding += (keyed_hash(string_of_hash(std::uint64_t(i) << 40 | 5)) & 1023) == 5;
+  CHECK(colliding < 30);
 }

@@ -7,23 +7,9 @@
 namespace trellis {
 namespace {
 
-// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k; false where a view says nothing or a fold is unknown.
-template <class Fold>
-bool pack_key(const Plan& plan, const Template& shape, std::span<const ColumnCodes> columns, std::int64_t t,
-              std::int64_t begin, std::int64_t end, Fold fold, std::uint64_t& key) {
-  key = 0;
-  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
-    const Atom& atom = plan.atoms[a];
-    std::int32_t id = view_id(columns[atom.column], atom.view, t + atom.offset, begin, end, plan.reach);
-    if (id < 0) return false;
-    if (atom.fold >= 0) {
-      std::int32_t folded = fold(atom.fold, key);
-      if (folded < 0) return false;
-      key = static_cast<std::uint64_t>(folded);
-    }
-    key = (key << atom.bits) | static_cast<std::uint64_t>(id);
-  }
-  return true;
+// What the views of the columns say at token t of the sentence begin .. end.
+auto ids_at(std::span<const ColumnCodes> columns, std::int64_t t, std::int64_t begin, std::int64_t end, std::int32_t reach) {
+  return [=](const Atom& atom) { return view_id(columns[atom.column], atom.view, t + atom.offset, begin, end, reach); };
 }
 
 }  // namespace
@@ -40,10 +26,9 @@ AttributeLists GrowingVocabulary::extract(const Plan& plan, std::span<const Colu
       if (static_cast<std::size_t>(shape.table) != table) continue;
       for (std::size_t s = 0; s + 1 < starts.size(); ++s)
         for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
-          std::uint64_t key;
-          auto fold = [&](std::int32_t f, std::uint64_t part) { return folds_[f].find_or_add(part); };
-          bool speaks = pack_key(plan, shape, columns, t, starts[s], starts[s + 1], fold, key);
-          local[k * n_tokens + t] = speaks ? tables_[table].find_or_add(key) : -1;
+          const auto fold = [&](std::int32_t f, std::uint64_t part) { return folds_[f].find_or_add(part); };
+          const std::uint64_t key = pack_key(plan, shape, ids_at(columns, t, starts[s], starts[s + 1], plan.reach), fold);
+          local[k * n_tokens + t] = key == kSilent ? -1 : tables_[table].find_or_add(key);
         }
     }
   });
@@ -65,14 +50,9 @@ std::vector<std::int32_t> GrowingVocabulary::add(const Plan& plan, std::size_t n
                                                  std::size_t n) {
   const Template& shape = plan.templates[number];
   std::vector<std::int32_t> out(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint64_t key = 0;
-    for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
-      if (plan.atoms[a].fold >= 0) key = static_cast<std::uint64_t>(folds_[plan.atoms[a].fold].find_or_add(key));
-      key = (key << plan.atoms[a].bits) | static_cast<std::uint64_t>(*ids++);
-    }
-    out[i] = tables_[shape.table].find_or_add(key);
-  }
+  const auto fold = [&](std::int32_t f, std::uint64_t part) { return folds_[f].find_or_add(part); };
+  for (std::size_t i = 0; i < n; ++i)
+    out[i] = tables_[shape.table].find_or_add(pack_key(plan, shape, [&](const Atom&) { return *ids++; }, fold));
   return out;
 }
 
@@ -98,9 +78,9 @@ AttributeLists extract_known(const Plan& plan, const FrozenVocabulary& vocabular
       for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
         const std::size_t before = found.size();
         for (const Template& shape : plan.templates) {
-          std::uint64_t key;
-          if (!pack_key(plan, shape, columns, t, starts[s], starts[s + 1], fold, key)) continue;
-          if (std::int32_t id = vocabulary.tables[shape.table].find(key); id >= 0) found.push_back(id);
+          const std::uint64_t key = pack_key(plan, shape, ids_at(columns, t, starts[s], starts[s + 1], plan.reach), fold);
+          const std::int32_t id = key == kSilent ? -1 : vocabulary.tables[shape.table].find(key);
+          if (id >= 0) found.push_back(id);
         }
         out.starts[t + 1] = static_cast<std::int64_t>(found.size() - before);
       }

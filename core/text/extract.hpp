@@ -66,6 +66,27 @@ inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::i
   return column.views.ids[static_cast<std::size_t>(column.codes[at]) * column.views.n_views + view];
 }
 
+// A key that no packing gives, for keys have at most 63 bits: a template that says nothing.
+constexpr std::uint64_t kSilent = ~std::uint64_t{0};
+
+// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold(f, key) is the
+// number of a key in fold f, -1 where it has none.
+template <class Fold>
+inline std::uint64_t pack_id(std::uint64_t key, const Atom& atom, std::int32_t id, Fold fold) {
+  if (atom.fold >= 0 && id >= 0 && key != kSilent) {
+    const std::int32_t folded = fold(atom.fold, key);
+    key = folded < 0 ? kSilent : static_cast<std::uint64_t>(folded);
+  }
+  return (id < 0) | (key == kSilent) ? kSilent : (key << atom.bits) | static_cast<std::uint64_t>(id);
+}
+template <class IdOf, class Fold>
+inline std::uint64_t pack_key(const Plan& plan, const Template& shape, IdOf id_of, Fold fold) {
+  std::uint64_t key = 0;
+  for (std::int32_t a = shape.first_atom; a < shape.last_atom && key != kSilent; ++a)
+    key = pack_id(key, plan.atoms[a], id_of(plan.atoms[a]), fold);
+  return key;
+}
+
 class GrowingVocabulary {
  public:
   explicit GrowingVocabulary(const Plan& plan) : tables_(plan.n_tables), folds_(plan.n_folds) {}

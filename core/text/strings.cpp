@@ -1,22 +1,56 @@
 #include "text/strings.hpp"
 
 #include <algorithm>
+#include <array>
+#include <random>
 
 #include "text/bounds.hpp"
 
 namespace trellis {
 
+std::uint64_t keyed_hash(std::string_view s) {
+  static const std::array<std::uint64_t, 2> key = [] {
+    std::random_device draw;
+    const auto word = [&] { return std::uint64_t{draw()} << 32 | draw(); };
+    return std::array{word(), word()};
+  }();
+  std::uint64_t v0 = key[0] ^ 0x736f6d6570736575, v1 = key[1] ^ 0x646f72616e646f6d;
+  std::uint64_t v2 = key[0] ^ 0x6c7967656e657261, v3 = key[1] ^ 0x7465646279746573;
+  const auto round = [&] {
+    v0 += v1, v1 = std::rotl(v1, 13) ^ v0, v0 = std::rotl(v0, 32);
+    v2 += v3, v3 = std::rotl(v3, 16) ^ v2;
+    v0 += v3, v3 = std::rotl(v3, 21) ^ v0;
+    v2 += v1, v1 = std::rotl(v1, 17) ^ v2, v2 = std::rotl(v2, 32);
+  };
+  const auto take = [&](std::uint64_t word) { v3 ^= word, round(), v0 ^= word; };
+  const char* p = s.data();
+  std::size_t n = s.size();
+  for (std::uint64_t word; n >= 8; n -= 8, p += 8) std::memcpy(&word, p, 8), take(word);
+  take(short_word(p, n) | std::uint64_t{s.size()} << 56);
+  v2 ^= 0xff;
+  round(), round(), round();
+  return v0 ^ v1 ^ v2 ^ v3;
+}
+
 std::int32_t Interner::add(std::string_view s, std::uint64_t hash, std::size_t slot) {
   std::int32_t id = size();
+  data_.resize(static_cast<std::size_t>(starts_.back()));  // memory may have run out within an earlier call
   data_.insert(data_.end(), s.begin(), s.end());
   starts_.push_back(static_cast<std::int64_t>(data_.size()));
   slots_[slot] = {hash, static_cast<std::uint32_t>(s.size()), id};
-  if (2 * starts_.size() > slots_.size()) grow();
+  if (2 * starts_.size() > slots_.size()) place_all(2 * slots_.size());
   return id;
 }
 
-void Interner::grow() {
-  std::vector<Slot> old(slots_.size() * 2);
+void Interner::use_key() {
+  keyed_ = true;
+  for (Slot& slot : slots_)
+    if (slot.id >= 0) slot.hash = keyed_hash((*this)[slot.id]);
+  place_all(slots_.size());
+}
+
+void Interner::place_all(std::size_t n_slots) {
+  std::vector<Slot> old(n_slots);
   old.swap(slots_);
   std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {

@@ -42,27 +42,30 @@ inline std::uint64_t hash_bytes(std::string_view s) {
   return h ^ h >> 33;
 }
 
-// A growable dictionary: ids count up in order of first appearance.
+// The hash of a string under a key that is drawn once per process: nobody can make strings that collide under it
+// (SipHash-1-3).
+std::uint64_t keyed_hash(std::string_view s);
+
+// A growable dictionary: ids count up in order of first appearance, whatever the hash. Strings that someone made to
+// collide under the plain hash make a search long; then the dictionary goes over to the keyed one.
 class Interner {
  public:
   Interner() : slots_(64) {}
 
   std::int32_t intern(std::string_view s) {
-    std::uint64_t hash = hash_bytes(s);
-    for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
-      const Slot& slot = slots_[i];
-      if (slot.id < 0) return add(s, hash, i);
-      // Up to 8 bytes, every step of the hash is a bijection: equal length and hash are equal strings.
-      if (slot.hash == hash && slot.length == static_cast<std::uint32_t>(s.size()) &&
-          (s.size() <= 8 || (*this)[slot.id] == s))
-        return slot.id;
-    }
+    if (keyed_) return search(s, keyed_hash(s), slots_.size(), 0);
+    // Up to 8 bytes, every step of the plain hash is a bijection: equal length and hash are equal strings.
+    return search(s, hash_bytes(s), kLongSearch, 8);
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(starts_.size() - 1); }
   std::string_view operator[](std::int32_t id) const {
     return {reinterpret_cast<const char*>(data_.data()) + starts_[id],
             static_cast<std::size_t>(starts_[id + 1] - starts_[id])};
+  }
+
+  std::size_t bytes() const {
+    return data_.capacity() + starts_.capacity() * sizeof(std::int64_t) + slots_.size() * sizeof(Slot);
   }
 
   // All strings one after the other and where each begins, given away; the dictionary is of no use afterwards.
@@ -75,12 +78,28 @@ class Interner {
     std::uint32_t length = 0;  // modulo 2^32
     std::int32_t id = -1;
   };
+  // A table that is half full by chance has runs of some 70 slots at a million strings, and of 256 never.
+  static constexpr std::size_t kLongSearch = 256;
+
+  std::int32_t search(std::string_view s, std::uint64_t hash, std::size_t at_most, std::size_t told_by_hash) {
+    for (std::size_t tries = 0, i = hash & (slots_.size() - 1); tries < at_most; ++tries, i = (i + 1) & (slots_.size() - 1)) {
+      const Slot& slot = slots_[i];
+      if (slot.id < 0) return add(s, hash, i);
+      if (slot.hash == hash && slot.length == static_cast<std::uint32_t>(s.size()) &&
+          (s.size() <= told_by_hash || (*this)[slot.id] == s))
+        return slot.id;
+    }
+    use_key();
+    return intern(s);
+  }
   std::int32_t add(std::string_view s, std::uint64_t hash, std::size_t slot);
-  void grow();
+  void use_key();
+  void place_all(std::size_t n_slots);
 
   std::vector<std::uint8_t> data_;
   std::vector<std::int64_t> starts_{0};
   std::vector<Slot> slots_;  // a power of two, at most half full
+  bool keyed_ = false;
 };
 
 // A dictionary over arrays someone else owns, perhaps mapped from a file. Look-ups check every index they follow, so

@@ -156,7 +156,7 @@ def _refusal(token: Any, bags: bool) -> str:
     except UnicodeEncodeError:
         return f"is {token!r}, which holds half a surrogate pair; decode the text properly"
     except ValueError as error:
-        return f"has {error}; give every attribute a finite weight"
+        return f"has {error}; give every attribute a finite number"
     except TypeError as error:
         return f"is {token!r}: {error}"
     return ""

@@ -116,16 +116,12 @@ class FrankWolfeRun(Work):
         p = self.problem
         losses = _core.margin_losses(
             p.corpus,
-            weights.rows.arrays,
-            None if weights.edge_rows is None else weights.edge_rows.arrays,
-            weights.edge,
-            weights.tri,
-            weights.end_rows,
-            p.order,
-            p.gold,
-            self.zero_one,
-            p.label_costs,
-            p.n_threads,
+            weights.native(),
+            order=p.order,
+            gold=p.gold,
+            zero_one=self.zero_one,
+            costs=p.label_costs,
+            n_threads=p.n_threads,
         )
         factors = np.ones(p.n_sentences) if p.sentence_weights is None else p.sentence_weights
         return 0.5 * _squares(weights) + self.C * _core.dot(losses, factors)

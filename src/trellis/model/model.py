@@ -128,6 +128,18 @@ class ChainWeights:
         parts += [] if self.expansion is None else [self.expansion.coefs]
         return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)
 
+    def native(self, *, local: bool = False) -> _core.Weights:
+        """Checked for native code; ``local``: labels are normalised one by one."""
+        edge_rows = None if self.edge_rows is None else self.edge_rows.arrays
+        return _core.Weights(
+            rows=self.rows.arrays,
+            edge_rows=edge_rows,
+            edge=self.edge,
+            tri=self.tri,
+            end=self.end_rows,
+            local=local,
+        )
+
     def tensors(self) -> Arrays:
         """As named arrays, for files; of the tables of labels only what is not zero."""
         n = self.n_labels

@@ -20,10 +20,7 @@ def decode(corpus: _core.Encoded, weights: ChainWeights, n_threads: int, *, loca
         return vote(corpus, votes, weights, n_threads)
     if weights.expansion is not None:
         return decode_expanded(corpus, weights, n_threads)
-    edge_rows = None if weights.edge_rows is None else weights.edge_rows.arrays
-    return corpus.decode(
-        weights.rows.arrays, edge_rows, weights.edge, weights.tri, weights.end_rows, n_threads, local
-    )
+    return corpus.decode(weights.native(local=local), n_threads)
 
 
 def vote(corpus: _core.Encoded, votes: _core.Votes, weights: ChainWeights, n_threads: int) -> Ints:

@@ -52,17 +52,17 @@ class Decoder:
         self.model, self.labels, self.columns = model, model.labels, model.columns
         vocabulary, weights, tags = model.vocabulary, model.weights, model.dictionary
         tables = (weights.edge, weights.tri, weights.end)
-        self.forbids = any(table is not None and bool((table == -np.inf).any()) for table in tables)
+        self.forbids = any(table is not None and bool(table.min() == -np.inf) for table in tables)
         self.functions: list[list[Function | None]] = [
             [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
             for column in vocabulary.columns
         ]
-        self.native = _core.Decoder(
-            vocabulary.plan_arrays,
-            vocabulary.n_emission,
-            vocabulary.tables,
-            vocabulary.folds,
-            [
+        features = _core.Features(
+            plan=vocabulary.plan_arrays,
+            n_emission=vocabulary.n_emission,
+            tables=vocabulary.tables,
+            folds=vocabulary.folds,
+            columns=[
                 (
                     column.values.arrays,
                     column.view_ids,
@@ -72,17 +72,15 @@ class Decoder:
                 )
                 for c, column in enumerate(vocabulary.columns)
             ],
-            None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
-            weights.rows.arrays,
-            None if weights.edge_rows is None else weights.edge_rows.arrays,
-            weights.edge,
-            weights.tri,
-            weights.end_rows,
-            None if tags is None else (tags.starts, tags.labels, 0),
-            list(self.labels),
-            self._wanted(),
-            CACHE_BYTES,
-            local=model.family == "local",
+            bag=None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
+            dictionary=None if tags is None else (tags.starts, tags.labels, 0),
+        )
+        self.native = _core.Decoder(
+            features,
+            weights.native(local=model.family == "local"),
+            labels=list(self.labels),
+            wanted=self._wanted(),
+            cache_bytes=CACHE_BYTES,
         )
         self.votes: _core.Votes | None = None
         if weights.votes is not None:
@@ -94,7 +92,7 @@ class Decoder:
         if weights.expansion is not None:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
         # Whether the native decoder alone knows the best path.
-        self.plain = not self.forbids and self.votes is None and self.expansion is None
+        self.plain = self.votes is None and self.expansion is None
 
     @property
     def measure(self) -> Measure:
@@ -133,11 +131,20 @@ class Decoder:
 
     def tag_one(self, sentence: Any) -> list[str]:
         """The labels of one sentence, where the decoder is ``plain``."""
+        rows = self.rows_of(sentence)
         try:
-            labels = self.native.tag_one(self.rows_of(sentence))  # None if a word was met for the first time
-        except (TypeError, ValueError):
-            labels = None  # encode says where
-        return self.native.labels(self.encode([sentence]), 1)[0] if labels is None else labels
+            found = self.native.tag_one(rows)
+        except (TypeError, ValueError) as error:
+            raise self._rejected([rows], error) from None
+        if isinstance(found, list):
+            return found
+        self._define(found)
+        return self.best(found, 1)[0]
+
+    def best(self, batch: _core.Batch, n_threads: int) -> list[list[str]]:
+        """The labels of a batch, where the decoder is ``plain``."""
+        found = self.native.labels(batch, n_threads)
+        return self.named(self._possible(batch, None, n_threads), batch.starts) if found is None else found
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
         """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
@@ -149,10 +156,15 @@ class Decoder:
                 batch = self.native.encode(rows, n_threads)
             except (TypeError, ValueError) as error:
                 raise self._rejected(rows, error) from None
-        for column, kind, word in batch.undefined:
-            said = [None if function is None else function(word) for function in self.functions[column]]
-            self.native.define(batch, column, kind, said)
+        self._define(batch)
         return batch
+
+    def _define(self, batch: _core.Batch) -> None:
+        """Say what the views are of words that native code met for the first time and cannot tell itself."""
+        words = batch.undefined
+        if words:
+            said = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
+            self.native.define(batch, said)
 
     def _rejected(self, rows: list[Any], error: Exception) -> CorpusError:
         """What native code found wrong, with the place of the token."""
@@ -275,9 +287,9 @@ class Decoder:
         if allowed is not None or self.expansion is not None:
             return self._possible(batch, allowed, n_threads), starts
         if self.votes is None:
-            codes = self.native.decode(batch, n_threads)
-        else:
-            codes = self._vote(batch, self._known(batch), n_threads)
+            best = self.native.decode(batch, n_threads)
+            return (self._possible(batch, None, n_threads) if best is None else best), starts
+        codes = self._vote(batch, self._known(batch), n_threads)
         if self.forbids:
             from trellis.model.constraints import illegal_sentences
 

@@ -101,7 +101,7 @@ class Tagger:
         """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
         n_threads, decoder = thread_count(n_threads), self._decoder
         if by == "path" and allowed is None and decoder.plain:
-            return decoder.native.labels(decoder.encode(sentences, n_threads), n_threads)
+            return decoder.best(decoder.encode(sentences, n_threads), n_threads)
         return decoder.named(*decoder.best_codes(sentences, by, allowed, n_threads))
 
     def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
