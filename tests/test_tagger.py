@@ -18,7 +18,7 @@ import trellis
 import trellis.tagger.tagger
 from trellis import Perceptron, reference
 from trellis.corpus.corpus import Corpus
-from trellis.errors import ArgumentError, CorpusError
+from trellis.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.tagger import Tagger
 
 
@@ -82,8 +82,13 @@ def test_k_best(tagger: Tagger, corpora: list[Corpus]) -> None:
         assert len({tuple(labels) for labels, _ in found}) == len(found) <= 20
         assert [tagger.score(rows, labels) for labels, _ in found] == scores
         assert tagger.kbest(rows, 1) == found[:1]
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        tagger.kbest(rows, 0)
+    for k in (0, 1.5, "2"):
+        with pytest.raises(ArgumentError, match="k must be a whole number from 1 on, not"):
+            tagger.kbest([], k)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="n must be a whole number from 0 on, not -1"):
+        tagger.heaviest(-1)
+    with pytest.raises(ConstraintError, match="allowed must be a dict by position or a list"):
+        tagger.tag([], allowed=5)  # type: ignore[arg-type]
 
 
 def test_the_best_of_averaged_weights(kind: Kind) -> None:

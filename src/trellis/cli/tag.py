@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from trellis.arguments import thread_count
 from trellis.cli.file_shape import STREAMED, FileShape, open_model
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
@@ -31,7 +32,6 @@ from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_
 from trellis.corpus.read import format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
 from trellis.errors import ArgumentError, CorpusError
-from trellis.threads import thread_count
 
 if TYPE_CHECKING:
     from trellis.corpus.columns import Layout

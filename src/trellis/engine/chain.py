@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arguments import whole_number
 from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 
 Scores = Doubles | Floats
@@ -165,8 +166,7 @@ def kbest_batch(
     potentials: Potentials, starts: npt.ArrayLike, k: int, allowed: Allowed | None = None, n_threads: int = 1
 ) -> list[list[ScoredPath]]:
     """`kbest` of every sentence."""
-    if k < 1:
-        raise ValueError(f"k must be at least 1; it is {k}")
+    k = whole_number("k", k, 1)
     arrays = _arrays(potentials, starts)
     paths, scores, counts = _core.k_best_paths(*arrays, *_label_sets(allowed), k, n_threads)
     ends = arrays[1]

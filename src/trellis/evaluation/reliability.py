@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arguments import whole_number
 from trellis.errors import ArgumentError
 
 
@@ -58,8 +59,7 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
     believed, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
     if len(believed) != len(was_right):
         raise ArgumentError(f"{len(believed)} confidences, but {len(was_right)} answers")
-    if n_bins < 1:
-        raise ArgumentError(f"n_bins must be at least 1, not {n_bins}")
+    n_bins = whole_number("n_bins", n_bins, 1)
     if len(believed) and not (believed.min() >= -1e-6 and believed.max() <= 1 + 1e-6):
         raise ArgumentError("confidences must be from 0 to 1")
     number = np.clip((believed * n_bins).astype(np.int64), 0, n_bins - 1)

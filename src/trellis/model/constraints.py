@@ -185,6 +185,10 @@ def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Se
         return []
     if isinstance(given, Mapping):
         items: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
+    elif isinstance(given, str) or not isinstance(given, Sequence):
+        raise ConstraintError(
+            f"allowed must be a dict by position or a list with one entry per token, not {given!r}"
+        )
     else:
         if len(given) != n_tokens:
             raise ConstraintError(f"constraints for {len(given)} tokens, but the sentence has {n_tokens}")

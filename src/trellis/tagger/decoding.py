@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from trellis import _core
+from trellis.arguments import whole_number
 from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import ArgumentError, CorpusError, ModelError
@@ -327,8 +328,7 @@ class Decoder:
         from trellis.engine.chain import kbest_batch
         from trellis.model.constraints import require_possible
 
-        if k < 1:
-            raise ArgumentError(f"k must be at least 1, not {k}")
+        k = whole_number("k", k, 1)
         found = list[list[Any]]()
         # In single precision as tagging has them, so that the best of the k best is what tagging gives.
         for chains in self.pieces(_listed(sentences), allowed, n_threads, single=True):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trellis.arguments import whole_number
 from trellis.arrays import Floats
 from trellis.features.names import attribute_names
 from trellis.model.model import START, Model, Rows
@@ -23,6 +24,7 @@ class NamedWeight:
 
 def heaviest(model: Model, n: int) -> list[NamedWeight]:
     """The n weights that are farthest from zero, heaviest first."""
+    n = whole_number("n", n, 0)
     weights, n_labels = model.weights, len(model.labels)
     stride = weights.edge.shape[1]
     names = (*model.labels, START)

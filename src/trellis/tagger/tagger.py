@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trellis.arguments import thread_count
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
 from trellis.model.model import Model
 from trellis.tagger.decoding import By, Decoder, one
-from trellis.threads import thread_count
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span

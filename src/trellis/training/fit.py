@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 import trellis
 from trellis import _core
+from trellis.arguments import thread_count
 from trellis.arrays import Doubles, Floats, Ints, LabelSets, Ragged
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
@@ -33,7 +34,6 @@ from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import ChainWeights, Model, Rows, padded
 from trellis.model.tag_dictionary import learn_tags
 from trellis.tagger import Tagger
-from trellis.threads import thread_count
 from trellis.training.encoding import (
     Costs,
     Labelling,
