@@ -1,0 +1,93 @@
+"""Model files that versions wrote, one per learner and kind of model: they stay loadable and give the same labels.
+
+``python tests/test_old_models.py`` writes those of this version; once a version is released its files never change.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trellis
+
+FOLDER = Path(__file__).parent / "files" / "models"
+WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"], []]
+LABELS = [["B-NP", "I-NP", "O", "B-NP", "I-NP"], ["B-NP", "O", "B-NP"], ["B-NP", "I-NP", "O"], []]
+NEW = [["Ann", "barked"], ["the", "dögs", "saw", "three", "men"], ["?"], []]
+PLAIN: dict[str, Any] = {
+    "features": ["word[0]", "word[-1] & word[0]", "suffix(word[0], 2)", "shape(word[0])"]
+}
+EDGES: dict[str, Any] = {"features": ["word[0]", "label[-1] & word[0]"]}
+MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
+    "perceptron-voted": (trellis.Perceptron(epochs=2, vote=True), PLAIN),
+    "perceptron-dictionary": (trellis.Perceptron(epochs=2), {**PLAIN, "order": 2, "tag_dictionary": 2}),
+    "passive-aggressive": (trellis.PassiveAggressive(epochs=2), PLAIN),
+    "mira": (trellis.MIRA(epochs=2, k=2), EDGES),
+    "arow": (trellis.AROW(epochs=2), PLAIN),
+    "crf": (trellis.CRF(epochs=5), {**PLAIN, "order": 2}),
+    "crf-scheme": (trellis.CRF(epochs=5), {**EDGES, "scheme": "iob2"}),
+    "maxent": (trellis.MaxEnt(epochs=5), PLAIN),
+    "exponential": (trellis.ExponentialLoss(epochs=5), PLAIN),
+    "boost": (trellis.SequenceBoost(epochs=8), PLAIN),
+    "hmm": (trellis.HMM(), {"features": "hmm"}),
+    "hmsvm": (trellis.HMSVM(epochs=5), PLAIN),
+    "hmsvm-kernel": (trellis.HMSVM(kernel="poly", epochs=5), PLAIN),
+    "kernel-perceptron": (trellis.KernelPerceptron(kernel="rbf", epochs=2), PLAIN),
+}
+
+
+def answers(tagger: trellis.Tagger) -> dict[str, Any]:
+    """What a model says of new sentences."""
+    best = [tagger.kbest(sentence, 1)[0] for sentence in NEW]
+    return {
+        "labels": tagger.tag_batch(NEW),
+        "scores": [score for _, score in best],
+        "measure": tagger.measure,
+    }
+
+
+def write() -> None:
+    folder = FOLDER / trellis.__version__
+    folder.mkdir(parents=True, exist_ok=True)
+    expected = {}
+    for name, (learner, options) in MODELS.items():
+        tagger = trellis.train({"word": WORDS, "chunk": LABELS}, target="chunk", learner=learner, **options)
+        tagger = tagger.calibrated({"word": WORDS, "chunk": LABELS}) if name == "arow" else tagger
+        tagger.save(folder / f"{name}.trellis")
+        expected[name] = answers(tagger)
+    lines = [f"{json.dumps(name)}: {json.dumps(said)}" for name, said in expected.items()]
+    (folder / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(FOLDER.glob("*/*.trellis")), ids=lambda p: f"{p.parent.name}-{p.stem}"
+)
+def test_model_files_stay_loadable(path: Path) -> None:
+    tagger = trellis.load(path)
+    expected = json.loads((path.parent / "expected.json").read_text("utf-8"))[path.stem]
+    found = answers(tagger)
+    assert found["labels"] == expected["labels"]
+    assert found["measure"] == expected["measure"]
+    assert found["scores"] == pytest.approx(expected["scores"], rel=1e-6, abs=1e-6)
+    assert tagger.info["history"]
+    assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_batch(NEW) == expected["labels"]
+
+
+def test_every_kind_of_model_is_kept() -> None:
+    assert {path.stem for path in FOLDER.glob("*/*.trellis")} >= set(MODELS)
+    learners = {type(learner).__name__ for learner, _ in MODELS.values()}
+    assert learners == {
+        name
+        for name in trellis.__all__
+        if isinstance(getattr(trellis, name), type)
+        and issubclass(getattr(trellis, name), trellis.Learner)
+        and name != "Learner"
+    }
+
+
+if __name__ == "__main__":
+    write()
