@@ -101,12 +101,76 @@ for k in range(12):
 print("done", flush=True)
 os._exit(0)
 """
+CHANGED_FILE = (
+    ONE_COLUMN
+    + """
+import os, tempfile
+path = tempfile.mkdtemp() + "/model"
+for change in (lambda: os.truncate(path, 0), lambda: open(path, "r+b").write(b"\\xff" * os.path.getsize(path))):
+    t.save(path)
+    loaded = trellis.load(path)
+    change()
+    assert loaded.tag(["a", "b"]) == ["A", "B"]
+    try:
+        trellis.load(path)
+    except trellis.ModelError:
+        pass
+t.save(path)
+assert trellis.load(path, copy=False).tag(["a", "b"]) == ["A", "B"]
+print("done")
+"""
+)
+LARGE_CLAIM = (
+    ONE_COLUMN
+    + """
+import os, resource, tempfile
+from trellis.model.tensor_file import write_tensors
+from trellis.model import model_file
+header = model_file._header(t.model)
+tensors = model_file._tensors(t.model)
+tensors["tri.places"], tensors["tri.weights"] = tensors["edge.places"], tensors["edge.weights"]
+path = tempfile.mkdtemp() + "/model"
+def claim(n_labels):
+    import json
+    header.update(order=2, labels=[str(i) for i in range(n_labels)])
+    write_tensors(path, model_file.FORMAT, tensors, json.dumps(header))
+    assert os.path.getsize(path) < 40_000
+claim(600)  # 860 MB of label triples, nearly all of them zero
+trellis.load(path)
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 400 << 10, resource.getrusage(resource.RUSAGE_SELF)
+claim(1200)
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+try:
+    trellis.load(path)
+except trellis.ModelError as error:
+    assert path in str(error)
+    print("done")
+"""
+)
 
 
 @pytest.mark.parametrize(
     "script",
-    [DICT_CHANGES, SENTENCE_CHANGES, TAGS_AGAIN, NEGATIVE_START, BAG_STARTS, FORK],
-    ids=["dict changes", "sentence changes", "tags again", "negative start", "bag starts", "fork"],
+    [
+        DICT_CHANGES,
+        SENTENCE_CHANGES,
+        TAGS_AGAIN,
+        NEGATIVE_START,
+        BAG_STARTS,
+        FORK,
+        CHANGED_FILE,
+        LARGE_CLAIM,
+    ],
+    ids=[
+        "dict changes",
+        "sentence changes",
+        "tags again",
+        "negative start",
+        "bag starts",
+        "fork",
+        "changed file",
+        "large claim",
+    ],
 )
 def test_process_lives(script: str) -> None:
     result = subprocess.run(

@@ -17,7 +17,7 @@ from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
 from trellis.learning.run import Event, Progress
 from trellis.model.model import ChainWeights
-from trellis.model.tensor_file import Tensors, map_tensors, write_tensors
+from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
 
 FORMAT = "trellis-checkpoint-1"
 
@@ -49,7 +49,7 @@ class Checkpoint:
         """Where training stood, or None if there is no file yet."""
         if not self.path.exists():
             return None
-        return map_tensors(self.path, FORMAT, "a checkpoint of trellis").made(self._progress)
+        return read_tensors(self.path, FORMAT, "a checkpoint of trellis").made(self._progress)
 
     def _progress(self, tensors: Tensors, text: str) -> Progress:
         said = json.loads(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -177,11 +178,13 @@ def _nonzero(name: str, array: Floats) -> Arrays:
 
 
 def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Floats:
-    """The table again, its rows padded for the kernels."""
-    flat = np.zeros(int(np.prod(shape)), np.float32)
-    flat[tensors[f"{name}.places"]] = tensors[f"{name}.weights"]
-    out = np.zeros((*shape[:-1], padded(shape[-1])), np.float32)
-    out[..., : shape[-1]] = flat.reshape(shape)
+    """The table again, its rows padded for the kernels; what holds no weight takes no memory until it is read."""
+    n, places = shape[-1], tensors[f"{name}.places"]
+    if len(places) and int(places.max()) >= math.prod(shape):
+        raise ValueError(f"{name} has a place out of range")
+    out = np.zeros((*shape[:-1], padded(n)), np.float32)
+    rows, labels = np.divmod(places.astype(np.int64), n)
+    out.reshape(-1)[rows * padded(n) + labels] = tensors[f"{name}.weights"]
     return out
 
 

@@ -1,4 +1,4 @@
-"""Models on disk: one safetensors file, memory-mapped, never pickle.
+"""Models on disk: one safetensors file, never pickle.
 
 Arrays are tensors; everything else is JSON in the header. Reading checks every number that native code follows, so a
 damaged or hostile file is an error, not a crash.
@@ -19,8 +19,8 @@ from trellis.features.vocabulary import ColumnVocabulary, Plan, View, Vocabulary
 from trellis.model.model import ChainWeights, Model
 from trellis.model.tensor_file import (
     Tensors,
-    map_tensors,
     pack_tensors,
+    read_tensors,
     unpack_tensors,
     write_tensors,
 )
@@ -45,13 +45,13 @@ def from_bytes(data: bytes) -> Model:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Map a model into memory; ModelError if the file is not one, or is damaged."""
+    """Read a model; ModelError if the file is not one, or is damaged."""
     return load_as(path, lambda model: model)
 
 
-def load_as(path: str | os.PathLike[str], make: Callable[[Model], T]) -> T:
+def load_as(path: str | os.PathLike[str], make: Callable[[Model], T], *, copy: bool = True) -> T:
     """What ``make`` makes of the model, while the file's digest is still computed beside it."""
-    return map_tensors(path, FORMAT, "a trellis model").made(
+    return read_tensors(path, FORMAT, "a trellis model", copy=copy).made(
         lambda tensors, text: make(_model(tensors, text))
     )
 

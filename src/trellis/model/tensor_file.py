@@ -1,4 +1,4 @@
-"""Named arrays and a text in one safetensors file, written whole or not at all, mapped into memory when read.
+"""Named arrays and a text in one safetensors file, written whole or not at all.
 
 The layout is written out here because the same content must give the same bytes, and reading must not copy.
 """
@@ -60,7 +60,7 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
 
 
 def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
-    """What ``map_tensors`` gives, of bytes in memory."""
+    """What ``read_tensors`` gives, of bytes in memory."""
     with refusing_damage("bytes", what):
         return _opened(data, Path("bytes"), format, what)
 
@@ -72,20 +72,30 @@ def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     )
 
 
-def map_tensors(path: str | os.PathLike[str], format: str, what: str) -> Opened:
-    """The arrays, sharing the file's memory map, and the text; ModelError unless the file is ``what`` it should be."""
+def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: bool = True) -> Opened:
+    """The arrays and the text of a file; ModelError unless it is ``what`` it should be.
+
+    Without ``copy`` the arrays share the file's memory map: whoever truncates or overwrites the file in place (``cp``
+    does) ends the process that has it mapped.
+    """
     with refusing_damage(path, what):
         where = Path(path)
         if where.is_dir():
             raise ModelError(f"{path}: a folder, not {what}")
-        if where.stat().st_size == 0:
-            raise ModelError(f"{path}: not {what}: too short")
-        with where.open("rb") as file:
-            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return _opened(whole, where, format, what)
+        with where.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise ModelError(f"{path}: not {what}: too short")
+            if not copy:
+                return _opened(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), where, format, what)
+            whole = np.empty(size, np.uint8)
+            done = 0
+            while n := file.readinto(whole.data[done:]):
+                done += n
+        return _opened(whole.data[:done].toreadonly(), where, format, what)
 
 
-def _opened(whole: bytes | mmap.mmap, path: Path, format: str, what: str) -> Opened:
+def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, format: str, what: str) -> Opened:
     tensors, header = _split(whole, path, what)
     if header.get("format") != format:
         raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
@@ -128,6 +138,7 @@ def refusing_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         TypeError,
         AttributeError,
         ArithmeticError,
+        MemoryError,
         RecursionError,
         TemplateError,
     ) as error:
@@ -135,7 +146,7 @@ def refusing_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 def _split(
-    whole: bytes | mmap.mmap, path: Path, what: str
+    whole: bytes | memoryview | mmap.mmap, path: Path, what: str
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
     """A safetensors file as arrays that share its memory, and the strings of its header."""
     size = len(whole)
@@ -145,7 +156,7 @@ def _split(
     if header_size > min(size - 8, _MAX_HEADER):
         raise ModelError(f"{path}: not {what}, or cut short")
     try:
-        header = json.loads(whole[8 : 8 + header_size])
+        header = json.loads(bytes(whole[8 : 8 + header_size]))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not {what}") from error
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):

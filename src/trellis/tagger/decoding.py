@@ -52,8 +52,8 @@ class Decoder:
     def __init__(self, model: Model) -> None:
         self.model, self.labels, self.columns = model, model.labels, model.columns
         vocabulary, weights, tags = model.vocabulary, model.weights, model.dictionary
-        tables = (weights.edge, weights.tri, weights.end)
-        self.forbids = any(table is not None and bool(table.min() == -np.inf) for table in tables)
+        tables = (weights.edge, weights.end)
+        self.forbids = any(table is not None and bool(np.isneginf(table).any()) for table in tables)
         self.functions: list[list[Function | None]] = [
             [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
             for column in vocabulary.columns

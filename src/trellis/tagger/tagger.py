@@ -279,8 +279,10 @@ class Tagger:
         model_file.save(self._model, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) -> Tagger:
-        """Read a model that ``save`` wrote; ``kernel`` is the function of a model whose kernel is one."""
+    def load(
+        cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True
+    ) -> Tagger:
+        """Read a model that ``save`` wrote; see ``trellis.load``."""
         if not isinstance(path, (str, os.PathLike)):
             what = type(path).__name__
             raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see Tagger.from_bytes")
@@ -291,7 +293,7 @@ class Tagger:
             except ModelError as error:
                 raise ModelError(f"{path}: {error}") from error
 
-        return model_file.load_as(path, made)
+        return model_file.load_as(path, made, copy=copy)
 
     def __repr__(self) -> str:
         return (
@@ -300,9 +302,13 @@ class Tagger:
         )
 
 
-def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None) -> Tagger:
-    """Read a model that ``Tagger.save`` wrote; ``kernel`` is the function of a model whose kernel is one."""
-    return Tagger.load(path, kernel=kernel)
+def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
+    """Read a model that ``Tagger.save`` wrote; ``kernel`` is the function of a model whose kernel is one.
+
+    With ``copy=False`` the file is mapped into memory, which all processes that load it share. It must then never be
+    changed in place (``cp new.model old.model`` does that; ``mv`` and ``Tagger.save`` do not): that ends the process.
+    """
+    return Tagger.load(path, kernel=kernel, copy=copy)
 
 
 def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:
