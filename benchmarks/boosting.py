@@ -10,7 +10,7 @@ from typing import Any
 import trellis
 from benchmarks.common import Result, Setting, timed, verdict
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 
 ROUNDS, FIRST = 10_000, 100
 SHARE, POINTS = 0.1, 1.5  # the most features that boosting may use on S2, and how far behind R_exp it may be

@@ -17,7 +17,7 @@ import numpy as np
 import trellis
 from benchmarks.common import Result, Setting
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 from trellis.model.model import padded
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ from gradient_oracle import allowed_of, potentials_of
 from oracle import paths_of, score_of
 
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 from trellis.model.model import padded
 from trellis.reference import Floats
 from trellis.reference.boosting import WrongPaths

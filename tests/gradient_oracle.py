@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis import _core
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 from trellis.model.model import Rows, padded
 from trellis.reference import Floats, Potentials, restrict
 from trellis.reference.loglinear import crf_loss, local_loss

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core, reference
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 from trellis.model.model import ChainWeights, Rows, padded
 from trellis.reference.online import arow_step, elected, mira_step, passive_aggressive_step
 
@@ -289,3 +289,13 @@ def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:
     if weights.tri is not None:
         out[twin.at_tri :] = weights.tri.reshape(-1)
     return out
+
+
+def decode(corpus: Any, weights: ChainWeights, n_threads: int) -> Any:
+    """The paths with the most votes, or where weights do not vote the best ones."""
+    if weights.votes is None:
+        return corpus.decode(weights.native(), n_threads)
+    order = 1 if weights.tri is None else 2
+    votes = weights.votes.native(corpus.n_attributes, corpus.n_edge_attributes, weights.n_labels, order)
+    forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
+    return votes.decode(corpus, forbidden, weights.end_rows, n_threads)

@@ -17,8 +17,7 @@ import trellis
 from trellis import SequenceBoost, _core
 from trellis.errors import LearnerError
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event
+from trellis.learning.run import Event, Problem
 from trellis.reference import Floats
 from trellis.reference.boosting import Round
 

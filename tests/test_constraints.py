@@ -16,7 +16,7 @@ from random_models import LABELS, MODELS, all_paths, corpus_of, possible, random
 import trellis
 from trellis.corpus import schemes
 from trellis.errors import ArgumentError, ConstraintError, CorpusError
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 from trellis.tagger import Tagger
 from trellis.tagger.heaviest import heaviest
 

@@ -18,8 +18,7 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis.errors import LearnerError
 from trellis.learning.frank_wolfe import FrankWolfeRun
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, StopTrainingError, run
+from trellis.learning.run import Event, Problem, StopTrainingError, run
 
 KINDS_OF_PROBLEM = ["plain", "edges", "dictionary", "values", "weights", "costs", "constraints", "seen"]
 grid = pytest.mark.parametrize(

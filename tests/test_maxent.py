@@ -16,8 +16,7 @@ import trellis
 from trellis import MaxEnt, _core
 from trellis.errors import LearnerError
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event
+from trellis.learning.run import Event, Problem
 from trellis.reference import Floats, Potentials, restrict
 from trellis.reference.loglinear import local_loss
 from trellis.tagger import Tagger

@@ -21,7 +21,7 @@ from oracle import paths_of, score_of
 from trellis import _core
 from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
+from trellis.learning.run import Problem
 from trellis.reference import Floats
 
 ALL = SPECS | PARTIAL

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from online_twin import Twin, case, flat
+from online_twin import Twin, case, decode, flat
 from samples import KINDS, random_corpus
 
 import trellis
@@ -19,7 +19,6 @@ from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError, ModelError
 from trellis.learning.online import OnlineRun
 from trellis.model.model import Rows, padded
-from trellis.model.predict import decode
 from trellis.tagger import Tagger
 
 EPOCHS = 3

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.learner import Constraints, Learner, Real
-from trellis.learning.online import ONLINE, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.learner import Constraints, real
+from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.run import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class AROW(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AROW(OnlineLearner):
     """Every weight has a variance V, 1 at first; steps go along V and make it smaller.
 
     With y the best path by score + cost, d = Phi(gold) - Phi(y) and loss = cost(y) - (score(gold) - score(y)) > 0:
@@ -24,13 +24,10 @@ class AROW(Learner):
     """
 
     r: float = 10.0
-    epochs: int = 10
     average: bool = False
-    shuffle: bool = False
-    seed: int | None = None
 
     reads_costs = True
-    constraints: ClassVar[Constraints] = {"r": Real(above=True), **ONLINE}
+    constraints: ClassVar[Constraints] = {"r": real(above=True), **OnlineLearner.constraints}
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""

@@ -10,23 +10,20 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Doubles, Longs, runs_of
 from trellis.errors import LearnerError
-from trellis.learning.descent import LAYOUT, VectorWork
-from trellis.learning.folds import Fold, folds_of
-from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
+from trellis.learning.descent import BatchLearner, VectorWork
+from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, restoring
+from trellis.learning.run import Event, Problem, State, restoring
 
-Floats = npt.NDArray[np.float64]
 NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceBoost(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceBoost(BatchLearner):
     """Lower sum_i (1 / p(gold_i | x_i) - 1) by one step along one feature per round, for at most ``epochs`` rounds.
 
     ``bound`` is how a feature and its step are chosen: by the "loose" bound on what the step does, in closed form; by
@@ -43,29 +40,25 @@ class SequenceBoost(Learner):
     max_step: float = 2.0
     folds: int = 0
     score_every: int = 10
-    transitions: Literal["seen", "all"] = "seen"
-    start: bool = True
     seed: int | None = None
 
-    family = "log-linear"
-    default_pairs = "seen"
     reads_names = True
     constraints: ClassVar[Constraints] = {
-        **LAYOUT,
-        "bound": Choice(("loose", "tight", "exact")),
-        "epochs": Whole(1),
-        "max_step": Real(above=True),
-        "folds": Whole(),
-        "score_every": Whole(1),
-        "seed": Whole(default=0, only=("folds", lambda p: p["folds"] > 0)),
+        **BatchLearner.constraints,
+        "bound": choice("loose", "tight", "exact"),
+        "epochs": whole(1),
+        "max_step": real(above=True),
+        "folds": whole(),
+        "score_every": whole(1),
+        "seed": whole(default=0, only=("folds", lambda p: p["folds"] > 0)),
     }
 
     def __post_init__(self) -> None:
-        Learner.__post_init__(self)
+        BatchLearner.__post_init__(self)
         if self.folds == 1:
             raise LearnerError("folds must be at least 2, or 0 for no cross-validation")
 
-    def begin(self, problem: Problem) -> Rounds:
+    def begin(self, problem: Problem) -> _Rounds:
         """The rounds over a problem."""
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
@@ -73,29 +66,28 @@ class SequenceBoost(Learner):
             raise LearnerError(
                 "the number of rounds comes from a dev corpus or from folds; leave one of them out"
             )
-        return Rounds(self, problem, Parameters.of(problem, transitions=self.transitions, start=self.start))
+        return _Rounds(self, problem, self.layout(problem))
 
     def booster(
-        self, problem: Problem, parameters: Parameters, sentence_weights: Floats | None
+        self, problem: Problem, parameters: Parameters, sentence_weights: Doubles | None
     ) -> _core.Booster:
         """The rounds themselves, in native code."""
         return parameters.booster(problem, sentence_weights, self.bound, self.max_step)
 
 
-class Rounds(VectorWork):
+class _Rounds(VectorWork):
     """One training, round by round."""
 
     def __init__(self, learner: SequenceBoost, problem: Problem, parameters: Parameters) -> None:
         super().__init__(problem, parameters, learner.epochs)
         self.learner, self.score_every = learner, learner.score_every
         self.native = learner.booster(problem, parameters, problem.sentence_weights)
-        self.curve: Floats = np.empty(0)  # held-out scores, every score_every rounds
+        self.curve: Doubles = np.empty(0)  # held-out scores, every score_every rounds
         self.native.begin(parameters.start(problem), None, problem.n_threads)
         if self.native.log_risk == np.inf:
             raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")
 
-    def vector(self) -> Floats:
-        """The weights as they are now."""
+    def vector(self) -> Doubles:
         return self.native.parameters
 
     def step(self, number: int) -> Event | None:
@@ -123,19 +115,17 @@ class Rounds(VectorWork):
             label=label,
         )
 
-    def _choose_rounds(self, curve: Floats) -> None:
+    def _choose_rounds(self, curve: Doubles) -> None:
         """As many rounds as did best on held-out sentences, the fewest among equals."""
         self.curve = curve
         if len(curve):
             self.epochs = min(self.learner.epochs, (int(curve.argmax()) + 1) * self.score_every)
 
     def state(self) -> State:
-        """The weights, how the risk is scaled, and the held-out scores."""
         scale = np.array([self.native.scale])
         return {"parameters": self.native.parameters, "scale": scale, "curve": self.curve}
 
     def restore(self, state: State) -> None:
-        """Continue from there."""
         with restoring():
             if len(state["parameters"]) != self.parameters.size:
                 raise ValueError("another number of weights")
@@ -151,48 +141,54 @@ def next_step(native: _core.Booster, problem: Problem) -> tuple[int, float] | No
     return None if feature < 0 else (feature, size)
 
 
-def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parameters) -> Floats:
-    """Accuracy on held-out tokens every ``score_every`` rounds, over all folds."""
-    n = -(-learner.epochs // learner.score_every)
-    right, tokens = np.zeros(n), 0
-    for fold in folds_of(problem, learner.folds, learner.effective()["seed"]):
-        right += _held_out_right(learner, problem, _seen_without(fold, problem, parameters, learner), fold, n)
-        tokens += len(fold.gold)
-    return right / max(1, tokens)
+def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parameters) -> Doubles:
+    """Accuracy on held-out tokens every ``score_every`` rounds, over all folds.
 
-
-def _seen_without(fold: Fold, problem: Problem, parameters: Parameters, learner: SequenceBoost) -> Parameters:
-    """The features that there would be had the held-out sentences never been seen."""
-    kept = parameters.gold_counts(replace(problem, sentence_weights=fold.sentence_weights)) > 0
-    kept |= parameters.start(problem) != 0
-    n_slots = len(parameters.rows.labels)
-    n_places = len(parameters.edge_places) + len(parameters.tri_places)
-    if problem.seen is None:
-        kept[:n_slots] = True
-    if learner.transitions == "all":
-        kept[len(kept) - n_places :] = True
-    return parameters.only(kept)
+    The sentences are shuffled and dealt into parts like cards; what is held out counts for nothing in training.
+    """
+    n_folds, n = learner.folds, problem.n_sentences
+    if n < n_folds:
+        raise LearnerError(f"{n_folds} folds need {n_folds} sentences at least, but there are {n}")
+    order = _core.shuffled(n, learner.effective()["seed"] % 2**64)
+    right = np.zeros(-(-learner.epochs // learner.score_every))
+    for part in range(n_folds):
+        held_out = np.sort(order[part::n_folds])
+        weights = np.ones(n) if problem.sentence_weights is None else problem.sentence_weights.copy()
+        weights[held_out] = 0
+        right += _held_out_right(
+            learner, replace(problem, sentence_weights=weights), parameters, held_out, len(right)
+        )
+    return right / max(1, len(problem.gold))
 
 
 def _held_out_right(
-    learner: SequenceBoost, problem: Problem, parameters: Parameters, fold: Fold, n: int
-) -> Floats:
+    learner: SequenceBoost, problem: Problem, parameters: Parameters, held_out: Longs, n_looks: int
+) -> Doubles:
     """How many held-out labels are right at each look; where training ended early, as at its end."""
-    native = learner.booster(problem, parameters, fold.sentence_weights)
-    native.begin(parameters.start(problem), None, problem.n_threads)
-    right, done = np.zeros(n), False
-    for look in range(n):
-        changed = False
+    assert problem.tag is not None
+    gold = problem.gold[runs_of(problem.starts, held_out)[1]]
+    work = _Rounds(learner, problem, _seen(learner, problem, parameters))
+    right, done = np.zeros(n_looks), False
+    for look in range(n_looks):
+        if done:
+            right[look] = right[look - 1]
+            continue
         for _ in range(learner.score_every):
-            chosen = None if done else next_step(native, problem)
+            chosen = next_step(work.native, problem)
             if chosen is None:
                 done = True
                 break
-            native.step(*chosen, problem.n_threads)
-            changed = True
-        if changed or look == 0:
-            weights = parameters.weights(native.parameters, problem)
-            right[look] = fold.n_right(weights, problem.n_threads)
-        else:
-            right[look] = right[look - 1]
+            work.native.step(*chosen, problem.n_threads)
+        right[look] = (problem.tag(work.weights(), held_out) == gold).sum()
     return right
+
+
+def _seen(learner: SequenceBoost, problem: Problem, parameters: Parameters) -> Parameters:
+    """The features that there would be had sentences of weight 0 never been seen."""
+    kept = (parameters.gold_counts(problem) > 0) | (parameters.start(problem) != 0)
+    n_places = len(parameters.edge_places) + len(parameters.tri_places)
+    if problem.seen is None:
+        kept[: len(parameters.rows.labels)] = True
+    if learner.transitions == "all":
+        kept[len(kept) - n_places :] = True
+    return parameters.only(kept)

@@ -9,18 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.descent import LAYOUT, AdaGrad, Descent, Passes, log_loss
-from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
-from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
-from trellis.learning.run import Work
+from trellis.learning.descent import AdaGrad, BatchLearner, Descent, Passes, log_loss
+from trellis.learning.learner import Constraints, choice, real, whole
+from trellis.learning.run import Problem, Work
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
 _PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adagrad" or p["warm_up"] > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CRF(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CRF(BatchLearner):
     """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS (OWL-QN where c1 > 0).
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
@@ -36,27 +34,23 @@ class CRF(Learner):
     c2: float = 1.0
     epochs: int | None = None
     tolerance: float | None = None
-    transitions: Literal["seen", "all"] = "seen"
-    start: bool = True
     precision: Literal["auto", "single", "double"] = "auto"
     solver: Literal["lbfgs", "adagrad"] = "lbfgs"
     warm_up: int | None = None
     rate: float | None = None
     seed: int | None = None
 
-    family = "log-linear"
-    default_pairs = "seen"
     constraints: ClassVar[Constraints] = {
-        **LAYOUT,
-        "c1": Real(),
-        "c2": Real(),
-        "precision": Choice(("auto", "single", "double")),
-        "solver": Choice(("lbfgs", "adagrad")),
-        "epochs": Whole(1, default=lambda p: 1000 if p["solver"] == "lbfgs" else 10),
-        "tolerance": Real(default=1e-5, only=_LBFGS),
-        "warm_up": Whole(default=3, only=_LBFGS),
-        "rate": Real(default=0.2, only=_PASSES),
-        "seed": Whole(default=0, only=_PASSES),
+        **BatchLearner.constraints,
+        "c1": real(),
+        "c2": real(),
+        "precision": choice("auto", "single", "double"),
+        "solver": choice("lbfgs", "adagrad"),
+        "epochs": whole(1, default=lambda p: 1000 if p["solver"] == "lbfgs" else 10),
+        "tolerance": real(default=1e-5, only=_LBFGS),
+        "warm_up": whole(default=3, only=_LBFGS),
+        "rate": real(default=0.2, only=_PASSES),
+        "seed": whole(default=0, only=_PASSES),
     }
 
     def begin(self, problem: Problem) -> Work:
@@ -65,7 +59,7 @@ class CRF(Learner):
         single = self.precision == "single"
         if self.precision == "auto":
             single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6
-        parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
+        parameters = self.layout(problem)
         objective = parameters.objective(problem, local=False, single=single)
         passes = None
         if "rate" in given:

@@ -13,15 +13,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.learning.descent import LAYOUT, Descent
+from trellis.learning.descent import BatchLearner, Descent
 from trellis.learning.lbfgs import Floats
-from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
-from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
+from trellis.learning.learner import Constraints, choice, real, whole
+from trellis.learning.run import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class ExponentialLoss(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExponentialLoss(BatchLearner):
     """Minimise sum_i (1 / p(gold_i | x_i) - 1) + c2 · |w|² by L-BFGS.
 
     What is minimised, and reported as the objective, is log(sum_i 1 / p_i + c2 · |w|²): the same minimum, and no
@@ -31,23 +30,19 @@ class ExponentialLoss(Learner):
     c2: float = 1.0
     epochs: int = 1000
     tolerance: float = 1e-5
-    transitions: Literal["seen", "all"] = "seen"
-    start: bool = True
     precision: Literal["single", "double"] = "double"
 
-    family = "log-linear"
-    default_pairs = "seen"
     constraints: ClassVar[Constraints] = {
-        **LAYOUT,
-        "c2": Real(),
-        "epochs": Whole(1),
-        "tolerance": Real(),
-        "precision": Choice(("single", "double")),
+        **BatchLearner.constraints,
+        "c2": real(),
+        "epochs": whole(1),
+        "tolerance": real(),
+        "precision": choice("single", "double"),
     }
 
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
-        parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
+        parameters = self.layout(problem)
         objective = parameters.objective(problem, local=False, single=self.precision == "single")
 
         def function(x: Floats) -> tuple[float, Floats]:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from trellis.errors import LearnerError
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
-from trellis.learning.learner import Choice, Constraints, Flag, Learner, Real
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, Work
+from trellis.learning.learner import Constraints, Learner, choice, flag, real
+from trellis.learning.run import Event, Problem, Work
 from trellis.model.model import ChainWeights, Rows, padded
 
 Floats = npt.NDArray[np.float64]
@@ -45,22 +44,22 @@ class HMM(Learner):
     reads_sources = True
     takes_init = False  # counts know nothing of weights to start with
     constraints: ClassVar[Constraints] = {
-        "smoothing": Choice(("interpolated", "added")),
-        "k": Real(above=True),
-        "strength": Real(above=True),
-        "end": Flag(),
+        "smoothing": choice("interpolated", "added"),
+        "k": real(above=True),
+        "strength": real(above=True),
+        "end": flag(),
     }
 
-    def begin(self, problem: Problem) -> Counting:
+    def begin(self, problem: Problem) -> _Counting:
         """The one pass that counts."""
         if problem.partial is not None:
             raise LearnerError("an HMM counts labels, so it needs all of them; use CRF")
         if problem.corpus.n_edge_attributes:
             raise LearnerError("an HMM has no use for templates of label pairs; leave label[-1] out")
-        return Counting(self, problem)
+        return _Counting(self, problem)
 
 
-class Counting(Work):
+class _Counting(Work):
     """One epoch that counts; resumed, it counts again."""
 
     epochs = 1
@@ -70,19 +69,10 @@ class Counting(Work):
         self.counted: ChainWeights | None = None
 
     def step(self, number: int) -> Event:
-        """Count."""
         self.counted = self._count()
         return Event(number)
 
-    def state(self) -> State:
-        """Nothing is kept."""
-        return {}
-
-    def restore(self, state: State) -> None:
-        """Nothing was kept."""
-
     def weights(self) -> ChainWeights:
-        """The weights to tag with."""
         return self.counted or self._count()
 
     def _count(self) -> ChainWeights:

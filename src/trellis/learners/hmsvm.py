@@ -14,9 +14,8 @@ import numpy as np
 from trellis.errors import LearnerError
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.frank_wolfe import FrankWolfeRun
-from trellis.learning.learner import Choice, Constraints, Flag, Learner, Real, Whole
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, Work
+from trellis.learning.learner import Constraints, Learner, choice, flag, real, whole
+from trellis.learning.run import Event, Problem, State, Work
 from trellis.model.kernels import KernelFunction
 
 
@@ -52,14 +51,14 @@ class HMSVM(Learner):
     reads_costs = True
     takes_init = False
     constraints: ClassVar[Constraints] = {
-        "C": Real(above=True),
+        "C": real(above=True),
         **KERNEL,
-        "cost": Choice(("zero-one", "hamming")),
-        "solver": Choice(("dual", "frank-wolfe")),
-        "tolerance": Real(above=True),
-        "epochs": Whole(1),
-        "average": Flag(default=True, only=("solver='frank-wolfe'", lambda p: p["solver"] == "frank-wolfe")),
-        "seed": Whole(),
+        "cost": choice("zero-one", "hamming"),
+        "solver": choice("dual", "frank-wolfe"),
+        "tolerance": real(above=True),
+        "epochs": whole(1),
+        "average": flag(default=True, only=("solver='frank-wolfe'", lambda p: p["solver"] == "frank-wolfe")),
+        "seed": whole(),
     }
 
     def __post_init__(self) -> None:
@@ -72,7 +71,7 @@ class HMSVM(Learner):
         if problem.label_costs is not None and self.cost != "hamming":
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "dual":
-            return MarginRun(problem, self)
+            return _Margins(problem, self)
         return FrankWolfeRun(
             problem,
             C=self.C,
@@ -84,7 +83,7 @@ class HMSVM(Learner):
         )
 
 
-class MarginRun(DualRun):
+class _Margins(DualRun):
     """Passes of algorithm 3; it ends with a pass that changes nothing."""
 
     def __init__(self, problem: Problem, learner: HMSVM) -> None:
@@ -92,7 +91,6 @@ class MarginRun(DualRun):
         self.learner, self.solved = learner, False
 
     def step(self, number: int) -> Event | None:
-        """One quadratic programme per sentence."""
         if self.solved:
             return None
         learner, problem = self.learner, self.problem
@@ -109,10 +107,8 @@ class MarginRun(DualRun):
         return Event(number, mistakes=mistakes, updates=updates, objective=primal, gradient_norm=violation)
 
     def state(self) -> State:
-        """The working sets, and whether they are the solution."""
         return {**super().state(), "solved": np.array([self.solved], np.int64)}
 
     def restore(self, state: State) -> None:
-        """Continue from there."""
         super().restore(state)
         self.solved = bool(state["solved"][0])

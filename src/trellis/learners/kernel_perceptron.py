@@ -10,40 +10,35 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.dual_run import KERNEL, DualRun
-from trellis.learning.learner import Constraints, Learner
-from trellis.learning.online import ONLINE
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event
+from trellis.learning.learner import Constraints
+from trellis.learning.online import OnlineLearner
+from trellis.learning.run import Event, Problem
 from trellis.model.kernels import KernelFunction
 
 
-@dataclass(frozen=True, slots=True)
-class KernelPerceptron(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelPerceptron(OnlineLearner):
     """Decode each sentence; where the best path is wrong, it counts one more among the sequences to be kept away from.
 
     ``kernel``, ``degree``, ``gamma``, ``coef0`` and ``memory`` are those of HMSVM; ``average``, ``shuffle`` and
     ``seed`` those of Perceptron, which this is with kernel="linear".
     """
 
-    epochs: int = 10
     kernel: str | KernelFunction = "poly"
     degree: int | None = None
     gamma: float | None = None
     coef0: float | None = None
-    average: bool = True
-    shuffle: bool = False
     memory: float | None = None
-    seed: int | None = None
 
     takes_init = False
-    constraints: ClassVar[Constraints] = {**KERNEL, **ONLINE}
+    constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
-    def begin(self, problem: Problem) -> PerceptronRun:
+    def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""
-        return PerceptronRun(problem, self)
+        return _Mistakes(problem, self)
 
 
-class PerceptronRun(DualRun):
+class _Mistakes(DualRun):
     """Passes of algorithm 1."""
 
     def __init__(self, problem: Problem, learner: KernelPerceptron) -> None:
@@ -51,7 +46,6 @@ class PerceptronRun(DualRun):
         self.seed = learner.effective().get("seed")
 
     def step(self, number: int) -> Event:
-        """One pass over all sentences."""
         order = self.problem.sentence_order(number, self.seed)
         mistakes, updates, *_ = self.native.perceptron_pass(order, self.problem.n_threads)
         return Event(number, mistakes=mistakes, updates=updates)

@@ -14,16 +14,15 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Lists
 from trellis.errors import LearnerError
-from trellis.learning.descent import LAYOUT, Descent, VectorWork, log_loss
+from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
 from trellis.learning.lbfgs import Floats
-from trellis.learning.learner import Choice, Constraints, Learner, Real, Whole
+from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, Work
+from trellis.learning.run import Event, Problem, State, Work
 
 
-@dataclass(frozen=True, slots=True)
-class MaxEnt(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaxEnt(BatchLearner):
     """Minimise -sum_t log p(gold_t | the gold labels before it, observations) + c2 · |w|².
 
     p is proportional to exp of the sum of weights of label and observations, label and previous label, and at order 2
@@ -35,35 +34,32 @@ class MaxEnt(Learner):
     solver: Literal["lbfgs", "gis"] = "lbfgs"
     epochs: int = 1000
     tolerance: float | None = None
-    transitions: Literal["seen", "all"] = "seen"
-    start: bool = True
     precision: Literal["single", "double"] = "double"
 
     family = "local"
-    default_pairs = "seen"
     constraints: ClassVar[Constraints] = {
-        **LAYOUT,
-        "c2": Real(),
-        "solver": Choice(("lbfgs", "gis")),
-        "epochs": Whole(1),
-        "tolerance": Real(default=1e-5, only=("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")),
-        "precision": Choice(("single", "double")),
+        **BatchLearner.constraints,
+        "c2": real(),
+        "solver": choice("lbfgs", "gis"),
+        "epochs": whole(1),
+        "tolerance": real(default=1e-5, only=("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")),
+        "precision": choice("single", "double"),
     }
 
     def begin(self, problem: Problem) -> Work:
         """The weights in training."""
         if problem.partial is not None:
             raise LearnerError("MaxEnt decides given the labels before, so it needs all of them; use CRF")
-        parameters = Parameters.of(problem, transitions=self.transitions, start=self.start)
+        parameters = self.layout(problem)
         objective = parameters.objective(problem, local=True, single=self.precision == "single")
         if self.solver == "gis":
-            return IterativeScaling(problem, parameters, objective, self.c2, self.epochs)
+            return _Scaling(problem, parameters, objective, self.c2, self.epochs)
         tolerance = self.effective()["tolerance"]
         function = log_loss(problem, objective, self.c2)
         return Descent(problem, parameters, function, epochs=self.epochs, tolerance=tolerance)
 
 
-class IterativeScaling(VectorWork):
+class _Scaling(VectorWork):
     """Generalized Iterative Scaling (Darroch and Ratcliff 1972), every feature in parallel:
 
         w_s += 1/C · log( count of s in training / expected count of s )
@@ -104,7 +100,6 @@ class IterativeScaling(VectorWork):
         return np.where(self.alive, self.w - self.v, self.w)
 
     def step(self, number: int) -> Event:
-        """All weights at once."""
         if self.expected is None:
             _, self.expected = self.evaluate()
         self._scale(self.expected)
@@ -112,11 +107,9 @@ class IterativeScaling(VectorWork):
         return Event(number, objective=loss, nonzero=self.nonzero())
 
     def state(self) -> State:
-        """Weights and the correction's."""
         return {"w": self.w, "v": np.array([self.v])}
 
     def restore(self, state: State) -> None:
-        """Continue from there."""
         self.w, self.v, self.expected = state["w"], float(state["v"][0]), None
 
     def _scale(self, expected: Floats) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.learner import Constraints, Learner, Real, Whole
-from trellis.learning.online import ONLINE, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.learner import Constraints, real, whole
+from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.run import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class MIRA(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MIRA(OnlineLearner):
     """The smallest change after which the gold path beats the k best others by what they cost.
 
     w' = argmin ½ |w' - w|² + C · xi  with  score(gold) - score(y) >= cost(y) - xi  for each of the ``k`` paths y that
@@ -25,13 +25,13 @@ class MIRA(Learner):
 
     k: int = 1
     C: float = 0.1
-    epochs: int = 10
-    average: bool = True
-    shuffle: bool = False
-    seed: int | None = None
 
     reads_costs = True
-    constraints: ClassVar[Constraints] = {"k": Whole(1, 2**31 - 1), "C": Real(above=True), **ONLINE}
+    constraints: ClassVar[Constraints] = {
+        "k": whole(1, 2**31 - 1),
+        "C": real(above=True),
+        **OnlineLearner.constraints,
+    }
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""

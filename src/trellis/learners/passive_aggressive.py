@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.learner import Choice, Constraints, Learner, Real
-from trellis.learning.online import ONLINE, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.learner import Constraints, choice, real
+from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.run import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class PassiveAggressive(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassiveAggressive(OnlineLearner):
     """Where the best path is wrong, the smallest change by which the gold path beats it by the root of its cost.
 
     Prediction-based: y is the best path by score alone, loss = sqrt(cost(y)) - (score(gold) - score(y)), and the step
@@ -24,16 +24,12 @@ class PassiveAggressive(Learner):
 
     variant: Literal["PA", "PA-I", "PA-II"] = "PA-I"
     C: float | None = None
-    epochs: int = 10
-    average: bool = True
-    shuffle: bool = False
-    seed: int | None = None
 
     reads_costs = True
     constraints: ClassVar[Constraints] = {
-        "variant": Choice(("PA", "PA-I", "PA-II")),
-        "C": Real(above=True, default=1.0, only=("PA-I and PA-II", lambda p: p["variant"] != "PA")),
-        **ONLINE,
+        "variant": choice("PA", "PA-I", "PA-II"),
+        "C": real(above=True, default=1.0, only=("PA-I and PA-II", lambda p: p["variant"] != "PA")),
+        **OnlineLearner.constraints,
     }
 
     def begin(self, problem: Problem) -> OnlineRun:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.learner import Constraints, Flag, Learner
-from trellis.learning.online import ONLINE, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.learner import Constraints, flag
+from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.run import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Perceptron(Learner):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perceptron(OnlineLearner):
     """Decode each sentence; where the best path is wrong, add the gold path's features and subtract its own.
 
     ``average`` gives the mean of the weights over all moments of training instead of the last ones: almost always
@@ -23,13 +23,9 @@ class Perceptron(Learner):
     another order each epoch, the same for the same ``seed`` (default 0).
     """
 
-    epochs: int = 10
-    average: bool = True
     vote: bool = False
-    shuffle: bool = False
-    seed: int | None = None
 
-    constraints: ClassVar[Constraints] = {**ONLINE, "vote": Flag()}
+    constraints: ClassVar[Constraints] = {**OnlineLearner.constraints, "vote": flag()}
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from trellis import _core
 from trellis.errors import LearnerError
 from trellis.learning.lbfgs import Floats, Function, Minimizer
-from trellis.learning.learner import Choice, Constraint, Flag
+from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, Work
+from trellis.learning.run import Event, Problem, State, Work
 from trellis.model.model import ChainWeights
 
-# Which weights there are (Parameters.of).
-LAYOUT: dict[str, Constraint] = {"transitions": Choice(("seen", "all")), "start": Flag()}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLearner(Learner):
+    """What learners over one flat vector of weights have: the label pairs and triples that have weights."""
+
+    transitions: Literal["seen", "all"] = "seen"
+    start: bool = True
+
+    family = "log-linear"
+    default_pairs = "seen"
+    constraints: ClassVar[Constraints] = {"transitions": choice("seen", "all"), "start": flag()}
+
+    def layout(self, problem: Problem) -> Parameters:
+        """The weights that there are."""
+        return Parameters.of(problem, transitions=self.transitions, start=self.start)
 
 
 def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.learner import Choice, Constraint, Learner, Real, Whole
-from trellis.learning.problem import Problem
-from trellis.learning.run import State, Work, restoring
+from trellis.learning.learner import Constraint, Learner, choice, real, whole
+from trellis.learning.run import Problem, State, Work, restoring
 from trellis.model.dual import Dual, Support
 from trellis.model.kernels import Expansion, Kernel, Observations
 from trellis.model.model import ChainWeights, Rows
@@ -23,11 +22,11 @@ _POLY = ("kernel='poly'", lambda p: p["kernel"] == "poly")
 _SCALED = ("kernel='poly' or kernel='rbf'", lambda p: p["kernel"] in ("poly", "rbf"))
 _VALUES = ("a kernel that is not linear", lambda p: p["kernel"] != "linear")
 KERNEL: dict[str, Constraint] = {
-    "kernel": Choice(("linear", "poly", "rbf"), function=True),
-    "degree": Whole(1, 100, default=2, only=_POLY),
-    "gamma": Real(above=True, default=None, only=_SCALED),
-    "coef0": Real(default=1.0, only=_POLY),
-    "memory": Real(default=1024.0, only=_VALUES),
+    "kernel": choice("linear", "poly", "rbf", function=True),
+    "degree": whole(1, 100, default=2, only=_POLY),
+    "gamma": real(above=True, default=None, only=_SCALED),
+    "coef0": real(default=1.0, only=_POLY),
+    "memory": real(default=1024.0, only=_VALUES),
 }
 
 

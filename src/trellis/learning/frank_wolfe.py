@@ -6,16 +6,13 @@ kernel. A step costs one decoding, its length is exact, and the duality gap says
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.online import ROWS, TABLE
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, Work, restoring
+from trellis.learning.online import ROWS, TABLE, packed, unpacked
+from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.model import ChainWeights, Rows, padded
 
 _BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
@@ -129,23 +126,15 @@ class FrankWolfeRun(Work):
     def state(self) -> State:
         """Everything that a later epoch depends on."""
         clock, dual, *parts = self.native.state()
-        out: dict[str, npt.NDArray[Any]] = {
-            "clock": np.array([clock], np.int64),
-            "dual": np.array([dual]),
-            "solved": np.array([self.solved], np.int64),
-        }
-        for (name, names), arrays in zip(_PARTS.items(), parts, strict=True):
-            out |= {f"{name}.{part}": array for part, array in zip(names, arrays, strict=True)}
-        return out
+        numbers = {"clock": np.array([clock], np.int64), "dual": np.array([dual])}
+        return {**numbers, "solved": np.array([self.solved], np.int64), **packed(_PARTS, parts)}
 
     def restore(self, state: State) -> None:
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
         native = self._begin()
         with restoring():
-            parts: list[Any] = [
-                tuple(state[f"{name}.{part}"] for part in names) for name, names in _PARTS.items()
-            ]
-            native.restore(self.problem.corpus, int(state["clock"][0]), float(state["dual"][0]), *parts)
+            clock, dual = int(state["clock"][0]), float(state["dual"][0])
+            native.restore(self.problem.corpus, clock, dual, *unpacked(_PARTS, state))
             self.solved = bool(state["solved"][0])
         self.native = native
 

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from trellis.errors import LearnerError
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, Observer, Work, run
+from trellis.learning.run import Event, Observer, Problem, Work, run
 from trellis.model.model import ChainWeights
 
 Pairs = Literal["seen", "all"]
@@ -23,108 +22,78 @@ REQUIRED = object()  # the default of a parameter for which None does not stand
 # ------------------------------------------------------------ what a parameter may be
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Constraint:
     """What a parameter may be, what None stands for, and with which other parameters it has an effect at all."""
 
-    # A value, or a function of the parameters that stand before this one in the table.
+    wanted: str  # in words
+    convert: Callable[[Any], Any]  # to Python's own types; TypeError or ValueError for what is not wanted
+    # What None stands for: a value, or a function of the parameters that stand before this one in the table.
     default: Any = REQUIRED
     # In words, such as "solver='lbfgs'", and as a function of the parameters before this one.
     only: tuple[str, Callable[[Mapping[str, Any]], bool]] | None = None
-
-    def wanted(self) -> str:
-        """What the parameter may be, in words."""
-        raise NotImplementedError
-
-    def convert(self, value: Any) -> Any:
-        """The value as Python's own type; TypeError or ValueError if it is not what is wanted."""
-        raise NotImplementedError
 
     def check(self, name: str, value: Any) -> Any:
         """The converted value; LearnerError if it is not what is wanted."""
         try:
             return self.convert(value)
         except (TypeError, ValueError, OverflowError):
-            raise LearnerError(f"{name} must be {self.wanted()}, not {value!r}") from None
+            raise LearnerError(f"{name} must be {self.wanted}, not {value!r}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Whole(Constraint):
-    """A whole number; NumPy's become Python's."""
+def whole(least: int = 0, most: int | None = None, **more: Any) -> Constraint:
+    """A whole number."""
 
-    least: int = 0
-    most: int | None = None
-
-    def wanted(self) -> str:
-        """What the parameter may be, in words."""
-        return f"a whole number from {self.least} " + ("on" if self.most is None else f"to {self.most}")
-
-    def convert(self, value: Any) -> int:
-        """An int within the bounds."""
+    def convert(value: Any) -> int:
         number = operator.index(value)
-        if isinstance(value, bool) or number < self.least or (self.most is not None and number > self.most):
+        if isinstance(value, bool) or number < least or (most is not None and number > most):
             raise ValueError
         return number
 
+    return Constraint(
+        f"a whole number from {least} " + ("on" if most is None else f"to {most}"), convert, **more
+    )
 
-@dataclass(frozen=True, slots=True)
-class Real(Constraint):
-    """A finite number; NumPy's become Python's."""
 
-    least: float = 0.0
-    above: bool = False  # whether ``least`` itself is too small
+def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:
+    """A finite number from ``least`` on, or above it."""
 
-    def wanted(self) -> str:
-        """What the parameter may be, in words."""
-        return (
-            f"a finite number above {self.least:g}"
-            if self.above
-            else f"a finite number from {self.least:g} on"
-        )
-
-    def convert(self, value: Any) -> float:
-        """A float within the bounds."""
+    def convert(value: Any) -> float:
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             raise TypeError
         number = float(value)
-        if not math.isfinite(number) or number < self.least or (self.above and number == self.least):
+        if not math.isfinite(number) or number < least or (above and number == least):
             raise ValueError
         return number
 
+    return Constraint(
+        f"a finite number above {least:g}" if above else f"a finite number from {least:g} on", convert, **more
+    )
 
-@dataclass(frozen=True, slots=True)
-class Flag(Constraint):
+
+def flag(**more: Any) -> Constraint:
     """True or False."""
 
-    def wanted(self) -> str:
-        """What the parameter may be, in words."""
-        return "True or False"
-
-    def convert(self, value: Any) -> bool:
-        """A bool."""
+    def convert(value: Any) -> bool:
         if not isinstance(value, bool | np.bool_):
             raise TypeError
         return bool(value)
 
+    return Constraint("True or False", convert, **more)
 
-@dataclass(frozen=True, slots=True)
-class Choice(Constraint):
+
+def choice(*words: str, function: bool = False, **more: Any) -> Constraint:
     """One of some words, or where that makes sense a function."""
 
-    words: tuple[str, ...]
-    function: bool = False
-
-    def wanted(self) -> str:
-        """What the parameter may be, in words."""
-        return " or ".join([*map(repr, self.words), *(["a function"] if self.function else [])])
-
-    def convert(self, value: Any) -> Any:
-        """The word as a str, or the function."""
-        if self.function and callable(value):
+    def convert(value: Any) -> Any:
+        if function and callable(value):
             return value
-        if not isinstance(value, str) or value not in self.words:
+        if not isinstance(value, str) or value not in words:
             raise ValueError
         return str(value)
+
+    listed = [*map(repr, words), *(["a function"] if function else [])]
+    return Constraint(" or ".join(listed), convert, **more)
 
 
 Constraints = Mapping[str, Constraint]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.learner import Constraint, Flag, Whole
-from trellis.learning.problem import Problem
-from trellis.learning.run import Event, State, Work, restoring
+from trellis.learning.learner import Constraints, Learner, flag, whole
+from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.model import ChainWeights, Rows, Votes, padded
 
 ROWS = ("starts", "labels", "weights", "sums", "variances")
@@ -20,13 +21,21 @@ _LOG = ("clocks", "starts", "rows", "places", "changes")
 _PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _LOG}  # of a state
 
 
-# What all of them have. The order of sentences has an effect only where they are shuffled.
-ONLINE: dict[str, Constraint] = {
-    "epochs": Whole(1),
-    "average": Flag(),
-    "shuffle": Flag(),
-    "seed": Whole(default=0, only=("shuffle=True", lambda p: p["shuffle"])),
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineLearner(Learner):
+    """What all online learners have; the order of sentences has an effect only where they are shuffled."""
+
+    epochs: int = 10
+    average: bool = True
+    shuffle: bool = False
+    seed: int | None = None
+
+    constraints: ClassVar[Constraints] = {
+        "epochs": whole(1),
+        "average": flag(),
+        "shuffle": flag(),
+        "seed": whole(default=0, only=("shuffle=True", lambda p: p["shuffle"])),
+    }
 
 
 class OnlineRun(Work):
@@ -118,20 +127,25 @@ class OnlineRun(Work):
     def state(self) -> State:
         """Everything that a later epoch depends on."""
         clock, *parts = self.native.state()
-        out: dict[str, npt.NDArray[Any]] = {"clock": np.array([clock], np.int64)}
-        for (name, names), arrays in zip(_PARTS.items(), parts, strict=True):
-            out |= {f"{name}.{part}": array for part, array in zip(names, arrays, strict=True)}
-        return out
+        return {"clock": np.array([clock], np.int64), **packed(_PARTS, parts)}
 
     def restore(self, state: State) -> None:
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
         native = self._begin()
         with restoring():
-            parts: list[Any] = [
-                tuple(state[f"{name}.{part}"] for part in names) for name, names in _PARTS.items()
-            ]
-            native.restore(int(state["clock"][0]), *parts)
+            native.restore(int(state["clock"][0]), *unpacked(_PARTS, state))
         self.native = native
+
+
+def packed(names: Mapping[str, Sequence[str]], parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """The parts of a native state as named arrays."""
+    named = zip(names.items(), parts, strict=True)
+    return {f"{k}.{one}": a for (k, ones), part in named for one, a in zip(ones, part, strict=True)}
+
+
+def unpacked(names: Mapping[str, Sequence[str]], state: State) -> list[Any]:
+    """The parts again; LookupError if one is missing."""
+    return [tuple(state[f"{k}.{one}"] for one in ones) for k, ones in names.items()]
 
 
 def _wide(rows: Rows) -> tuple[Any, Any, Any]:

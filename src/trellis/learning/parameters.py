@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
-from trellis.learning.problem import FeatureNames, Problem
+from trellis.learning.run import FeatureNames, Problem
 from trellis.model.model import START, ChainWeights, Rows, padded
 
 
@@ -40,20 +41,25 @@ class Parameters:
 
     def only(self, kept: Bools) -> Parameters:
         """Some of the weights, ``kept`` saying of each whether it stays."""
-        at = len(self.rows.labels)
-        rows, edge_rows = _taken(self.rows, kept[:at]), self.edge_rows
-        if edge_rows is not None:
-            n = len(edge_rows.labels)
-            edge_rows, at = _taken(edge_rows, kept[at : at + n]), at + n
-        pairs = kept[at : at + len(self.edge_places)]
-        triples = kept[at + len(self.edge_places) :]
-        return Parameters(self.n_labels, rows, edge_rows, self.edge_places[pairs], self.tri_places[triples])
+        rows, edge_rows, pairs, triples = self._parts(kept)
+        return Parameters(
+            self.n_labels,
+            _taken(self.rows, rows),
+            None if self.edge_rows is None else _taken(self.edge_rows, edge_rows),
+            self.edge_places[pairs],
+            self.tri_places[triples],
+        )
 
     @property
     def size(self) -> int:
         """How many weights there are."""
         edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
         return len(self.rows.labels) + edge_rows + len(self.edge_places) + len(self.tri_places)
+
+    def _parts(self, vector: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """What a vector has for rows, edge rows, label pairs and label triples."""
+        edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
+        return np.split(vector, np.cumsum([len(self.rows.labels), edge_rows, len(self.edge_places)]))
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
@@ -84,22 +90,18 @@ class Parameters:
         )
 
     def start(self, problem: Problem) -> Doubles:
-        """Where to begin: at zero, or at the weights that the problem has."""
-        vector = np.zeros(self.size)
-        given = problem.initial
+        """Where to start: at zero, or at the weights that the problem has."""
+        vector, given = np.zeros(self.size), problem.initial
         if given is None:
             return vector
-        at = len(self.rows.labels)
-        vector[:at] = _look_up(given.rows, self.rows, self.n_labels)
-        if self.edge_rows is not None:
-            n = len(self.edge_rows.labels)
-            if given.edge_rows is not None:
-                n_places = (self.n_labels + 1) * padded(self.n_labels)
-                vector[at : at + n] = _look_up(given.edge_rows, self.edge_rows, n_places)
-            at += n
-        vector[at : at + len(self.edge_places)] = given.edge.reshape(-1)[self.edge_places]
+        rows, edge_rows, pairs, triples = self._parts(vector)
+        rows[:] = _look_up(given.rows, self.rows, self.n_labels)
+        if self.edge_rows is not None and given.edge_rows is not None:
+            n_places = (self.n_labels + 1) * padded(self.n_labels)
+            edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, n_places)
+        pairs[:] = given.edge.reshape(-1)[self.edge_places]
         if given.tri is not None:
-            vector[at + len(self.edge_places) :] = given.tri.reshape(-1)[self.tri_places]
+            triples[:] = given.tri.reshape(-1)[self.tri_places]
         return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
 
     def gold_counts(self, problem: Problem) -> Doubles:
@@ -124,22 +126,23 @@ class Parameters:
     def weights(self, vector: Doubles, problem: Problem) -> ChainWeights:
         """The vector as weights of a chain, with what the problem forbids; zeros are left out of rows."""
         n, stride = self.n_labels, padded(self.n_labels)
-        at = len(self.rows.labels)
-        rows = _nonzero(self.rows, vector[:at], np.uint16)
-        edge_rows = None
-        if self.edge_rows is not None:
-            edge_rows = _nonzero(self.edge_rows, vector[at : at + len(self.edge_rows.labels)], np.uint32)
-            at += len(self.edge_rows.labels)
-        edge = np.zeros((n + 1) * stride, np.float32)
-        edge[self.edge_places] = vector[at : at + len(self.edge_places)]
+        rows, edge_rows, pairs, triples = self._parts(vector)
+        edge = np.zeros((n + 1, stride), np.float32)
+        edge.reshape(-1)[self.edge_places] = pairs
         if problem.edge_base is not None:
-            edge += problem.edge_base.reshape(-1)
+            edge += problem.edge_base
         tri = None
         if problem.order == 2:
-            flat = np.zeros((n + 1) * (n + 1) * stride, np.float32)
-            flat[self.tri_places] = vector[at + len(self.edge_places) :]
-            tri = flat.reshape(n + 1, n + 1, stride)
-        return ChainWeights(n, rows, edge_rows, edge.reshape(n + 1, stride), tri, problem.end)
+            tri = np.zeros((n + 1, n + 1, stride), np.float32)
+            tri.reshape(-1)[self.tri_places] = triples
+        return ChainWeights(
+            n,
+            _nonzero(self.rows, rows, np.uint16),
+            None if self.edge_rows is None else _nonzero(self.edge_rows, edge_rows, np.uint32),
+            edge,
+            tri,
+            problem.end,
+        )
 
     def named(self, k: int, names: FeatureNames | None) -> tuple[str, str]:
         """Weight k as a feature and its label or run of labels, as ``trellis explain`` writes them."""
@@ -209,16 +212,21 @@ def _keys(rows: Rows, n_labels: int) -> Longs:
     return np.repeat(np.arange(rows.n_attributes, dtype=np.int64), sizes) * n_labels + rows.labels
 
 
+def _find(rows: Rows, n_labels: int, wanted: Longs) -> tuple[Longs, Bools]:
+    """The slot of each key, and whether there is one."""
+    keys = _keys(rows, n_labels)
+    if len(keys) == 0:
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+    order = np.argsort(keys, kind="stable")
+    slot = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return slot, keys[slot] == wanted
+
+
 def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Doubles:
     """The weights that ``given`` has for the slots of ``wanted``, 0 where it has none."""
-    known, keys = _keys(given, n_labels), _keys(wanted, n_labels)
-    order = np.argsort(known, kind="stable")
-    place = np.minimum(np.searchsorted(known, keys, sorter=order), max(0, len(known) - 1))
-    found = order[place] if len(known) else place
-    out = np.zeros(len(keys))
-    if len(known):
-        same = known[found] == keys
-        out[same] = given.weights[found[same]]
+    slot, found = _find(given, n_labels, _keys(wanted, n_labels))
+    out = np.zeros(len(found))
+    out[found] = given.weights[slot[found]]
     return out
 
 
@@ -226,16 +234,9 @@ def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_la
     """How often the label of each slot stood at a token of its attribute."""
     starts, ids, values = lists
     token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    seen = ids.astype(np.int64) * n_labels + labels[token]
-    keys = _keys(rows, n_labels)
-    order = np.argsort(keys, kind="stable")
-    if len(keys) == 0:
-        return np.zeros(0)
-    place = np.minimum(np.searchsorted(keys, seen, sorter=order), len(keys) - 1)
-    slot = order[place]
+    slot, found = _find(rows, n_labels, ids.astype(np.int64) * n_labels + labels[token])
     amount = token_weights[token] * (values if len(values) else 1.0)
-    amount = np.where(keys[slot] == seen, amount, 0.0)
-    return np.bincount(slot, weights=amount, minlength=len(keys)).astype(np.float64)
+    return np.bincount(slot[found], weights=amount[found], minlength=len(rows.labels)).astype(np.float64)
 
 
 def _places(problem: Problem, transitions: str, start: bool) -> tuple[Ints, Ints]:

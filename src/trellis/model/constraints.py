@@ -107,7 +107,7 @@ def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple
 
     Where the label is not known (-1) nothing is said.
     """
-    before, last = _neighbours(path, starts, len(edge) - 1)
+    before, last = neighbours(path, starts, len(edge) - 1)
     known = path >= 0
     wrong = known & (before >= 0) & np.isneginf(edge[before, path])
     unfinished = known & last & np.isneginf(end[path])
@@ -117,14 +117,14 @@ def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple
 
 def illegal_sentences(path: Ints, starts: Longs, weights: ChainWeights) -> Longs:
     """The sentences whose path has a pair of labels, or a last label, that the weights forbid."""
-    before, last = _neighbours(path, starts, weights.n_labels)
+    before, last = neighbours(path, starts, weights.n_labels)
     wrong = np.isneginf(weights.edge[before, path])
     if weights.end is not None:
         wrong |= last & np.isneginf(weights.end[path])
     return np.unique(np.searchsorted(starts, np.flatnonzero(wrong), side="right") - 1)
 
 
-def _neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
+def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     """The label before each token, and which tokens are the last of their sentence."""
     filled = starts[:-1] < starts[1:]
     before = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]

@@ -312,14 +312,15 @@ class Decoder:
 
     def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
         """The paths with the most votes: training's updates are replayed once for all sentences."""
-        from trellis.model.predict import vote
-
         assert self.votes is not None
-        has_edges = self.model.weights.edge_rows is not None
+        weights = self.model.weights
+        has_edges = weights.edge_rows is not None
         edge_lists = self.native.attribute_lists(batch, True) if has_edges else None
         lists, n = self.native.attribute_lists(batch, False), len(self.labels)
         encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, n)
-        return vote(encoded, self.votes, self.model.weights, n_threads)
+        # Of the weights only what forbids label pairs and ends matters.
+        forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
+        return self.votes.decode(encoded, forbidden, weights.end_rows, n_threads)
 
     def kbest(
         self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int

@@ -1,9 +1,11 @@
-"""A training corpus as numbers: labels, what they cost, how much sentences count, and which attributes get weights."""
+"""A training corpus as numbers: labels and their costs, how much sentences count, which attributes get weights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +14,15 @@ from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Column, Corpus
 from trellis.errors import CorpusError, LearnerError
-from trellis.features.extraction import compact
-from trellis.learning.learner import Pairs
-from trellis.model.model import Rows
+from trellis.features.extraction import Extraction, compact, extract, sources
+from trellis.features.vocabulary import FeatureSet
+from trellis.learning.learner import Learner, Pairs
+from trellis.learning.run import Problem
+from trellis.model.constraints import neighbours
+from trellis.model.model import Rows, padded
+from trellis.model.tag_dictionary import learn_tags
+from trellis.tagger import Tagger
+from trellis.training.warm_start import carried_over
 
 # ------------------------------------------------------------ labels
 
@@ -181,16 +189,132 @@ def _by_frequency(frequency: Longs, alive: Bools) -> Ints:
     return rank
 
 
-def previous_labels(gold: Ints, starts: Longs, null: int) -> Longs:
-    """The label before each token, NULL at the beginning of a sentence, -1 where it is not known."""
-    before = np.concatenate([[null], gold[:-1]]).astype(np.int64)
-    firsts = starts[:-1]
-    before[firsts[firsts < len(gold)]] = null
-    return before
-
-
 def chained(first: Ints, second: Ints) -> Ints:
     """One renumbering after another; -1 stays dropped."""
     out = np.full(len(first), -1, np.int32)
     out[first >= 0] = second[first[first >= 0]]
     return out
+
+
+# ------------------------------------------------------------ the problem
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a training was asked for, checked and made definite."""
+
+    corpus: Corpus
+    target: str
+    labelling: Labelling
+    features: FeatureSet
+    learner: Learner
+    order: int
+    cutoff: int
+    pairs: Pairs
+    frequent: int  # of the tag dictionary; 0: there is none
+    rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
+    sentence_weights: Doubles | None
+    label_costs: Floats | None
+    init: Tagger | None
+    dev: Corpus | None
+    metric: str
+    patience: int | None
+    checkpoint: Path | None
+    every: int
+    n_threads: int
+    info: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if self.patience is not None and self.dev is None:
+            raise LearnerError(
+                "patience is a number of epochs without a better dev score; it needs a dev corpus"
+            )
+        if self.dev is not None:
+            target_column(self.dev, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The problem that a learner gets, and what its numbers stand for."""
+
+    problem: Problem
+    extraction: Extraction
+    rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
+    edge_rank: Ints
+    dictionary: LabelSets | None  # by words
+
+
+def encode(setup: Setup) -> Encoding:
+    """Number attributes, choose those that get weights, and put the problem together."""
+    corpus, labelling, init = setup.corpus, setup.labelling, setup.init
+    extraction = extract(
+        corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary
+    )
+    seen_pairs, n = labelling.pairs(), len(labelling.labels)
+    rank, seen = select(
+        extraction.lists, seen_pairs, extraction.n_attributes, setup.cutoff, setup.pairs, extraction.known
+    )
+    if setup.cutoff > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
+    lists = extraction.lists.renumber(rank)
+    # The lists under their first numbers are as long as the corpus, and not wanted any more.
+    extraction = replace(extraction, lists=Ragged.none())
+    edge_rank, edge_lists, seen_edges = _edges(setup, extraction)
+    dictionary = None if not setup.frequent else _dictionary(setup, extraction)
+    n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1
+    encoded = _core.Encoded(
+        corpus.starts,
+        lists.arrays,
+        None if edge_lists is None else edge_lists.arrays,
+        None if dictionary is None else dictionary[1],
+        n_attributes,
+        n_edges,
+        n,
+    )
+    initial = None
+    if init is not None:
+        numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
+        initial = carried_over(init.model.weights, *numbers, n_attributes, n_edges, n, setup.order)
+    problem = Problem(
+        corpus=encoded,
+        starts=corpus.starts,
+        gold=labelling.gold,
+        n_labels=n,
+        order=setup.order,
+        n_threads=setup.n_threads,
+        seen=seen,
+        seen_edges=seen_edges,
+        patience=setup.patience,
+        partial=labelling.partial,
+        sentence_weights=setup.sentence_weights,
+        label_costs=setup.label_costs,
+        edge_base=None if setup.rules is None else setup.rules[0],
+        end_base=None if setup.rules is None else setup.rules[1],
+        initial=initial,
+        sources=sources(extraction, rank) if setup.learner.reads_sources else None,
+    )
+    return Encoding(problem, extraction, rank, edge_rank, None if dictionary is None else dictionary[0])
+
+
+def _edges(setup: Setup, extraction: Extraction) -> tuple[Ints, Ragged | None, Rows | None]:
+    """Of the attributes of label pairs: their numbers, those of every token, and the pairs they were seen with."""
+    if extraction.edge_lists is None:
+        return np.empty(0, np.int32), None, None
+    gold, n = setup.labelling.gold, len(setup.labelling.labels)
+    before, _ = neighbours(gold, setup.corpus.starts, n)
+    both = np.flatnonzero((before >= 0) & (gold >= 0))
+    seen = both, (before[both] * padded(n) + gold[both]).astype(np.int32)
+    known, n_edges = extraction.known_edges, extraction.n_edge_attributes
+    rank, rows = select(extraction.edge_lists, seen, n_edges, setup.cutoff, "seen", known)
+    return rank, extraction.edge_lists.renumber(rank), rows
+
+
+def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets]:
+    """The tag dictionary by words, and by the tokens of the corpus."""
+    if not extraction.vocabulary.columns:
+        raise LearnerError("a tag dictionary needs a column of words")
+    words = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
+    tokens, tags = setup.labelling.pairs()
+    n = len(setup.labelling.labels)
+    learnt = learn_tags(words.codes[tokens], len(words.values), tags, n, setup.frequent)
+    return learnt, learnt.at(words.codes)

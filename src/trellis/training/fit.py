@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +14,35 @@ import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis import _core
 from trellis.arguments import thread_count
-from trellis.arrays import Doubles, Floats, Ints, LabelSets, Ragged
+from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
-from trellis.features.extraction import Extraction, compact, extract, freeze, sources
+from trellis.features.extraction import freeze
 from trellis.features.names import attribute_names
 from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
-from trellis.learning.learner import Choice, Flag, Learner, Pairs, Whole
-from trellis.learning.problem import FeatureNames, Problem
-from trellis.learning.run import Event, Observer
+from trellis.learning.learner import Learner, Pairs, choice, flag, whole
+from trellis.learning.run import Event, FeatureNames, Observer, Problem
 from trellis.model.constraints import forbid, scheme_rules
-from trellis.model.model import ChainWeights, Model, Rows, padded
-from trellis.model.tag_dictionary import learn_tags
+from trellis.model.model import ChainWeights, Model
 from trellis.tagger import Tagger
 from trellis.training.encoding import (
     Costs,
-    Labelling,
+    Encoding,
+    Setup,
     chained,
     cost_matrix,
-    previous_labels,
+    encode,
     read_labels,
-    select,
     sentence_weights,
-    target_column,
 )
-from trellis.training.warm_start import carried_over, check_start, features_of, order_from
+from trellis.training.warm_start import check_start, features_of, order_from
 
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
 
@@ -104,7 +101,7 @@ def train(
         raise CorpusError(corpus.source, None, "no sentences to train on")
     target = _target(target, init, list(corpus.columns))
     known = init.labels if init is not None else ()
-    labelling = read_labels(corpus, target, partial=Flag().check("partial", partial), known=known)
+    labelling = read_labels(corpus, target, partial=flag().check("partial", partial), known=known)
     chosen = _features(features, [name for name in corpus.columns if name != target], init)
     scheme = _scheme(scheme, init)
     setup = Setup(
@@ -114,8 +111,8 @@ def train(
         chosen,
         learner,
         order=_order(order, chosen, init),
-        cutoff=Whole().check("cutoff", cutoff),
-        pairs=Choice(("seen", "all")).check("pairs", pairs or learner.default_pairs),
+        cutoff=whole().check("cutoff", cutoff),
+        pairs=choice("seen", "all").check("pairs", pairs or learner.default_pairs),
         frequent=_frequent(tag_dictionary, init),
         rules=None
         if scheme is None
@@ -124,15 +121,15 @@ def train(
         label_costs=_costs(label_costs, labelling.labels, learner),
         init=init,
         dev=None if dev is None else read(dev),
-        metric=Choice(tuple(METRICS)).check("metric", metric),
-        patience=None if patience is None else Whole(1).check("patience", patience),
+        metric=choice(*METRICS).check("metric", metric),
+        patience=None if patience is None else whole(1).check("patience", patience),
         checkpoint=None if checkpoint is None else Path(checkpoint),
-        every=Whole(1).check("checkpoint_every", checkpoint_every),
+        every=whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
         info=_about(corpus, learner, scheme, info),
     )
     encoding = encode(setup)
-    weights, history = learner.fit(encoding.problem, observer)
+    weights, history = learner.fit(complete(setup, encoding), observer)
     return assemble(setup, encoding, weights, history)
 
 
@@ -145,40 +142,6 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
 
 
 # ------------------------------------------------------------ check
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What a training was asked for, checked and made definite."""
-
-    corpus: Corpus
-    target: str
-    labelling: Labelling
-    features: FeatureSet
-    learner: Learner
-    order: int
-    cutoff: int
-    pairs: Pairs
-    frequent: int  # of the tag dictionary; 0: there is none
-    rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
-    sentence_weights: Doubles | None
-    label_costs: Floats | None
-    init: Tagger | None
-    dev: Corpus | None
-    metric: str
-    patience: int | None
-    checkpoint: Path | None
-    every: int
-    n_threads: int
-    info: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        if self.patience is not None and self.dev is None:
-            raise LearnerError(
-                "patience is a number of epochs without a better dev score; it needs a dev corpus"
-            )
-        if self.dev is not None:
-            target_column(self.dev, self.target)
 
 
 def _learner(learner: Learner | str | None) -> Learner:
@@ -213,7 +176,7 @@ def _features(features: Features | None, columns: Sequence[str], init: Tagger | 
 
 def _order(order: int | None, chosen: FeatureSet, init: Tagger | None) -> int:
     if order is not None:
-        order = Whole(0, 2).check("order", order)
+        order = whole(0, 2).check("order", order)
     if init is not None:
         return order_from(init, order)
     order = (1 if chosen.bigrams or chosen.on_edges else 0) if order is None else order
@@ -225,7 +188,7 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None) -> int:
 def _frequent(tag_dictionary: int | bool, init: Tagger | None) -> int:
     if isinstance(tag_dictionary, bool | np.bool_):
         tag_dictionary = FREQUENT if tag_dictionary else 0
-    number: int = Whole().check("tag_dictionary", tag_dictionary)
+    number: int = whole().check("tag_dictionary", tag_dictionary)
     if number and init is not None:
         raise LearnerError("a tag dictionary cannot be learnt on top of an older model; leave it out")
     return number
@@ -271,117 +234,23 @@ def _about(
     return plain
 
 
-# ------------------------------------------------------------ encode
+# ------------------------------------------------------------ fit
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """The problem that a learner gets, and what its numbers stand for."""
-
-    problem: Problem
-    extraction: Extraction
-    rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
-    edge_rank: Ints
-    dictionary: LabelSets | None  # by words
-
-    def vocabulary(self, kept: Ints | None = None, edges_kept: Ints | None = None) -> Vocabulary:
-        """The vocabulary under the problem's numbers, or under new numbers for those (-1 drops)."""
-        rank = self.rank if kept is None else chained(self.rank, kept)
-        edge_rank = self.edge_rank if edges_kept is None else chained(self.edge_rank, edges_kept)
-        return freeze(self.extraction, rank, edge_rank)
-
-
-def encode(setup: Setup) -> Encoding:
-    """Number attributes, choose those that get weights, and put the problem together."""
-    corpus, labelling, init = setup.corpus, setup.labelling, setup.init
-    extraction = extract(
-        corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary
-    )
-    seen_pairs, n = labelling.pairs(), len(labelling.labels)
-    rank, seen = select(
-        extraction.lists, seen_pairs, extraction.n_attributes, setup.cutoff, setup.pairs, extraction.known
-    )
-    if setup.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
-    lists = extraction.lists.renumber(rank)
-    # The lists under their first numbers are as long as the corpus, and not wanted any more.
-    extraction = replace(extraction, lists=Ragged.none())
-    edge_rank, edge_lists, seen_edges = _edges(setup, extraction)
-    dictionary = None if not setup.frequent else _dictionary(setup, extraction)
-    n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1
-    encoded = _core.Encoded(
-        corpus.starts,
-        lists.arrays,
-        None if edge_lists is None else edge_lists.arrays,
-        None if dictionary is None else dictionary[1],
-        n_attributes,
-        n_edges,
-        n,
-    )
-    initial = None
-    if init is not None:
-        numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
-        initial = carried_over(init.model.weights, *numbers, n_attributes, n_edges, n, setup.order)
-    problem = Problem(
-        corpus=encoded,
-        starts=corpus.starts,
-        gold=labelling.gold,
-        n_labels=n,
-        order=setup.order,
-        n_threads=setup.n_threads,
-        seen=seen,
-        seen_edges=seen_edges,
-        patience=setup.patience,
-        partial=labelling.partial,
-        sentence_weights=setup.sentence_weights,
-        label_costs=setup.label_costs,
-        edge_base=None if setup.rules is None else setup.rules[0],
-        end_base=None if setup.rules is None else setup.rules[1],
-        initial=initial,
-        sources=sources(extraction, rank) if setup.learner.reads_sources else None,
-    )
-    encoding = Encoding(problem, extraction, rank, edge_rank, None if dictionary is None else dictionary[0])
-    return replace(encoding, problem=_completed(setup, encoding))
-
-
-def _edges(setup: Setup, extraction: Extraction) -> tuple[Ints, Ragged | None, Rows | None]:
-    """Of the attributes of label pairs: their numbers, those of every token, and the pairs they were seen with."""
-    if extraction.edge_lists is None:
-        return np.empty(0, np.int32), None, None
-    gold, n = setup.labelling.gold, len(setup.labelling.labels)
-    before = previous_labels(gold, setup.corpus.starts, n)
-    both = np.flatnonzero((before >= 0) & (gold >= 0))
-    seen = both, (before[both] * padded(n) + gold[both]).astype(np.int32)
-    known, n_edges = extraction.known_edges, extraction.n_edge_attributes
-    rank, rows = select(extraction.edge_lists, seen, n_edges, setup.cutoff, "seen", known)
-    return rank, extraction.edge_lists.renumber(rank), rows
-
-
-def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets]:
-    """The tag dictionary by words, and by the tokens of the corpus."""
-    if not extraction.vocabulary.columns:
-        raise LearnerError("a tag dictionary needs a column of words")
-    words = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
-    tokens, tags = setup.labelling.pairs()
-    n = len(setup.labelling.labels)
-    learnt = learn_tags(words.codes[tokens], len(words.values), tags, n, setup.frequent)
-    return learnt, learnt.at(words.codes)
-
-
-def _completed(setup: Setup, encoding: Encoding) -> Problem:
-    """The problem with what depends on its numbering: names, dev scores, the checkpoint of this very training."""
+def complete(setup: Setup, encoding: Encoding) -> Problem:
+    """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
     problem, dev = encoding.problem, setup.dev
-    vocabulary = encoding.vocabulary() if dev is not None or setup.learner.reads_names else None
-    if vocabulary is not None and setup.learner.reads_names:
-        attributes = attribute_names(vocabulary, range(problem.corpus.n_attributes))
-        on_edges = attribute_names(vocabulary, range(problem.corpus.n_edge_attributes), on_edge=True)
+    frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
+    if setup.learner.reads_names:
+        attributes = attribute_names(frozen(), range(problem.corpus.n_attributes))
+        on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
     if setup.checkpoint is not None:
         # What is equal in all of this gives the same weights, for any number of threads.
         parts = (
             trellis.__version__,
             type(setup.learner).__name__,
-            setup.learner.parameters(),
+            json.dumps(setup.learner.parameters(), default=np.generic.item),
             setup.labelling.labels,
             [str(template) for template in setup.features.templates],
             [column.values for column in encoding.extraction.vocabulary.columns],
@@ -390,21 +259,17 @@ def _completed(setup: Setup, encoding: Encoding) -> Problem:
             None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
         )
         problem = replace(problem, checkpoint=Checkpoint(setup.checkpoint, setup.every, fingerprint(*parts)))
-    if dev is not None and vocabulary is not None:
-        problem = replace(problem, score_dev=_scorer(setup, encoding, vocabulary, dev))
-    return problem
 
+    def tagger(weights: ChainWeights) -> Tagger:
+        return _tagger(setup, encoding, frozen(), weights, {})
 
-def _scorer(
-    setup: Setup, encoding: Encoding, vocabulary: Vocabulary, dev: Corpus
-) -> Callable[[ChainWeights], float]:
-    """A function from weights to their score on the dev corpus: that of the tagger that they make."""
+    def tag(weights: ChainWeights, sentences: Longs) -> Ints:
+        return tagger(weights).tag_corpus(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
 
     def score(weights: ChainWeights) -> float:
-        tagger = _tagger(setup, encoding, vocabulary, weights, {})
-        return METRICS[setup.metric](tagger.evaluate(dev, n_threads=setup.n_threads))
+        return METRICS[setup.metric](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
 
-    return score
+    return replace(problem, tag=tag, score_dev=None if dev is None else score)
 
 
 # ------------------------------------------------------------ assemble
@@ -423,7 +288,8 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
         votes=None if weights.votes is None else weights.votes.renumbered(kept, edges_kept),
         dual=None if weights.dual is None else weights.dual.renumbered(kept),
     )
-    vocabulary = encoding.vocabulary(kept, edges_kept if edge_rows is not None else None)
+    edge_rank = chained(encoding.edge_rank, edges_kept) if edge_rows is not None else encoding.edge_rank
+    vocabulary = freeze(encoding.extraction, chained(encoding.rank, kept), edge_rank)
     about = {"cutoff": setup.cutoff, "pairs": setup.pairs, "history": [event.to_dict() for event in history]}
     return _tagger(setup, encoding, vocabulary, weights, {**about, **setup.info})
 

@@ -12,7 +12,7 @@ from trellis.tagger import Tagger
 
 
 def check_start(init: Tagger, learner: Learner) -> None:
-    """LearnerError unless the learner can start from where the older model scores as it does."""
+    """LearnerError unless the learner can start where it scores as the older model does."""
     name, model = type(learner).__name__, init.model
     if not learner.takes_init:
         raise LearnerError(f"{name} cannot start from another model; leave init out")
