@@ -46,9 +46,9 @@ struct Features {
 
   TaggerModel model(const Weights& weights) const {
     TaggerModel model;
+    static_cast<LinearChain&>(model) = weights;
     model.plan = plan_from(plan, columns.size());
     model.n_emission = n_emission;
-    model.rows = weights.rows, model.edge_rows = weights.edge_rows, model.labels = weights.labels;
     model.n_attributes = weights.n_attributes;
     model.local = weights.local;
     require(n_emission <= model.plan.templates.size(), "more templates of labels than templates");

@@ -111,7 +111,7 @@ Numpy<double> losses(const Encoded& corpus, const Weights& weights, int order, c
   std::vector<double> out(corpus.n_sentences());
   {
     nb::gil_scoped_release release;
-    margin_losses(weights.rows, weights.edge_rows, weights.labels, order, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
+    margin_losses(weights, order, {corpus.data, corpus.starts.data(), gold.data()}, corpus.n_sentences(),
                   {zero_one, costs ? costs->data() : nullptr}, n_threads, out.data());
   }
   return to_numpy(std::move(out));

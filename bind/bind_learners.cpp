@@ -23,8 +23,7 @@ Numpy<std::int32_t> decode(const Encoded& corpus, const Weights& weights, std::s
   std::vector<std::int32_t> paths(corpus.n_tokens());
   {
     nb::gil_scoped_release release;
-    decode_all(weights.rows, weights.edge_rows, weights.labels, corpus.data, corpus.starts.data(), corpus.n_sentences(),
-               weights.local, n_threads, paths.data());
+    decode_all(weights, corpus.data, corpus.starts.data(), corpus.n_sentences(), weights.local, n_threads, paths.data());
   }
   return to_numpy(std::move(paths));
 }

@@ -37,12 +37,6 @@ const std::int32_t* best_augmented(ChainView<float> chain, const Margin& margin,
   return scratch.paths.data();
 }
 
-TRELLIS_CLONES ChainView<float> chain_one(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows,
-                                          const LabelWeights& labels, const ChainData& data, std::size_t begin,
-                                          std::size_t end, Potentials<float>& to) {
-  return chain_of(rows, edge_rows, labels, data, begin, end, to);
-}
-
 }  // namespace
 
 Violation most_violated(const ChainView<float>& chain, int order, const Margin& margin, const std::int32_t* gold,
@@ -60,18 +54,17 @@ Violation most_violated(const ChainView<float>& chain, int order, const Margin& 
   return out;
 }
 
-void margin_losses(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows, const LabelWeights& labels,
-                   int order, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-                   const std::int32_t* gold, const Margin& margin, std::size_t n_threads, double* losses) {
+void margin_losses(const LinearChain& model, int order, const Examples& examples, std::size_t n_sentences,
+                   const Margin& margin, std::size_t n_threads, double* losses) {
   parallel_blocks(
       n_sentences, 64, n_threads, [] { return MarginScratch{}; },
       [&](MarginScratch& scratch, std::size_t first, std::size_t last) {
         for (std::size_t s = first; s < last; ++s) {
+          const std::size_t begin = examples.starts[s], end = examples.starts[s + 1];
           losses[s] = 0;
-          if (starts[s] == starts[s + 1]) continue;
-          const ChainView<float> chain =
-              chain_one(rows, edge_rows, labels, data, starts[s], starts[s + 1], scratch.potentials);
-          losses[s] = most_violated(chain, order, margin, gold + starts[s], scratch).loss;
+          if (begin == end) continue;
+          const ChainView<float> chain = model.chain(examples.data, begin, end, scratch.potentials);
+          losses[s] = most_violated(chain, order, margin, examples.gold + begin, scratch).loss;
         }
       });
 }

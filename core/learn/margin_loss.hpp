@@ -2,6 +2,7 @@
 //   H(w) = max(0, max_y cost(y) - w · (Phi(gold) - Phi(y)))
 #pragma once
 #include "engine/kbest.hpp"
+#include "learn/examples.hpp"
 #include "learn/margin.hpp"
 #include "weights/potentials.hpp"
 
@@ -34,8 +35,7 @@ Violation most_violated(const ChainView<float>& chain, int order, const Margin& 
                         MarginScratch& scratch);
 
 // H(w) of all sentences, by n_threads; 0 where the gold path is forbidden.
-void margin_losses(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows, const LabelWeights& labels,
-                   int order, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-                   const std::int32_t* gold, const Margin& margin, std::size_t n_threads, double* losses);
+void margin_losses(const LinearChain& model, int order, const Examples& examples, std::size_t n_sentences,
+                   const Margin& margin, std::size_t n_threads, double* losses);
 
 }  // namespace trellis

@@ -4,33 +4,21 @@
 #include "parallel.hpp"
 
 namespace trellis {
-namespace {
 
-struct DecodeScratch {
-  Potentials<float> potentials;
-  Workspace<float> viterbi;
-};
-
-TRELLIS_CLONES void decode_block(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows,
-                                 const LabelWeights& labels, const ChainData& data, const std::int64_t* starts,
-                                 std::size_t first, std::size_t last, DecodeScratch& scratch, std::int32_t* paths,
-                                 const LocalNormalizer* local) {
-  for (std::size_t s = first; s < last; ++s)
-    if (starts[s] < starts[s + 1])
-      best_path(chain_of(rows, edge_rows, labels, data, starts[s], starts[s + 1], scratch.potentials, local),
-                scratch.viterbi, paths + starts[s]);
-}
-
-}  // namespace
-
-void decode_all(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows, const LabelWeights& labels,
-                const ChainData& data, const std::int64_t* starts, std::size_t n_sentences, bool local,
-                std::size_t n_threads, std::int32_t* paths) {
-  const LocalNormalizer normalizer = local ? LocalNormalizer(labels) : LocalNormalizer();
+void decode_all(const LinearChain& model, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+                bool local, std::size_t n_threads, std::int32_t* paths) {
+  struct State {
+    Potentials<float> potentials;
+    Workspace<float> viterbi;
+  };
+  const LocalNormalizer normalizer = local ? LocalNormalizer(model.labels) : LocalNormalizer();
   parallel_blocks(
-      n_sentences, 64, n_threads, [] { return DecodeScratch{}; },
-      [&](DecodeScratch& scratch, std::size_t first, std::size_t last) {
-        decode_block(rows, edge_rows, labels, data, starts, first, last, scratch, paths, local ? &normalizer : nullptr);
+      n_sentences, 64, n_threads, [] { return State{}; },
+      [&](State& state, std::size_t first, std::size_t last) {
+        for (std::size_t s = first; s < last; ++s)
+          if (starts[s] < starts[s + 1])
+            best_path(model.chain(data, starts[s], starts[s + 1], state.potentials, local ? &normalizer : nullptr),
+                      state.viterbi, paths + starts[s]);
       });
 }
 

@@ -5,8 +5,7 @@
 namespace trellis {
 
 // Of all sentences, by n_threads; `local`: of a model normalised label by label.
-void decode_all(const Rows<std::uint16_t>& rows, const Rows<std::uint32_t>& edge_rows, const LabelWeights& labels,
-                const ChainData& data, const std::int64_t* starts, std::size_t n_sentences, bool local,
-                std::size_t n_threads, std::int32_t* paths);
+void decode_all(const LinearChain& model, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
+                bool local, std::size_t n_threads, std::int32_t* paths);
 
 }  // namespace trellis

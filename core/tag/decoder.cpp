@@ -16,15 +16,13 @@ std::int32_t Lexicon::intern(std::string_view name) {
 }
 
 // Scratch of one thread. Where records lie is looked up once per token and column, for positions -reach .. n + reach.
-struct Decoder::Buffers {
+struct Decoder::Buffers : Potentials<float> {
   std::vector<const std::int32_t*> views;  // [n_columns, n + 2 * reach] view ids of what stands there
   std::vector<const float*> vectors;       // [n_columns, n + 2 * reach] its summed weights
-  std::vector<float> emit, edge;           // [n, stride], [n, n_labels + 1, stride]
   std::vector<std::uint64_t> keys;         // [n_joint, n]
   std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
   std::vector<std::int32_t> look_at;       // as Sum has them
   std::vector<std::size_t> look_offset;
-  std::vector<float> local;
   Workspace<float> viterbi;
 };
 
@@ -405,20 +403,9 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
         Buffers& buffers = *borrowed;
         for (std::size_t s = first; s < last; ++s) {
           fill(batch, s, now.heavy, buffers);
-          ChainView<float> chain{};
-          chain.n_tokens = batch.starts[s + 1] - batch.starts[s];
-          chain.n_labels = model_.labels.n_labels;
-          chain.stride = model_.labels.stride;
-          chain.emit = buffers.emit.data();
-          chain.edge = edges_by_token() ? buffers.edge.data() : model_.labels.edge;
-          chain.edge_per_token = edges_by_token();
-          chain.tri = model_.labels.tri;
-          chain.end = model_.labels.end;
-          LabelSets sets = model_.sets;
-          if (sets.starts) {
-            sets.set_of_token = buffers.sets.data();
-            chain.allowed = &sets;
-          }
+          const std::size_t n = batch.starts[s + 1] - batch.starts[s];
+          const LabelSets sets{buffers.sets.data(), model_.sets.starts, model_.sets.labels};
+          ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
           std::int32_t* path = paths + batch.starts[s];
           if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) continue;
           chain.allowed = nullptr;

@@ -96,7 +96,7 @@ struct Batch {
 
 // All that a decoder reads, over arrays that someone else owns. The plan has all templates; the first n_emission of them
 // speak of a label, the others of a pair of labels.
-struct TaggerModel {
+struct TaggerModel : LinearChain {
   Plan plan;
   std::size_t n_emission = 0;
   FrozenVocabulary vocabulary;
@@ -104,9 +104,6 @@ struct TaggerModel {
   FrozenStrings bag;                             // attributes that are given as strings
   const std::int32_t* bag_attributes = nullptr;  // [bag.size()] their numbers, or -1
   std::size_t n_attributes = 0;
-  Rows<std::uint16_t> rows;
-  Rows<std::uint32_t> edge_rows;
-  LabelWeights labels;
   LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
   std::int32_t open_set = -1;  // the set of words that the dictionary lacks
   bool local = false;          // labels are normalised one by one

@@ -62,9 +62,10 @@ struct Model {
         {word.frozen(), before.frozen(), joint.frozen(), bias.frozen(), edges.frozen()}, {}};
     ColumnModel column{values.frozen(), view_ids.data(), {FrozenStrings{}, suffixes.frozen()}, 2,
                        sets ? set_of.data() : nullptr, {}, false};
-    TaggerModel model{plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8,
-                      {starts.data(), labels.data(), weights.data()},
-                      {edge_starts.data(), edge_places.data(), edge_weights.data()}, {2, 8, edge.data(), nullptr}};
+    TaggerModel model{{{starts.data(), labels.data(), weights.data()},
+                       {edge_starts.data(), edge_places.data(), edge_weights.data()},
+                       {2, 8, edge.data(), nullptr}},
+                      plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8};
     if (sets) model.sets = {nullptr, set_starts.data(), set_labels.data()}, model.open_set = 0;
     return Decoder(std::move(model), cache_bytes);
   }

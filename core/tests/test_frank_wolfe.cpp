@@ -122,13 +122,13 @@ TEST(frank_wolfe_keeps_its_laws) {
 
     // ½ |w|² + C sum_i H_i(w) is above the dual, whoever computes it.
     const FrozenRows rows(run.rows), on_edges(run.edge_rows);
-    const LabelWeights labels = run.labels();
+    const LinearChain model{{rows.starts.data(), rows.labels.data(), rows.weights.data()},
+                            {on_edges.starts.data(), on_edges.places.data(), on_edges.weights.data()},
+                            run.labels()};
     std::vector<double> losses(toy.n_sentences()), same(toy.n_sentences());
     for (auto [out, n_threads] : {std::pair{&losses, 1}, std::pair{&same, 3}})
-      margin_losses({rows.starts.data(), rows.labels.data(), rows.weights.data()},
-                    {on_edges.starts.data(), on_edges.places.data(), on_edges.weights.data()}, labels, order, toy.data,
-                    toy.starts.data(), toy.n_sentences(), toy.gold.data(), {zero_one},
-                    static_cast<std::size_t>(n_threads), out->data());
+      margin_losses(model, order, examples, toy.n_sentences(), {zero_one}, static_cast<std::size_t>(n_threads),
+                    out->data());
     CHECK(losses == same);
     double primal = 0;
     for (double loss : losses) primal += run.c * loss;

@@ -23,10 +23,10 @@ struct Potentials {
   std::vector<Real> emit;  // [n, stride]
   std::vector<Real> edge;  // [n, n_labels + 1, stride] where label pairs differ by token
   std::vector<Real> local;
-  LabelSets sets{};
+  LabelSets allowed{};
 
   // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
-  ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& all_sets, std::size_t begin, std::size_t n,
+  ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& sets, std::size_t begin, std::size_t n,
                         bool by_token) {
     ChainView<Real> chain{};
     chain.n_tokens = n;
@@ -37,10 +37,10 @@ struct Potentials {
     chain.edge_per_token = by_token;
     chain.tri = labels.tri;
     chain.end = labels.end;
-    sets = all_sets;
-    if (sets.starts) {
-      sets.set_of_token += begin;
-      chain.allowed = &sets;
+    allowed = sets;
+    if (allowed.starts) {
+      allowed.set_of_token += begin;
+      chain.allowed = &allowed;
     }
     return chain;
   }
@@ -70,5 +70,15 @@ TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const AnyEdgeRows&
   if (local) local->normalize(n, chain.allowed, to.emit.data(), by_token ? to.edge.data() : nullptr, to.local);
   return chain;
 }
+
+// The linear model of a chain; its arrays live elsewhere.
+struct LinearChain {
+  Rows<std::uint16_t> rows;
+  Rows<std::uint32_t> edge_rows;
+  LabelWeights labels;
+
+  ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to,
+                         const LocalNormalizer* local = nullptr) const;
+};
 
 }  // namespace trellis
