@@ -1,4 +1,4 @@
-"""JSON lines: a sentence a line, an object from column name to list of strings."""
+"""JSON lines: one sentence per line, an object from column name to list of strings."""
 
 from __future__ import annotations
 

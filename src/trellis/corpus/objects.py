@@ -136,7 +136,7 @@ def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColu
 
 
 def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> CorpusError:
-    """Look for the token that native code refused; only once there is one."""
+    """Look for the token that native code rejected; only once there is one."""
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if token is None:
@@ -144,13 +144,13 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
             elif isinstance(token, str if bags else (dict, list, tuple)):
                 why = f"is {token!r}; a column holds either strings or bags of attributes"
             else:
-                why = _refusal(token, bags)
+                why = _rejection(token, bags)
             if why:
                 return origin.error(i, f"token {t} of column {name!r} {why}")
-    raise AssertionError("native code refused what Python accepts")
+    raise AssertionError("native code rejected what Python accepts")
 
 
-def _refusal(token: Any, bags: bool) -> str:
+def _rejection(token: Any, bags: bool) -> str:
     try:
         _ = _core.intern_bags([token]) if bags else _core.intern([token])
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """Spans as labels of tokens: IOB1, IOB2 (BIO), IOE1, IOE2, IOBES, BILOU, BMES, and the way between any two.
 
 A label is ``O`` or a letter with a type, ``B-NP``; the letter alone is a label of the type "". Reading spans
-is lenient, as conlleval's is, and the same for all schemes: a span goes on until something says that it ends.
+is lenient, as conlleval's is, and the same for all schemes: a span continues until something ends it.
 
 | scheme | a span of 3, of 1 | when it touches another of its type |
 | --- | --- | --- |

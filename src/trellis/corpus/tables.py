@@ -124,7 +124,7 @@ def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
             "that tells sentences apart with sentence=, and choose columns with columns="
         )
         raise CorpusError(path, None, why)
-    _refuse_nulls(name, cells, path)
+    _reject_nulls(name, cells, path)
     sizes = cells.value_lengths().to_numpy(zero_copy_only=False)
     return cells.flatten(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -135,7 +135,7 @@ def _strings(name: str, items: pa.Array, path: str) -> Column:
     if not (_is_string(kind) or (pa.types.is_null(kind) and len(items) == 0)):
         why = f"column {name!r} holds {kind}, not strings; convert it or choose others with columns="
         raise CorpusError(path, None, why)
-    _refuse_nulls(name, items, path)
+    _reject_nulls(name, items, path)
     wide = items.cast(pa.large_string())
     if isinstance(wide, pa.ChunkedArray):
         wide = wide.combine_chunks()
@@ -154,7 +154,7 @@ def _is_string(kind: pa.DataType) -> bool:
     return str(kind) in ("string", "large_string", "string_view")
 
 
-def _refuse_nulls(name: str, values: pa.Array, path: str) -> None:
+def _reject_nulls(name: str, values: pa.Array, path: str) -> None:
     if values.null_count:
         at = values.is_null().index(True).as_py()
         why = f"column {name!r} misses value {at} (counted from 0); fill it in or leave the sentence out"

@@ -1,6 +1,6 @@
 """The temperature by which scores are divided before they become probabilities, fitted to held-out labels.
 
-A temperature above 1 makes confidences humbler, below 1 bolder; the order of paths never changes. It minimises the
+A temperature above 1 lowers confidences, below 1 raises them; the order of paths never changes. It minimises the
 negative log-likelihood of the gold labels, each under its marginal ("labels"), or of the gold paths ("paths", convex in
 the inverse temperature). The search goes by fixed steps: the same figures give the same bits.
 """

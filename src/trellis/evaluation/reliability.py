@@ -1,4 +1,4 @@
-"""Whether confidences keep their word: of all that is believed to 80 per cent, 80 per cent should be right."""
+"""Calibration of confidences: of all predictions with confidence 0.8, 80 per cent should be right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trellis.errors import ArgumentError
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """What was believed to a degree from low to high, high not included but in the last bin."""
+    """The predictions with a confidence from low to high (not included, except in the last bin)."""
 
     low: float
     high: float
@@ -56,30 +56,30 @@ class Reliability:
 
 def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 10) -> Reliability:
     """The table of confidences (0 to 1) and whether each was right."""
-    believed, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
-    if len(believed) != len(was_right):
-        raise ArgumentError(f"{len(believed)} confidences, but {len(was_right)} answers")
+    confidence_of, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
+    if len(confidence_of) != len(was_right):
+        raise ArgumentError(f"{len(confidence_of)} confidences, but {len(was_right)} answers")
     n_bins = whole_number("n_bins", n_bins, 1)
-    if len(believed) and not (believed.min() >= -1e-6 and believed.max() <= 1 + 1e-6):
+    if len(confidence_of) and not (confidence_of.min() >= -1e-6 and confidence_of.max() <= 1 + 1e-6):
         raise ArgumentError("confidences must be from 0 to 1")
-    number = np.clip((believed * n_bins).astype(np.int64), 0, n_bins - 1)
+    number = np.clip((confidence_of * n_bins).astype(np.int64), 0, n_bins - 1)
     n = np.bincount(number, minlength=n_bins)
     some = np.maximum(n, 1)
-    confidence = np.bincount(number, believed, n_bins) / some
+    confidence = np.bincount(number, confidence_of, n_bins) / some
     accuracy = np.bincount(number, was_right, n_bins) / some
     errors = np.abs(confidence - accuracy)
-    total = max(len(believed), 1)
+    total = max(len(confidence_of), 1)
     return Reliability(
         [
             Bin(k / n_bins, (k + 1) / n_bins, int(n[k]), float(confidence[k]), float(accuracy[k]))
             for k in range(n_bins)
         ],
-        len(believed),
-        float(believed.sum() / total),
+        len(confidence_of),
+        float(confidence_of.sum() / total),
         float(was_right.sum() / total),
         float((errors * n).sum() / total),
         float(errors.max(initial=0.0, where=n > 0)),
-        float(np.square(believed - was_right).sum() / total),
+        float(np.square(confidence_of - was_right).sum() / total),
     )
 
 

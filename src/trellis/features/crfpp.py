@@ -14,7 +14,7 @@ _MACRO = re.compile(r"%x\[(-?\d+),(\d+)\]")
 
 
 def looks_like_crfpp(lines: Sequence[str]) -> bool:
-    """Whether the first line that says something is a CRF++ one: U or B, and not a look at a column of such a name."""
+    """Whether the first line that is not empty is a CRF++ one: U or B, and not a look at a column of such a name."""
     said = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
     first = next(said, "")
     return re.match(r"[UB]\S*$", first) is not None and ("%" in first or not re.search(r"[\[(&]", first))

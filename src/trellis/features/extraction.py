@@ -34,7 +34,7 @@ from trellis.features.vocabulary import (
 
 
 def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[Ints, Strings]:
-    """What a view says of each value, as numbers of distinct strings in order of first appearance."""
+    """What a view gives for each value, as numbers of distinct strings in order of first appearance."""
     function, numbers = function_of(view, lookups, column), dict[str, int]()
     values, calls = strings.tolist(), native_calls(view)
     if calls is not None:

@@ -90,7 +90,7 @@ LETTERS = [
     *_runs("letter", 4, -3, 3),
 ]
 
-# Attributes the user computed: a list of strings a token, or a dict of name to value.
+# Attributes the user computed: a list of strings per token, or a dict of name to value.
 ATTRIBUTES = ["attributes[0]"]
 
 PRESETS: dict[str, list[str]] = {

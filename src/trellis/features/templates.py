@@ -5,7 +5,7 @@
     look       = column "[" offset "]" | function "(" look { "," argument } ")"
 
 ``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
-``label[-1]`` a template speaks of the pair of labels instead of one label. Templates of the same name share their
+``label[-1]`` a template is about the pair of labels instead of one label. Templates of the same name share their
 features. A column whose name is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See
 docs/features.md.
 """
@@ -65,7 +65,7 @@ SIZED: dict[str, Callable[[int], Function]] = {
 # Functions of a file, whose content goes into the model: cluster(word[0], "paths.txt", 8), listed(word[0], "names").
 FILED = ("cluster", "listed")
 
-# Functions of a number that speak only for rare words; which ones were frequent goes into the model.
+# Functions of a number that apply only to rare words; which ones were frequent goes into the model.
 COUNTED = ("rare_suffix",)
 RARE = 10  # times at most that a rare word was seen in training
 
@@ -108,7 +108,7 @@ def read_lookup(function: str, path: str) -> dict[str, str]:
 
 
 def from_lookup(lookup: Lookup, length: int | None) -> Function:
-    """What the file says of a value, cut to its first ``length`` characters (a prefix of a cluster's bit path)."""
+    """What the file gives for a value, cut to its first ``length`` characters (a prefix of a cluster's bit path)."""
     if length is None:
         return lookup.get
 
@@ -160,7 +160,7 @@ class Template:
     """A conjunction of looks; no look at all is the bias, which fires everywhere."""
 
     looks: tuple[Look, ...]
-    on_edge: bool = False  # speaks of the pair (previous label, label)
+    on_edge: bool = False  # about the pair (previous label, label)
     name: str = ""  # templates of one name share their features
 
     def __str__(self) -> str:

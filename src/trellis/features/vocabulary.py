@@ -47,7 +47,7 @@ class FeatureSet:
 
     @property
     def on_edges(self) -> bool:
-        """Whether some template speaks of label pairs."""
+        """Whether some template is about label pairs."""
         return any(template.on_edge for template in self.templates)
 
     @property
@@ -142,7 +142,7 @@ FOLD_BITS = 32
 
 # "calls" of a look on one column; the empty tuple is the value itself.
 View = tuple[Call, ...]
-Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training says
+Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ def read_lookups(templates: Sequence[Template]) -> dict[tuple[str, str], dict[st
 
 
 def is_counted(template: Template) -> bool:
-    """Whether the template speaks only for rare words."""
+    """Whether the template applies only to rare words."""
     return any(call.name in COUNTED for look in template.looks for call in look.calls)
 
 
@@ -215,7 +215,7 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
 
 
 def _step(call: Call, lookups: Lookups, column: str) -> Function:
-    if call.name == "outside":  # speaks only where there is no token
+    if call.name == "outside":  # applies only where there is no token
         return lambda value: None
     if call.name in PLAIN:
         return PLAIN[call.name]
@@ -279,12 +279,12 @@ Tables = tuple[npt.NDArray[np.uint64], Ints, Longs]
 
 @dataclass(frozen=True, slots=True)
 class ColumnVocabulary:
-    """What is known of one input column: its strings in training and what each view says of them."""
+    """What is known of one input column: its strings in training and their views."""
 
     name: str
     views: tuple[View, ...]
     values: Strings
-    view_ids: Ints  # [n_values, n_views], -1 where a view says nothing
+    view_ids: Ints  # [n_values, n_views], -1 where a view gives nothing
     strings: tuple[Strings | None, ...]  # [n_views] the distinct strings of each; None: the values themselves
 
 

@@ -105,7 +105,7 @@ def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
 def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple[int, bool] | None:
     """The first token whose label cannot follow the one before it (False) or end its sentence (True).
 
-    Where the label is not known (-1) nothing is said.
+    Unknown labels (-1) are skipped.
     """
     before, last = neighbours(path, starts, len(edge) - 1)
     known = path >= 0

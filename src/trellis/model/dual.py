@@ -29,8 +29,8 @@ class SupportSequence:
 
     def __str__(self) -> str:
         parts = zip(self.positions, self.gold, self.labels, strict=True)
-        told = ", ".join(f"{t}: {gold} -> {label}" for t, gold, label in parts)
-        return f"sentence {self.sentence}, alpha {self.alpha:.4g}: {told}"
+        changes = ", ".join(f"{t}: {gold} -> {label}" for t, gold, label in parts)
+        return f"sentence {self.sentence}, alpha {self.alpha:.4g}: {changes}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Kernels over observations, and models whose scores of labels are sums of kernel values.
 
-An observation is what stands at a token: a sparse vector of attributes. A kernel k(a, b) is an inner product of two of
+An observation is what is seen at a token: a sparse vector of attributes. A kernel k(a, b) is an inner product of two of
 them in a space of its own; ``linear``, ``poly`` and ``rbf`` are computed natively, any other is a function of Python.
 """
 
@@ -82,7 +82,7 @@ class Kernel:
         return cls(KERNELS[int(kind)], int(degree), gamma, coef0)
 
     def values(self, a: Observations, b: Observations) -> Doubles:
-        """What a kernel that is a function says of each of a with each of b, [len(a), len(b)], checked."""
+        """The values of a kernel that is a function, of each of a with each of b, [len(a), len(b)], checked."""
         if self.function is None:
             raise ModelError("the model's kernel is a function that it was loaded without")
         out = np.ascontiguousarray(np.asarray(self.function(a, b), np.float64))

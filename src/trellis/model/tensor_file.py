@@ -61,7 +61,7 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
 
 def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
     """What ``read_tensors`` gives, of bytes in memory."""
-    with refusing_damage("bytes", what):
+    with rejecting_damage("bytes", what):
         return _opened(data, Path("bytes"), format, what)
 
 
@@ -78,7 +78,7 @@ def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: 
     Without ``copy`` the arrays share the file's memory map: whoever truncates or overwrites the file in place (``cp``
     does) ends the process that has it mapped.
     """
-    with refusing_damage(path, what):
+    with rejecting_damage(path, what):
         where = Path(path)
         if where.is_dir():
             raise ModelError(f"{path}: a folder, not {what}")
@@ -112,13 +112,13 @@ class Opened:
     def made(self, make: Callable[[Tensors, str], T]) -> T:
         """What ``make`` makes of arrays and text, while the digest is computed beside it; ModelError if damaged."""
         try:
-            with refusing_damage(self.path, self.what):
+            with rejecting_damage(self.path, self.what):
                 return make(self.tensors, self.text)
         finally:
             self._verify()
 
     def _verify(self) -> None:
-        with refusing_damage(self.path, self.what):
+        with rejecting_damage(self.path, self.what):
             if self._given != self._check.result():
                 raise ModelError(
                     f"{self.path}: damaged: its content does not match its digest; copy or make it again"
@@ -126,7 +126,7 @@ class Opened:
 
 
 @contextmanager
-def refusing_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     """Whatever goes wrong with a file's content is a ModelError that names the file."""
     try:
         yield

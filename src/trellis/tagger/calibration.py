@@ -17,7 +17,7 @@ from trellis.evaluation.reliability import Calibration, Reliability, reliability
 from trellis.evaluation.spans import SpanTable, find_spans
 from trellis.model.model import Model
 from trellis.tagger.decoding import Decoder
-from trellis.tagger.posterior import SpanReading
+from trellis.tagger.posterior import SpanReading, posteriors, spans_of
 
 
 def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_threads: int) -> Model:
@@ -47,8 +47,8 @@ def measure_reliability(
 ) -> Calibration:
     """How reliable the confidences of the best labels are, and those of their spans."""
     codes, _ = decoder.best_codes(corpus, "path", None, n_threads)
-    believed = [p.node for p in decoder.posteriors(corpus, None, edges=False, n_threads=n_threads)]
-    node = np.concatenate(believed) if believed else np.empty((0, len(decoder.labels)))
+    nodes = [p.node for p in posteriors(decoder, corpus, None, edges=False, n_threads=n_threads)]
+    node = np.concatenate(nodes) if nodes else np.empty((0, len(decoder.labels)))
     tokens = reliability(node[np.arange(len(codes)), codes], codes == _codes(decoder, gold), n_bins)
     spans = None
     if guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None:
@@ -62,10 +62,10 @@ def _span_reliability(
 ) -> Reliability:
     types = sorted({*SpanReading.of(decoder.labels).types, *SpanReading.of(gold.values.tolist()).types})
     wanted, found = (find_spans(column, corpus.starts, types) for column in (gold, guessed))
-    believed = [p for some in decoder.spans(corpus, "path", None, n_threads) for _, p in some]
+    confidences = [p for some in spans_of(decoder, corpus, "path", None, n_threads) for _, p in some]
     # Spans of both come by where they begin.
     known = _keys(wanted, len(types))
-    return reliability(believed, np.isin(_keys(found, len(types)), known), n_bins)
+    return reliability(confidences, np.isin(_keys(found, len(types)), known), n_bins)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:

@@ -1,4 +1,4 @@
-"""From sentences to labels and what is believed of them: a model made ready for native code, and what it answers."""
+"""Decoding: a model made ready for native code, sentences to potentials, and potentials to the best labels."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from trellis import _core
 from trellis.arguments import whole_number
 from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.errors import ArgumentError, CorpusError, ModelError
+from trellis.errors import ArgumentError, CorpusError
 from trellis.features.vocabulary import function_of, native_calls
 from trellis.model.model import Model
 
 if TYPE_CHECKING:
-    from trellis.corpus.schemes import Span
     from trellis.engine.chain import Chains, ScoredPath
     from trellis.features.templates import Function
     from trellis.model.constraints import AllowedLabels
-    from trellis.tagger.explanation import Explanation
-    from trellis.tagger.posterior import Measure, Posterior
+    from trellis.tagger.posterior import Measure
 
 By = Literal["path", "label"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence
@@ -211,17 +209,16 @@ class Decoder:
 
         emit: Any
         emit, edges = self.native.potentials(batch, n_threads)
-        weights, n, starts = self.model.weights, len(self.labels), batch.starts
+        weights, starts = self.model.weights, batch.starts
         if weights.expansion is not None and self.expansion is not None:
             lists = self.native.attribute_lists(batch, False)
             emit = weights.expansion.emit(self.expansion, lists, n_threads)
-        kind: Any = np.float32 if single else np.float64
-        end = None if weights.end_rows is None else weights.end_rows[:, :n]
+        n, tri, end = len(self.labels), weights.tri, weights.end_rows
         potentials = Potentials(
-            emit.astype(kind, copy=False),
+            emit.astype(np.float32 if single else np.float64, copy=False),
             weights.edge[:, :n] if edges is None else edges,
-            None if weights.tri is None else weights.tri[:, :, :n],
-            end[0] if end is not None and weights.tri is None else end,
+            None if tri is None else tri[:, :, :n],
+            None if end is None else end[0, :n] if tri is None else end[:, :n],
         )
         known = self._known(batch)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
@@ -274,7 +271,7 @@ class Decoder:
         """The numbers of the best labels, one per token, and where sentences begin."""
         if by not in get_args(By):
             raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
-        sentences = _listed(sentences)
+        sentences = listed(sentences)
         if by == "label":
             from trellis.tagger.posterior import best_labels
 
@@ -285,20 +282,12 @@ class Decoder:
             return np.concatenate(found), np.cumsum(np.concatenate(lengths))
         batch = self.encode(sentences, n_threads)
         starts = batch.starts
-        if allowed is not None or self.expansion is not None:
-            return self._possible(batch, allowed, n_threads), starts
-        if self.votes is None:
+        best = None
+        if allowed is None and self.plain:
             best = self.native.decode(batch, n_threads)
-            return (self._possible(batch, None, n_threads) if best is None else best), starts
-        codes = self._vote(batch, self._known(batch), n_threads)
-        if self.forbids:
-            from trellis.model.constraints import illegal_sentences
-
-            # The tag dictionary left them no path.
-            for i in illegal_sentences(codes, starts, self.model.weights).tolist():
-                again = self.encode(sentences[i : i + 1])
-                codes[starts[i] : starts[i + 1]] = self._possible(again, None, 1)
-        return codes, starts
+        elif allowed is None and self.votes is not None and not self.forbids:
+            best = self._vote(batch, self._known(batch), n_threads)
+        return (self._possible(batch, allowed, n_threads) if best is None else best), starts
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
         """The best paths among those that are possible; ConstraintError if some sentence has none."""
@@ -332,73 +321,15 @@ class Decoder:
         k = whole_number("k", k, 1)
         found = list[list[Any]]()
         # In single precision as tagging has them, so that the best of the k best is what tagging gives.
-        for chains in self.pieces(_listed(sentences), allowed, n_threads, single=True):
+        for chains in self.pieces(listed(sentences), allowed, n_threads, single=True):
             found += kbest_batch(chains.potentials, chains.starts, k, chains.allowed, n_threads)
         require_possible(np.array([paths[0].score for paths in found]))
         return found
-
-    def posteriors(
-        self, sentences: Any, allowed: Constraints | None, *, edges: bool, n_threads: int
-    ) -> list[Posterior]:
-        """What is believed of every label of every sentence."""
-        from trellis.tagger.posterior import posteriors
-
-        found = list[Any]()
-        for chains in self.pieces(_listed(sentences), allowed, n_threads):
-            found += posteriors(chains, self.labels, self.measure, edges=edges, n_threads=n_threads)
-        return found
-
-    def span_probability(
-        self, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
-    ) -> float:
-        """How probable it is that exactly this span is in the output."""
-        from trellis.corpus.schemes import Span
-        from trellis.tagger.posterior import SpanReading
-
-        reading, span = SpanReading.of(self.labels), Span(*span)
-        n = len(self.rows_of(sentence))
-        if not 0 <= span.begin < span.end <= n:
-            raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
-        [chains] = self.pieces([sentence], allowed, 1)
-        return reading.probabilities(chains, [[span]])[0][0]
-
-    def spans(
-        self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
-    ) -> list[list[tuple[Span, float]]]:
-        """The spans of the best labels of every sentence, with their probabilities."""
-        from trellis.corpus.schemes import spans
-        from trellis.tagger.posterior import SpanReading
-
-        reading, sentences = SpanReading.of(self.labels), _listed(sentences)
-        codes, starts = self.best_codes(sentences, by, allowed, n_threads)
-        found, out = [spans(labels) for labels in self.named(codes, starts)], list[list[tuple[Any, float]]]()
-        for chains in self.pieces(sentences, allowed, n_threads):
-            some = found[len(out) : len(out) + len(chains.starts) - 1]
-            believed = reading.probabilities(chains, some, n_threads)
-            out += [list(zip(*pair, strict=True)) for pair in zip(some, believed, strict=True)]
-        return out
 
     def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
         """Labels by their names, a list per sentence."""
         labels, ends = [self.labels[z] for z in codes.tolist()], starts.tolist()
         return [labels[a:b] for a, b in pairwise(ends)]
-
-    def explain(self, sentence: Any, allowed: Constraints | None) -> Explanation:
-        """Why a sentence gets its labels."""
-        from trellis.tagger.explanation import explain, shown
-
-        if self.expansion is not None:
-            raise ModelError("a kernel model has no weights of features to explain; see support()")
-        batch = self.encode([sentence])
-        has_edges = self.model.weights.edge_rows is not None
-        return explain(
-            self.model,
-            [shown(t, token) for t, token in enumerate(self.rows_of(sentence))],
-            self.native.attribute_lists(batch, False),
-            self.native.attribute_lists(batch, True) if has_edges else None,
-            self.chains(batch, None, 1).potentials,
-            [path for path, _ in self.kbest([sentence], 2, allowed, 1)[0]],
-        )
 
 
 def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
@@ -406,7 +337,8 @@ def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
     return None if allowed is None else [allowed]
 
 
-def _listed(sentences: Any) -> Any:
+def listed(sentences: Any) -> Any:
+    """Sentences that can be sliced."""
     return sentences if isinstance(sentences, Corpus) else list(sentences)
 
 

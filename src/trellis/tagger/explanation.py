@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arrays import Ints, Lists
+from trellis.arrays import Lists
 from trellis.engine.chain import Potentials
+from trellis.errors import ModelError
 from trellis.features.names import attribute_names
 from trellis.model.model import START, Model, Rows
+from trellis.tagger.decoding import Constraints, Decoder
 
 END = "<end>"  # the label after the sentence
 SHOWN = 2  # strings of a token that has attributes only
@@ -113,17 +115,22 @@ def shown(t: int, token: Any) -> str:
     return " ".join([f"{t}:", *(strings or map(str, token))][: 1 + SHOWN])
 
 
-def explain(
-    model: Model,
-    tokens: Sequence[str],
-    attributes: Lists,
-    edge_attributes: Lists | None,
-    potentials: Potentials,
-    paths: Sequence[Ints],
-) -> Explanation:
-    """Of one sentence's attributes and its best path, or its two best."""
+def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Explanation:
+    """Why a sentence gets its labels."""
+    if decoder.expansion is not None:
+        raise ModelError("a kernel model has no weights of features to explain; see support()")
+    model, batch = decoder.model, decoder.encode([sentence])
+    edge_attributes = None
+    if model.weights.edge_rows is not None:
+        edge_attributes = decoder.native.attribute_lists(batch, True)
+    attributes, potentials = (
+        decoder.native.attribute_lists(batch, False),
+        decoder.chains(batch, None, 1).potentials,
+    )
+    tokens = [shown(t, token) for t, token in enumerate(decoder.rows_of(sentence))]
+    paths = [path for path, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     explainer = _Explainer(model, attributes, edge_attributes, potentials)
-    explained = [explainer.path(path.tolist()) for path in paths[:2]]
+    explained = [explainer.path(path.tolist()) for path in paths]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found = list[TokenExplanation]()
     for t, token in enumerate(tokens):

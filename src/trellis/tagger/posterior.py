@@ -1,4 +1,4 @@
-"""What is believed of a sentence's labels: marginals, the best label at each position, probabilities of spans."""
+"""Marginals of labels, the most probable label at each position, probabilities of spans."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.arrays import Doubles, Ints
-from trellis.corpus.schemes import OUTSIDE, Span, split_label, starts_anew
+from trellis.corpus.schemes import OUTSIDE, Span, spans, split_label, starts_anew
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
 from trellis.errors import ArgumentError
 from trellis.model.constraints import require_possible, rules_of
 from trellis.model.model import START
+from trellis.tagger.decoding import By, Constraints, Decoder, listed
 
 # A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
 Measure = Literal["probability", "confidence"]
@@ -24,7 +25,7 @@ Measure = Literal["probability", "confidence"]
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """How much is believed of each label at each token: ``posterior[t]["B-NP"]``; ``node`` is the same as an array."""
+    """The marginals of one sentence: ``posterior[t]["B-NP"]``; ``node`` is the same as an array."""
 
     labels: tuple[str, ...]
     node: Doubles  # [T, L] of label z at t
@@ -56,19 +57,22 @@ class Posterior:
 
 
 def posteriors(
-    chains: Chains, labels: tuple[str, ...], measure: Measure, *, edges: bool, n_threads: int
+    decoder: Decoder, sentences: Any, allowed: Constraints | None, *, edges: bool, n_threads: int
 ) -> list[Posterior]:
     """The posterior of every sentence."""
-    pairs: Doubles | None = None
-    if edges:
-        log_z, node, pairs = chain.marginals_batch(*chains, n_threads=n_threads)
-    else:
-        log_z, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
-    require_possible(log_z)
-    return [
-        Posterior(labels, node[a:b], None if pairs is None else pairs[a:b], measure)
-        for a, b in pairwise(chains.starts.tolist())
-    ]
+    found = list[Posterior]()
+    for chains in decoder.pieces(listed(sentences), allowed, n_threads):
+        pairs: Doubles | None = None
+        if edges:
+            log_z, node, pairs = chain.marginals_batch(*chains, n_threads=n_threads)
+        else:
+            log_z, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
+        require_possible(log_z)
+        found += [
+            Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.measure)
+            for a, b in pairwise(chains.starts.tolist())
+        ]
+    return found
 
 
 def best_labels(chains: Chains, n_threads: int) -> Ints:
@@ -127,3 +131,29 @@ class SpanReading:
         ).tolist()
         ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
         return [found[a:b] for a, b in pairwise(ends)]
+
+
+def span_probability(
+    decoder: Decoder, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
+) -> float:
+    """The probability that exactly this span is in the output."""
+    reading, span = SpanReading.of(decoder.labels), Span(*span)
+    n = len(decoder.rows_of(sentence))
+    if not 0 <= span.begin < span.end <= n:
+        raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
+    [chains] = decoder.pieces([sentence], allowed, 1)
+    return reading.probabilities(chains, [[span]])[0][0]
+
+
+def spans_of(
+    decoder: Decoder, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
+) -> list[list[tuple[Span, float]]]:
+    """The spans of the best labels of every sentence, with their probabilities."""
+    reading, sentences = SpanReading.of(decoder.labels), listed(sentences)
+    codes, starts = decoder.best_codes(sentences, by, allowed, n_threads)
+    found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
+    for chains in decoder.pieces(sentences, allowed, n_threads):
+        some = found[len(out) : len(out) + len(chains.starts) - 1]
+        probabilities = reading.probabilities(chains, some, n_threads)
+        out += [list(zip(*pair, strict=True)) for pair in zip(some, probabilities, strict=True)]
+    return out

@@ -133,7 +133,7 @@ class Tagger:
     def marginals(
         self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None
     ) -> Posterior:
-        """How much each label is believed at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
+        """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
 
         With ``edges`` also of label pairs. They are probabilities, or of a learner that has none (perceptron)
         confidences, the softmax of path scores at the model's temperature: ``measure`` says which.
@@ -149,7 +149,10 @@ class Tagger:
         n_threads: int | None = None,
     ) -> list[Posterior]:
         """The marginals of many sentences."""
-        return self._decoder.posteriors(sentences, allowed, edges=edges, n_threads=thread_count(n_threads))
+        from trellis.tagger.posterior import posteriors
+
+        n_threads = thread_count(n_threads)
+        return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=n_threads)
 
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
@@ -158,7 +161,9 @@ class Tagger:
 
         The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
         """
-        return self._decoder.span_probability(sentence, span, one(allowed))
+        from trellis.tagger.posterior import span_probability
+
+        return span_probability(self._decoder, sentence, span, one(allowed))
 
     def tag_spans(
         self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None
@@ -175,7 +180,9 @@ class Tagger:
         n_threads: int | None = None,
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their probabilities."""
-        return self._decoder.spans(sentences, by, allowed, thread_count(n_threads))
+        from trellis.tagger.posterior import spans_of
+
+        return spans_of(self._decoder, sentences, by, allowed, thread_count(n_threads))
 
     def constrained(self, scheme: str) -> Tagger:
         """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
@@ -210,7 +217,9 @@ class Tagger:
 
     def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> Explanation:
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
-        return self._decoder.explain(sentence, one(allowed))
+        from trellis.tagger.explanation import explain
+
+        return explain(self._decoder, sentence, one(allowed))
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
