@@ -115,15 +115,6 @@ def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple
     return (int(places[0]), not bool(wrong[places[0]])) if len(places) else None
 
 
-def illegal_sentences(path: Ints, starts: Longs, weights: ChainWeights) -> Longs:
-    """The sentences whose path has a pair of labels, or a last label, that the weights forbid."""
-    before, last = neighbours(path, starts, weights.n_labels)
-    wrong = np.isneginf(weights.edge[before, path])
-    if weights.end is not None:
-        wrong |= last & np.isneginf(weights.end[path])
-    return np.unique(np.searchsorted(starts, np.flatnonzero(wrong), side="right") - 1)
-
-
 def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     """The label before each token, and which tokens are the last of their sentence."""
     filled = starts[:-1] < starts[1:]
