@@ -2,14 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from feature_oracle import Key, feature, parsed
 
 from trellis import _core
-from trellis.corpus.corpus import Corpus
-from trellis.features.extraction import _known_view_ids, _part
-from trellis.features.vocabulary import Vocabulary
+from trellis.arrays import Ints, Ragged
+from trellis.corpus.corpus import BagColumn, Corpus
+from trellis.errors import TemplateError
+from trellis.features.extraction import _join, _part
+from trellis.features.vocabulary import ColumnVocabulary, Vocabulary, function_of
 from trellis.tagger import Tagger
+
+
+def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragged, Ragged | None]:
+    """The attributes of another corpus that the vocabulary knows, of labels and of label pairs."""
+    coded = list[tuple[Ints, Ints]]()
+    for known in vocabulary.columns:
+        column = corpus.column(known.name)
+        coded.append((column.codes, known_view_ids(vocabulary, known, column.values)))
+    none = np.empty(0, np.float32)
+    part = _part(vocabulary.plan, 0, vocabulary.n_emission)
+    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
+    lists = Ragged(*found, none)
+    if vocabulary.bag is not None:
+        name, strings, attributes = vocabulary.bag
+        bag_column = corpus.columns.get(name)
+        if not isinstance(bag_column, BagColumn):
+            raise TemplateError(
+                f"the model reads attributes from column {name!r}, which the corpus does not have"
+            )
+        number = {s: int(a) for s, a in zip(strings, attributes, strict=True)}
+        bag = bag_column.renumber(np.array([number.get(s, -1) for s in bag_column.names], np.int32))
+        lists = _join(lists, bag.starts, bag.ids, bag.values)
+    if vocabulary.n_emission == len(vocabulary.templates):
+        return lists, None
+    part = _part(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates))
+    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
+    return lists, Ragged(*found, none)
+
+
+def known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> Ints:
+    numbers = [
+        {s: i for i, s in enumerate(known.values if strings is None else strings)}
+        for strings in known.strings
+    ]
+    functions = [function_of(view, vocabulary.lookups, known.name) for view in known.views]
+    shift = 2 * vocabulary.plan.reach
+    rows = list[list[int]]()
+    for value in values:
+        said = [function(value) for function in functions]
+        rows.append(
+            [
+                -1 if s is None or s not in table else table[s] + shift
+                for s, table in zip(said, numbers, strict=True)
+            ]
+        )
+    return np.array(rows, np.int32).reshape(len(rows), len(known.views))
 
 
 def names_of(
@@ -17,7 +67,7 @@ def names_of(
 ) -> dict[int, Key]:
     """The oracle's name of every attribute of the vocabulary: each template asked alone, token by token."""
     coded = [
-        (corpus.column(c.name).codes, _known_view_ids(vocabulary, c, corpus.column(c.name).values))
+        (corpus.column(c.name).codes, known_view_ids(vocabulary, c, corpus.column(c.name).values))
         for c in vocabulary.columns
     ]
     names: dict[int, Key] = {}

@@ -12,7 +12,7 @@ import pytest
 from feature_oracle import Key, apply, features_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opened import names_of
+from opened import encode, names_of
 from samples import KINDS, random_corpus
 
 import trellis
@@ -21,7 +21,7 @@ from trellis.arrays import Ragged
 from trellis.corpus.corpus import Corpus, Strings
 from trellis.errors import TemplateError
 from trellis.features import templates as functions
-from trellis.features.extraction import Extraction, encode, extract, freeze, view_table
+from trellis.features.extraction import Extraction, extract, freeze, view_table
 from trellis.features.templates import Call
 from trellis.features.vocabulary import Vocabulary, feature_set, function_of, native_calls
 from trellis.training.encoding import select

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -284,49 +284,3 @@ def _interleave(first: Tables, second: Tables, from_second: Bools) -> Tables:
     if not keys:
         return first
     return np.concatenate(keys), np.concatenate(ids), np.array(starts, np.int64)
-
-
-def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragged, Ragged | None]:
-    """The attributes of another corpus that the vocabulary knows, of labels and of label pairs."""
-    coded = list[tuple[Ints, Ints]]()
-    for known in vocabulary.columns:
-        column = corpus.column(known.name)
-        coded.append((column.codes, _known_view_ids(vocabulary, known, column.values)))
-    none = np.empty(0, np.float32)
-    part = _part(vocabulary.plan, 0, vocabulary.n_emission)
-    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
-    lists = Ragged(*found, none)
-    if vocabulary.bag is not None:
-        name, strings, attributes = vocabulary.bag
-        bag_column = corpus.columns.get(name)
-        if not isinstance(bag_column, BagColumn):
-            raise TemplateError(
-                f"the model reads attributes from column {name!r}, which the corpus does not have"
-            )
-        number = {s: int(a) for s, a in zip(strings, attributes, strict=True)}
-        bag = bag_column.renumber(np.array([number.get(s, -1) for s in bag_column.names], np.int32))
-        lists = _join(lists, bag.starts, bag.ids, bag.values)
-    if vocabulary.n_emission == len(vocabulary.templates):
-        return lists, None
-    part = _part(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates))
-    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
-    return lists, Ragged(*found, none)
-
-
-def _known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> Ints:
-    numbers = [
-        {s: i for i, s in enumerate(known.values if strings is None else strings)}
-        for strings in known.strings
-    ]
-    functions = [function_of(view, vocabulary.lookups, known.name) for view in known.views]
-    shift = 2 * vocabulary.plan.reach
-    rows = list[list[int]]()
-    for value in values:
-        said = [function(value) for function in functions]
-        rows.append(
-            [
-                -1 if s is None or s not in table else table[s] + shift
-                for s, table in zip(said, numbers, strict=True)
-            ]
-        )
-    return np.array(rows, np.int32).reshape(len(rows), len(known.views))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.descent import AdaGrad, BatchLearner, Descent, Passes, log_loss
+from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss
 from trellis.learning.learner import Constraints, choice, real, whole
-from trellis.learning.run import Problem, Work
+from trellis.learning.run import Problem
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
 _PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adagrad" or p["warm_up"] > 0)
@@ -53,7 +53,7 @@ class CRF(BatchLearner):
         "seed": whole(default=0, only=_PASSES),
     }
 
-    def begin(self, problem: Problem) -> Work:
+    def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         given = self.effective()
         single = self.precision == "single"
@@ -63,16 +63,15 @@ class CRF(BatchLearner):
         objective = parameters.objective(problem, local=False, single=single)
         passes = None
         if "rate" in given:
-            passes = Passes(problem, objective, self.c1, self.c2, given["rate"], given["seed"])
-        if passes is not None and self.solver == "adagrad":
-            return AdaGrad(passes, parameters, given["epochs"])
+            n = given.get("warm_up", given["epochs"])
+            rest = (given["rate"], given["seed"], n, self.solver == "lbfgs")
+            passes = Passes(problem, objective, self.c1, self.c2, *rest)
         return Descent(
             problem,
             parameters,
             log_loss(problem, objective, self.c2),
             epochs=given["epochs"],
-            tolerance=given["tolerance"],
+            tolerance=given.get("tolerance", 0.0),
             c1=self.c1,
             passes=passes,
-            warm_up=given["warm_up"],
         )

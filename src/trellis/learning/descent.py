@@ -77,12 +77,18 @@ class Passes:
     c2: float
     rate: float
     seed: int
+    n: int  # how many there are
+    warming_up: bool  # whether something better follows
 
-    def take(self, number: int, x: Floats, squares: Floats, times: float = 1.0) -> float:
-        """Pass ``number``, changing x and squares; steps are ``times`` as long. Gives the objective.
+    def take(self, number: int, x: Floats, squares: Floats) -> float:
+        """Pass ``number``, changing x and squares. Gives the objective.
 
         It is the sum of each sentence's loss as it was met, so more than that of the weights after the pass.
         """
+        times = 1.0
+        if self.warming_up:
+            # Long steps first; short ones in the last pass, which take out the noise of the others.
+            times = 0.5 if number == self.n and number > 1 else 1.5
         losses = self.objective.one_pass(
             x,
             squares,
@@ -96,39 +102,12 @@ class Passes:
         return float(self.problem.weigh(losses).sum()) + penalty
 
 
-class AdaGrad(VectorWork):
-    """Passes and nothing else: near the optimum after few of them, never quite there."""
-
-    def __init__(self, passes: Passes, parameters: Parameters, epochs: int) -> None:
-        super().__init__(passes.problem, parameters, epochs)
-        self.passes = passes
-        self.x = parameters.start(passes.problem)
-        self.squares = np.ones(len(self.x))
-
-    def vector(self) -> Floats:
-        """The weights as they are now."""
-        return self.x
-
-    def step(self, number: int) -> Event:
-        """One pass."""
-        value = self.passes.take(number, self.x, self.squares)
-        return Event(number, objective=value, nonzero=self.nonzero())
-
-    def state(self) -> State:
-        """Weights and sums of squared gradients."""
-        return {"x": self.x, "squares": self.squares}
-
-    def restore(self, state: State) -> None:
-        """Continue from there."""
-        self.x, self.squares = state["x"], state["squares"]
-
-
 class Descent(VectorWork):
-    """First some passes of AdaGrad (``warm_up``), then L-BFGS until the objective hardly falls.
+    """First some passes of AdaGrad, then L-BFGS until the objective hardly falls; or passes and nothing else.
 
     From zero L-BFGS takes some forty gradients to get where three stochastic passes get, each of which costs about
-    four (docs/performance.md). A warm start needs none: the older weights are the start. It ends when the objective
-    fell by less than ``tolerance`` of itself over ten epochs.
+    four (docs/performance.md). Passes alone are near the optimum after few, and never quite there. It ends when the
+    objective fell by less than ``tolerance`` of itself over ten epochs.
     """
 
     def __init__(
@@ -141,25 +120,23 @@ class Descent(VectorWork):
         tolerance: float,
         c1: float = 0.0,
         passes: Passes | None = None,
-        warm_up: int = 0,
     ) -> None:
         super().__init__(problem, parameters, epochs)
-        self.function, self.tolerance, self.passes = function, tolerance, passes
-        self.warm_up = 0 if passes is None or problem.initial is not None else warm_up
+        # After a warm start no pass is needed: the older weights are the start.
+        wanted = passes is not None and (problem.initial is None or not passes.warming_up)
+        self.function, self.tolerance, self.passes = function, tolerance, passes if wanted else None
         self.minimizer = Minimizer(parameters.start(problem), c1, problem.n_threads)
-        self.squares = np.ones(parameters.size) if self.warm_up else np.empty(0)
+        self.squares = np.ones(parameters.size if wanted else 0)
 
     def vector(self) -> Floats:
         """The weights as they are now."""
         return self.minimizer.x
 
     def step(self, number: int) -> Event | None:
-        """A pass while warming up, then an iteration of L-BFGS; a pass has no single gradient and length."""
+        """A pass, or an iteration of L-BFGS; a pass has no single gradient and length."""
         minimizer = self.minimizer
-        if self.passes is not None and number <= self.warm_up:
-            # Long steps first; short ones in the last pass, which take out the noise of the others.
-            times = 0.5 if number == self.warm_up and number > 1 else 1.5
-            value = self.passes.take(number, minimizer.x, self.squares, times)
+        if self.passes is not None and number <= self.passes.n:
+            value = self.passes.take(number, minimizer.x, self.squares)
             _check_finite(value)
             return Event(number, objective=value, nonzero=self.nonzero())
         if not minimizer.values:
