@@ -179,6 +179,15 @@ def test_a_reader_that_leaves_is_no_error(chunk: Path) -> None:
         assert done.stderr == ""
 
 
+def test_what_standard_output_cannot_show_is_escaped(here: Path) -> None:
+    (here / "umlaut.txt").write_text("wört Ä\n")
+    assert shell("trellis train umlaut.txt --model m --quiet").returncode == 0
+    done = shell("PYTHONIOENCODING=ascii trellis info m")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xc4" in done.stdout
+    assert "wört Ä" in shell("PYTHONIOENCODING=ascii trellis tag -m m umlaut.txt").stdout  # bytes as they are
+
+
 # ------------------------------------------------------------ terminals
 
 

@@ -57,7 +57,10 @@ class FileShape:
         """A whole file for a model."""
         if self.format not in STREAMED:
             return self.read(path, columns)
-        return parse_text(read_bytes(path), message_name(path), self.layout(path, tagger, columns))
+        corpus = parse_text(read_bytes(path), message_name(path), self.layout(path, tagger, columns))
+        if not corpus.n_tokens:
+            raise CorpusError(corpus.source, None, "no tokens in it; give a file with at least one sentence")
+        return corpus
 
 
 def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -72,6 +73,8 @@ def reporting_errors() -> Iterator[None]:
     """Run a command within; an error that the user can correct is reported in one line."""
     if sys.stderr is None:  # closed: print would write to standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does
     try:
         try:
             yield
@@ -89,7 +92,7 @@ def reporting_errors() -> Iterator[None]:
         _leave(f"{place}{error.strerror or error}", USER_ERROR)
     except MemoryError:
         _leave(
-            "not enough memory; train with --cutoff or --pairs seen, or on a part of the corpus", USER_ERROR
+            "not enough memory; train with --cutoff or --pairs seen, tag with a smaller --kbest", USER_ERROR
         )
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, and threads at work are not waited for

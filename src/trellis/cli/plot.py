@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trellis.cli.outputs import check_writable
 from trellis.corpus.schemes import guess_scheme
 from trellis.errors import LearnerError
 from trellis.training import Learner
@@ -29,7 +28,6 @@ def check_plot(path: str, learner: Learner) -> None:
         raise LearnerError(
             f"--plot: {type(learner).__name__} learns without epochs, so there is no curve to draw"
         )
-    check_writable(path)
 
 
 def score_name(metric: str, labels: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from trellis.cli.options import SWITCH, Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.plot import check_plot, draw, score_name
 from trellis.cli.progress import say, watch_epochs
+from trellis.errors import ArgumentError
 from trellis.features.presets import PRESETS
 from trellis.learners import LEARNERS
 from trellis.tagger import load
@@ -84,11 +85,14 @@ def command(given: Namespace) -> None:
     begun = time.perf_counter()
     named = {name: getattr(given, name) for name in ("epochs", "average", "shuffle", "seed")}
     learner = build_learner(given.learner, named, given.set)
-    check_writable(given.model)
-    check_apart(given.model, given.corpus, given.dev, given.features)
+    outputs = [path for path in (given.model, given.plot, given.checkpoint) if path is not None]
+    for path in outputs:
+        check_writable(path)
+        check_apart(path, given.corpus, given.dev, given.features)
+    if len({Path(path).resolve() for path in outputs}) < len(outputs):
+        raise ArgumentError("--model, --plot and --checkpoint name the same file; name different ones")
     if given.plot is not None:
         check_plot(given.plot, learner)
-        check_apart(given.plot, given.corpus, given.dev, given.features)
     older = None if given.init is None else load(given.init)
     shape = FileShape.of(given, given.corpus)
     sentences = shape.read(given.corpus, given.columns)
