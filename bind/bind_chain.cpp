@@ -87,9 +87,8 @@ struct Batch {
       tri = pad_table(tri_->data(), (L + 1) * (L + 1), L, "tri");
     }
     if (end_) {
-      const std::size_t rows = tri_ ? L + 1 : 1;
-      require(end_->shape(0) == rows * L, "end: must have shape [labels], or at order 2 [labels + 1, labels]");
-      end = pad_table(end_->data(), rows, L, "end");
+      require(end_->shape(0) == L, "end: must have shape [labels]");
+      end = pad_table(end_->data(), 1, L, "end");
     }
   }
 

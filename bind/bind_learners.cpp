@@ -146,10 +146,10 @@ struct PyVotes {
              n_attributes, n_edge_attributes, order};
   }
 
-  Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Array<float, 2>>& end,
+  Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Array<float, 1>>& end,
                              std::size_t n_threads) const {
     LabelWeights labels = label_weights_from(edge, std::nullopt, std::nullopt);
-    check_end(end, labels.n_labels, votes.order);
+    check_end(end, labels.n_labels);
     labels.end = end ? end->data() : nullptr;
     if (labels.n_labels != n_labels || corpus.n_labels != n_labels || corpus.n_attributes != votes.n_attributes ||
         corpus.n_edge_attributes != votes.n_edge_attributes)
@@ -195,7 +195,7 @@ void Encoded::check_fits(const Weights& weights) const {
 void bind_learners(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
       .def(nb::init<RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>, Array<float, 2>,
-                    std::optional<Array<float, 3>>, std::optional<Array<float, 2>>, bool>(),
+                    std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, bool>(),
            nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
            "local"_a = false);
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");

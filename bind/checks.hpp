@@ -134,19 +134,18 @@ inline void check_cells(const Array<std::int32_t, 1>& cells, std::size_t n_cells
 }
 
 // Weights of label pairs [L + 1, stride] and triples [L + 1, L + 1, stride], padded to the kernels' stride.
-// What a last label gives is [1, stride] at order 1, [L + 1, stride] at order 2.
-inline void check_end(const std::optional<Array<float, 2>>& end, std::size_t n_labels, int order) {
-  require(!end || (end->shape(0) == (order == 2 ? n_labels + 1 : 1) && end->shape(1) == trellis::padded(n_labels)),
-          "end must be [1, stride], or at order 2 [n_labels + 1, stride]");
+// What a last label gives is [stride].
+inline void check_end(const std::optional<Array<float, 1>>& end, std::size_t n_labels) {
+  require(!end || end->size() == trellis::padded(n_labels), "end must be [stride]");
 }
 inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                                                const std::optional<Array<float, 2>>& end) {
+                                                const std::optional<Array<float, 1>>& end) {
   require(edge.shape(0) >= 2, "a chain needs a label");
   const std::size_t n = edge.shape(0), stride = trellis::padded(n - 1);
   require(edge.shape(1) == stride, "edge must be [n_labels + 1, stride]");
   require(!tri || (tri->shape(0) == n && tri->shape(1) == n && tri->shape(2) == stride),
           "tri must be [n_labels + 1, n_labels + 1, stride]");
-  check_end(end, n - 1, tri ? 2 : 1);
+  check_end(end, n - 1);
   return {n - 1, stride, edge.data(), tri ? tri->data() : nullptr, end ? end->data() : nullptr};
 }
 

@@ -100,7 +100,6 @@ inline auto table_state(const trellis::LearntTable& table) {
 // Begin with weights of label pairs, and of last labels or none.
 inline void set_labels(trellis::GrowingChain& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
   copy_to(self.edge.weights, edge);
-  const std::size_t n = (self.order == 2 ? self.n_labels + 1 : 1) * self.stride;
-  if (end.size() != 0 && end.size() != n) throw nb::value_error("end does not fit");
+  if (end.size() != 0 && end.size() != self.stride) throw nb::value_error("end does not fit");
   self.end.assign(end.data(), end.data() + end.size());
 }

@@ -8,12 +8,12 @@ struct Weights : trellis::LinearChain {
   std::optional<RowArrays<std::uint32_t>> edge_row_arrays;
   Array<float, 2> edge;
   std::optional<Array<float, 3>> tri;
-  std::optional<Array<float, 2>> end;
+  std::optional<Array<float, 1>> end;
   std::size_t n_attributes, n_edge_attributes = 0;
   bool local;  // labels are normalised one by one
 
   Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
-          std::optional<Array<float, 3>> tri_, std::optional<Array<float, 2>> end_, bool local_)
+          std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, bool local_)
       : row_arrays(std::move(rows_)), edge_row_arrays(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)),
         end(std::move(end_)), n_attributes(std::get<0>(row_arrays).size() - 1), local(local_) {
     labels = label_weights_from(edge, tri, end);

@@ -150,7 +150,6 @@ def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[P
     end = None
     if problem.end_base is not None:
         end = problem.end_base[:L].astype(float)
-        end = end if tri is None else np.tile(end, (L + 1, 1))
     starts, ids, values = problem.corpus.lists
     out = []
     for begin, stop in zip(problem.starts[:-1].tolist(), problem.starts[1:].tolist(), strict=True):

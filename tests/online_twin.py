@@ -188,7 +188,7 @@ class Twin:
         tri = w[self.at_tri :].reshape(L + 1, L + 1, -1)[..., :L] if given.order == 2 else None
         end = None
         if p.end_base is not None:
-            end = p.end_base[:L] if tri is None else np.tile(p.end_base[:L], (L + 1, 1))
+            end = p.end_base[:L]
         if given.allowed is not None:
             emit = reference.restrict(emit, given.allowed[i])
         return reference.Potentials(emit, edge[..., :L], tri, end)

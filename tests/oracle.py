@@ -26,7 +26,7 @@ def score_of(p: Potentials, path: Sequence[int]) -> float:
         score = score + (p.edge[t, y, z] if p.edge.ndim == 3 else p.edge[y, z])
         score = score + p.emit[t, z]
     if T and p.end is not None:
-        score = score + (p.end[full[-1]] if p.tri is None else p.end[full[-2], full[-1]])
+        score = score + p.end[full[-1]]
     return float(score)
 
 

@@ -38,7 +38,7 @@ def random_potentials(
     rng = np.random.default_rng(seed)
     edge = random_scores(rng, kind, *((T,) if per_token else ()), L + 1, L)
     tri = random_scores(rng, kind, L + 1, L + 1, L) if order == 2 else None
-    end = random_scores(rng, kind, *((L + 1,) if order == 2 else ()), L) if with_end else None
+    end = random_scores(rng, kind, L) if with_end else None
     return reference.Potentials(random_scores(rng, kind, T, L), edge, tri, end)
 
 
@@ -322,7 +322,7 @@ def test_documented_example() -> None:
         ({"edge": np.zeros((4, 3, 2))}, "edge must have shape"),
         ({"tri": np.zeros((3, 3, 3))}, "tri must have shape"),
         ({"end": np.zeros((3, 2))}, "end must have shape"),
-        ({"end": np.zeros(2), "tri": np.zeros((3, 3, 2))}, "end must have shape"),
+        ({"end": np.zeros((3, 2)), "tri": np.zeros((3, 3, 2))}, "end must have shape"),
     ],
 )
 def test_wrong_shapes(change: dict[str, np.ndarray], message: str) -> None:
@@ -348,8 +348,8 @@ def test_wrong_values() -> None:
             "emit": np.zeros((3, 2)),
             "edge": np.zeros((3, 2)),
             "tri": np.zeros((3, 3, 2)),
-            "end": np.zeros((3, 2)),
+            "end": np.zeros(2),
         }
-        tables[name][1, 1] = bad
+        tables[name].flat[1] = bad
         with pytest.raises(ValueError, match=f"{name}.*finite or minus infinity"):
             chain.best_path(chain.Potentials(**tables))

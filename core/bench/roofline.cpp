@@ -87,11 +87,6 @@ std::vector<T> read_array(const std::string& folder, const char* name) {
 
 TRELLIS_CLONES void emissions(const SiteRows<float>& rows, std::size_t n, float* emit) { rows.emissions(0, n, emit); }
 
-TRELLIS_CLONES double both_passes(const Factors<float>& factors, const float* emit, std::size_t n,
-                                  SumProductScratch<float>& scratch, const Expectations<float>& x) {
-  return sum_product_1(factors, emit, n, static_cast<const float*>(nullptr), 1.0f, scratch, &x);
-}
-
 TRELLIS_CLONES void sum_block(const AttributeSums<float>& sums, const SiteRows<float>& rows, std::size_t block,
                               const float* residual, double* row, double* gradient) {
   for (std::size_t piece = 0; piece < sums.n_pieces(block); ++piece)
@@ -122,17 +117,15 @@ void measure_loops(const std::string& folder) {
        heavy * (4 + 4.0 * stride) + light * 8 + 4.0 * n * stride, heavy * stride + light);
 
   Factors<float> factors;
-  set_factors<float>(edge, {}, {}, L, factors);
-  SumProductScratch<float> scratch;
-  const Expectations<float> x{node.data(), pairs.data(), nullptr, nullptr, nullptr};
+  make_factors<float>(edge, {}, {}, L, factors);
+  PassScratch<float> scratch;
   // Forward, backward and pairs: a multiplication and an addition each for all pairs of labels; exp takes about 20.
   const double passes = 3.0 * 2 * L * stride + 26.0 * stride;
   tell("forward and backward", best_seconds([&] {
          for (std::size_t s = 0; s < n_sentences; ++s) {
-           Expectations<float> here = x;
-           here.node = node.data() + starts[s] * stride;
-           sink = static_cast<float>(
-               both_passes(factors, emit.data() + starts[s] * stride, starts[s + 1] - starts[s], scratch, here));
+           const Expectations<float> x{.node = node.data() + starts[s] * stride, .pairs = pairs.data()};
+           sink = static_cast<float>(sum_product<float>(factors, emit.data() + starts[s] * stride,
+                                                        starts[s + 1] - starts[s], nullptr, 1.0f, scratch, &x));
          }
        }),
        n * 4.0 * (6.0 * stride + 3.0 * L * stride), n * passes);

@@ -35,7 +35,7 @@ struct ChainView {
   const Real* edge;                    // [L+1, stride], or [T, L+1, stride] if edge_per_token
   bool edge_per_token = false;
   const Real* tri = nullptr;           // [L+1, L+1, stride]; null makes the chain one of order 1
-  const Real* end = nullptr;           // [stride] at order 1, [L+1, stride] at order 2; null for no end scores
+  const Real* end = nullptr;           // [stride] of the last label; null for no end scores
   const LabelSets* allowed = nullptr;  // null allows every label everywhere
 
   const Real* emit_at(std::size_t t) const { return emit + t * stride; }
@@ -43,6 +43,8 @@ struct ChainView {
     return edge + ((edge_per_token ? t * (n_labels + 1) : 0) + y) * stride;
   }
   const Real* tri_at(std::size_t x, std::size_t y) const { return tri + (x * (n_labels + 1) + y) * stride; }
+  // From t to t + 1 where there is a number per history: of z at order 1, of y, z at order 2.
+  std::size_t token_size() const { return tri ? n_labels * stride : stride; }
 };
 
 // Memory that is grown once and then reused; its contents are not kept when it grows.
@@ -117,6 +119,15 @@ TRELLIS_INLINE void each_part(const std::int32_t* path, std::size_t n, std::size
   }
 }
 
+// Minus infinity for every label that is not listed.
+template <class Real>
+TRELLIS_INLINE void forbid_others(const ListedLabels& allowed, std::size_t n_labels, Real* row) {
+  for (std::size_t z = 0, next = 0; z < n_labels; ++z) {
+    if (next < allowed.size() && allowed[next] == z) ++next;
+    else row[z] = kForbidden<Real>;
+  }
+}
+
 // score(path), added from left to right; 0 for an empty sentence.
 template <class Real>
 Real path_score(const ChainView<Real>& chain, const std::int32_t* path) {
@@ -127,7 +138,7 @@ Real path_score(const ChainView<Real>& chain, const std::int32_t* path) {
     score += chain.edge_at(part.token, part.y)[part.z];
     score += chain.emit_at(part.token)[part.z];
   });
-  if (chain.end && T) score += chain.end[part_at(path, T - 1, null).cell(chain.tri ? 1 : 0, null, chain.stride)];
+  if (chain.end && T) score += chain.end[path[T - 1]];
   return score;
 }
 

@@ -1,68 +1,121 @@
 #include "engine/forward_backward.hpp"
 
-#include "engine/passes.hpp"
+#include "engine/log_sums.hpp"
 
 namespace trellis {
 namespace {
 
-template <class Real>
-TRELLIS_INLINE void prepare_any(const ChainView<Real>& chain, SumWorkspace& work) {
-  work.has_table = chain.tri || !chain.edge_per_token;
-  if (!work.has_table) return;
-  const std::size_t L = chain.n_labels, rows = chain.tri ? (L + 1) * (L + 1) : L + 1;
-  const Real* scores = chain.tri ? chain.tri : chain.edge;
-  double* table = work.table.grow(rows * chain.stride);
-  work.top = kImpossible;
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t z = 0; z < L; ++z)
-      work.top = std::max(work.top, static_cast<double>(scores[r * chain.stride + z]));
-  if (work.top == kImpossible) work.top = 0;
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t z = 0; z < chain.stride; ++z) {
-      const std::size_t at = r * chain.stride + z;
-      table[at] = z < L ? std::exp(static_cast<double>(scores[at]) - work.top) : 0.0;
+double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {
+  return sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, x);
+}
+
+// P of a part of a path: order 1   exp(alpha_{t-1}[y] + edge[y][z] + after_t[z] - log Z)
+//                        order 2   exp(alpha_{t-1}[x][y] + tri[x][y][z] + after_t[y][z] - log Z)
+TRELLIS_CLONES double exact(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
+                            PassScratch<double>& w, const ExactSums* out) {
+  const std::size_t L = tables.n_labels, stride = tables.stride, cells = (L + 1) * stride;
+  const double log_z = log_passes(tables, emit, n, token_edge, w);
+  if (!out || log_z == kForbidden<double>) return log_z;
+  const ChainView<double> chain = tables.view(n, emit, token_edge);
+  const Everything labels_at{L};
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t n_middles = middles_at(chain, t, labels_at).size(), n_leavers = leavers_at(chain, t, labels_at).size();
+    for (std::size_t middle = 0; middle < n_middles; ++middle) {
+      double* alpha = w.alpha.data() + t * chain.token_size();
+      const Row<double> row = row_at<LogSum>(chain, t, middle, alpha - chain.token_size(), alpha);
+      const double* after = w.after.data() + t * chain.token_size() + middle * stride;
+      for (std::size_t i = 0; i < n_leavers; ++i) {
+        const std::size_t y = t == 0 ? L : chain.tri ? middle : i, x = t > 1 ? i : L;
+        const double before = row.from[i * row.from_step] - log_z;
+        for (std::size_t z = 0; z < stride; z += kLanes<double>) {
+          const Vector<double> p = exp_lanes(before + lanes(row.table + i * row.table_step + z) + lanes(after + z));
+          if (out->node) lanes(out->node + t * stride + z) += p;
+          if (out->pairs) lanes(out->pairs + t * cells + y * stride + z) += p;
+          if (out->triples) lanes(out->triples + (x * (L + 1) + y) * stride + z) += p;
+        }
+      }
     }
-}
-
-template <class Real>
-TRELLIS_INLINE double log_partition_any(const ChainView<Real>& chain, SumWorkspace& work) {
-  if (chain.n_tokens == 0) return 0;
-  const Passes<Real> passes(chain, work);
-  passes.start();
-  chain.tri ? passes.forward_2() : passes.forward_1();
-  return passes.finish();
-}
-
-template <class Real>
-TRELLIS_INLINE double marginals_any(const ChainView<Real>& chain, SumWorkspace& work, double* node, double* edge) {
-  const std::size_t T = chain.n_tokens, L = chain.n_labels;
-  std::fill(node, node + T * L, 0.0);
-  if (edge) std::fill(edge, edge + T * (L + 1) * L, 0.0);
-  if (T == 0) return 0;
-  const Passes<Real> passes(chain, work);
-  const double log_z = passes.both();
-  if (log_z == kImpossible) return log_z;
-  chain.tri ? passes.marginals_2(log_z, node, edge) : passes.marginals_1(log_z, node, edge);
+  }
   return log_z;
+}
+
+// Rows [n, stride] in double, zero in the padding.
+template <class Real>
+void copy_rows(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, std::vector<double>& out) {
+  out.resize(n * stride);
+  for (std::size_t i = 0; i < n * stride; ++i) out[i] = i % stride < L ? static_cast<double>(rows[i]) : 0;
 }
 
 }  // namespace
 
-TRELLIS_CLONES void prepare_sums(const ChainView<float>& chain, SumWorkspace& work) { prepare_any(chain, work); }
-TRELLIS_CLONES void prepare_sums(const ChainView<double>& chain, SumWorkspace& work) { prepare_any(chain, work); }
-
-TRELLIS_CLONES double log_partition(const ChainView<float>& chain, SumWorkspace& work) {
-  return log_partition_any(chain, work);
-}
-TRELLIS_CLONES double log_partition(const ChainView<double>& chain, SumWorkspace& work) {
-  return log_partition_any(chain, work);
+double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
+                  PassScratch<double>& passes, const ExactSums* out) {
+  return exact(tables, emit, n, token_edge, passes, out);
 }
 
-TRELLIS_CLONES double marginals(const ChainView<float>& chain, SumWorkspace& work, double* node, double* edge) {
-  return marginals_any(chain, work, node, edge);
+template <class Real>
+void load_sentence(const ChainView<Real>& chain, SumWorkspace& w) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
+  w.emit.assign(T * stride, 0);
+  for (std::size_t t = 0; t < T; ++t) {
+    std::copy_n(chain.emit_at(t), L, w.emit.data() + t * stride);
+    if (chain.allowed) forbid_others(labels_of(*chain.allowed, t), L, w.emit.data() + t * stride);
+  }
+  w.edge_per_token = chain.edge_per_token;
+  if (chain.edge_per_token) copy_rows(chain.edge, T * (L + 1), L, stride, w.edge);
 }
-TRELLIS_CLONES double marginals(const ChainView<double>& chain, SumWorkspace& work, double* node, double* edge) {
-  return marginals_any(chain, work, node, edge);
+
+template <class Real>
+void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w) {
+  const std::size_t L = chain.n_labels, stride = chain.stride;
+  w.tables = {};
+  w.tables.n_labels = L;
+  w.tables.stride = stride;
+  if (!chain.edge_per_token) copy_rows(chain.edge, L + 1, L, stride, w.tables.edge);
+  if (chain.tri) copy_rows(chain.tri, (L + 1) * (L + 1), L, stride, w.tables.tri);
+  if (chain.end) copy_rows(chain.end, 1, L, stride, w.tables.end);
+  make_factors(w.tables.edge, w.tables.tri, w.tables.end, L, w.factors);
 }
+
+template <class Real>
+double log_partition(const ChainView<Real>& chain, SumWorkspace& w) {
+  if (chain.n_tokens == 0) return 0;
+  load_sentence(chain, w);
+  const double log_z = scaled(w, chain.n_tokens, nullptr);
+  if (log_z > kForbidden<double>) return log_z;
+  w.tables.turn();
+  return exact(w.tables, w.emit.data(), chain.n_tokens, w.token_edge(), w.passes, nullptr);
+}
+
+template <class Real>
+double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, double* edge) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
+  if (T == 0) return 0;
+  load_sentence(chain, w);
+  w.node.assign(T * stride, 0);
+  if (edge) w.pairs.assign(T * cells, 0);
+  double* pairs = edge ? w.pairs.data() : nullptr;
+  Expectations<double> x;
+  x.node = w.node.data();
+  x.token_pairs = pairs;
+  double log_z = scaled(w, T, &x);
+  if (log_z == kForbidden<double>) {
+    w.tables.turn();
+    const ExactSums sums{w.node.data(), pairs, nullptr};
+    log_z = exact(w.tables, w.emit.data(), T, w.token_edge(), w.passes, &sums);
+  }
+  for (std::size_t t = 0; t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
+  for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(pairs + row * stride, L, edge + row * L);
+  return log_z;
+}
+
+template void prepare_sums(const ChainView<float>&, SumWorkspace&);
+template void prepare_sums(const ChainView<double>&, SumWorkspace&);
+template void load_sentence(const ChainView<float>&, SumWorkspace&);
+template void load_sentence(const ChainView<double>&, SumWorkspace&);
+template double log_partition(const ChainView<float>&, SumWorkspace&);
+template double log_partition(const ChainView<double>&, SumWorkspace&);
+template double marginals(const ChainView<float>&, SumWorkspace&, double*, double*);
+template double marginals(const ChainView<double>&, SumWorkspace&, double*, double*);
 
 }  // namespace trellis

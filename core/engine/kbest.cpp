@@ -149,11 +149,7 @@ struct Search {
     const std::size_t z = static_cast<std::size_t>(path.label) / L, y = static_cast<std::size_t>(path.label) % L;
     return (chain.n_tokens - 1) * token + y * stride + z;
   }
-  Real finished(Real score, std::size_t y, std::size_t z) const {
-    if (!chain.end) return score;
-    const std::size_t row = chain.tri ? (chain.n_tokens > 1 ? y : L) * stride : 0;
-    return score + chain.end[row + z];
-  }
+  Real finished(Real score, std::size_t z) const { return chain.end ? score + chain.end[z] : score; }
   void start_finals() {
     const std::size_t last = chain.n_tokens - 1;
     static constexpr std::int32_t zero = 0;
@@ -161,7 +157,7 @@ struct Search {
     for (std::size_t j = 0; j < targets.size(); ++j)
       for (std::size_t i = 0; i < middles.size(); ++i) {
         const std::size_t y = middles[i], z = targets[j];
-        const Real score = finished(delta[last * token + y * stride + z], y, z);
+        const Real score = finished(delta[last * token + y * stride + z], z);
         work.finals.push_back({score, static_cast<std::int32_t>(z * L + y), kNone, kNone});
       }
     std::make_heap(work.finals.begin(), work.finals.end(), worse<Real>);
@@ -172,8 +168,7 @@ struct Search {
     if (work.prefixes[taken.before].next == kNone) advance(last, at);
     const std::size_t next = work.prefixes[taken.before].next;
     if (next == kNone) return;
-    const auto label = static_cast<std::size_t>(taken.label);
-    const Real score = finished(work.prefixes[next].score, label % L, label / L);
+    const Real score = finished(work.prefixes[next].score, static_cast<std::size_t>(taken.label) / L);
     work.finals.push_back({score, taken.label, next, kNone});
     std::push_heap(work.finals.begin(), work.finals.end(), worse<Real>);
   }

@@ -2,148 +2,114 @@
 
 #include <vector>
 
-#include "engine/passes.hpp"
+#include "engine/log_sums.hpp"
 
 namespace trellis {
 namespace {
 
-// Sums of exponentials of any size, added one by one.
-struct LogSum {
-  double top = kImpossible, sum = 0;
-  TRELLIS_INLINE void add(double a) {
-    if (a == kImpossible) return;
-    if (a <= top) {
-      sum += std::exp(a - top);
-    } else {
-      sum = sum * std::exp(top - a) + 1;
-      top = a;
-    }
-  }
-  TRELLIS_INLINE double value() const { return top == kImpossible ? top : top + std::log(sum); }
-};
-
 // Paths with the span [b, e) of type k: a cut before b, none within, a cut before e, and only labels of type k inside.
-// What comes before the span is in alpha, what comes after it in beta; between them the recursion goes over the few
-// labels of type k alone.
-template <class Real>
+// What comes before the span is in alpha, what comes after it in `after`; between them the recursion goes over the few
+// labels of type k alone. s_t[y][z] is the sum over all beginnings of such paths with y, z at t-1, t:
+//
+//   s_b[y][z] = the sum over all prefixes with y, z at b-1, b, for cut(y, z);  y is NULL at the beginning of a sentence
+//   s_t[y][z] = (sum_x s_{t-1}[x][y] · tri[x][y][z]) · edge_t[y][z] · emit_t[z], for !cut(y, z)
+//   result    = sum_y,z s_{e-1}[y][z] · end[z], or sum_y,z,w s_{e-1}[y][z] · tri[y][z][w] · what follows z, w, for cut(z, w)
+template <class S>
 struct Spans {
-  const Passes<Real>& passes;
+  const ChainView<double>& chain;
+  const PassScratch<double>& passes;
   const SpanLabels& labels;
   std::vector<std::size_t> inside;    // the labels of type k
-  std::vector<double> score, longer;  // order 1: [n_inside]; order 2: [L + 1, n_inside]
+  std::vector<double> score, longer;  // [L + 1, n_inside]
 
-  TRELLIS_INLINE bool cut(std::size_t y, std::size_t z) const { return labels.cut[y * passes.L + z]; }
-  TRELLIS_INLINE double edge(std::size_t t, std::size_t y, std::size_t z) const {
-    return static_cast<double>(passes.chain.edge_at(t, y)[z]);
+  TRELLIS_INLINE static double product(double a, double b, double c = S::template one<double>) {
+    return S::times(S::times(a, b), c);
   }
+  TRELLIS_INLINE bool cut(std::size_t y, std::size_t z) const { return labels.cut[y * chain.n_labels + z]; }
   TRELLIS_INLINE double tri(std::size_t x, std::size_t y, std::size_t z) const {
-    return static_cast<double>(passes.chain.tri_at(x, y)[z]);
+    return chain.tri ? chain.tri_at(x, y)[z] : S::template one<double>;
   }
-  TRELLIS_INLINE double emit(std::size_t t, std::size_t z) const { return passes.emit[t * passes.stride + z]; }
+  // All prefixes with y, z at t-1, t.
+  TRELLIS_INLINE double prefixes(std::size_t t, std::size_t y, std::size_t z) const {
+    const double* alpha = passes.alpha.data() + t * chain.token_size();
+    if (chain.tri || t == 0) return alpha[(t ? y * chain.stride : 0) + z];
+    return product(*(alpha - chain.stride + y), chain.edge_at(t, y)[z], chain.emit_at(t)[z]);
+  }
+  // All that follows z at t-1 with w at t, but for a triple.
+  TRELLIS_INLINE double follows(std::size_t t, std::size_t z, std::size_t w) const {
+    const double* after = passes.after.data() + t * chain.token_size();
+    return chain.tri ? after[z * chain.stride + w] : S::times(chain.edge_at(t, z)[w], after[w]);
+  }
 
-  TRELLIS_INLINE double log_sum(const SpanQuery& span) {
-    inside.clear();
-    for (std::size_t z = 0; z < passes.L; ++z)
-      if (labels.type_of[z] == span.type) inside.push_back(z);
-    if (inside.empty()) return kImpossible;
+  TRELLIS_INLINE double sum(const SpanQuery& span) {
+    const std::size_t L = chain.n_labels;
     const auto b = static_cast<std::size_t>(span.begin), e = static_cast<std::size_t>(span.end);
-    return passes.chain.tri ? log_sum_2(b, e) : log_sum_1(b, e);
-  }
-
-  // s_b[z] = log sum_y cut(y, z) exp(alpha[b-1][y] + edge_b[y][z]) + emit[b][z], or alpha[0][z]
-  // s_t[z] = log sum_y !cut(y, z) exp(s_{t-1}[y] + edge_t[y][z]) + emit[t][z]
-  // the sum is log sum_z exp(s_{e-1}[z] + end[z]), or log sum_z,w cut(z, w) exp(s_{e-1}[z] + edge_e[z][w] + ...)
-  TRELLIS_INLINE double log_sum_1(std::size_t b, std::size_t e) {
-    const std::size_t n = inside.size(), L = passes.L, stride = passes.stride;
-    score.assign(n, kImpossible);
-    longer.assign(n, kImpossible);
+    inside.clear();
+    for (std::size_t z = 0; z < L; ++z)
+      if (labels.type_of[z] == span.type) inside.push_back(z);
+    const std::size_t n = inside.size();
+    score.assign((L + 1) * n, S::template zero<double>);
     for (std::size_t j = 0; j < n; ++j) {
-      LogSum sum;
-      if (b == 0) sum.add(passes.alpha[inside[j]]);
+      if (b == 0) score[L * n + j] = prefixes(0, L, inside[j]);
       for (std::size_t y = 0; b > 0 && y < L; ++y)
-        if (cut(y, inside[j])) sum.add(passes.alpha[(b - 1) * stride + y] + edge(b, y, inside[j]) + emit(b, inside[j]));
-      score[j] = sum.value();
+        if (cut(y, inside[j])) score[y * n + j] = prefixes(b, y, inside[j]);
     }
     for (std::size_t t = b + 1; t < e; ++t) {
-      for (std::size_t j = 0; j < n; ++j) {
-        LogSum sum;
-        for (std::size_t i = 0; i < n; ++i)
-          if (!cut(inside[i], inside[j])) sum.add(score[i] + edge(t, inside[i], inside[j]));
-        longer[j] = sum.value() + emit(t, inside[j]);
-      }
-      score.swap(longer);
-    }
-    LogSum all;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (e == passes.T) all.add(score[i] + passes.end(0, inside[i]));
-      for (std::size_t w = 0; e < passes.T && w < L; ++w)
-        if (cut(inside[i], w))
-          all.add(score[i] + edge(e, inside[i], w) + emit(e, w) + passes.beta[e * stride + w]);
-    }
-    return all.value();
-  }
-
-  // As above with histories: s_b[y][z] = alpha[b][y][z] where cut(y, z), y = NULL at b = 0
-  // s_t[y][z] = log sum_x exp(s_{t-1}[x][y] + tri[x][y][z]) + edge_t[y][z] + emit[t][z] where !cut(y, z)
-  TRELLIS_INLINE double log_sum_2(std::size_t b, std::size_t e) {
-    const std::size_t n = inside.size(), L = passes.L, stride = passes.stride, token = passes.token;
-    score.assign((L + 1) * n, kImpossible);
-    for (std::size_t j = 0; j < n; ++j) {
-      if (b == 0) score[L * n + j] = passes.alpha[inside[j]];
-      for (std::size_t y = 0; b > 0 && y < L; ++y)
-        if (cut(y, inside[j])) score[y * n + j] = passes.alpha[b * token + y * stride + inside[j]];
-    }
-    for (std::size_t t = b + 1; t < e; ++t) {
-      longer.assign((L + 1) * n, kImpossible);
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t y = inside[i];
+      longer.assign((L + 1) * n, S::template zero<double>);
+      for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < n; ++j) {
-          if (cut(y, inside[j])) continue;
-          LogSum sum;
-          for (std::size_t x = 0; x <= L; ++x) sum.add(score[x * n + i] + tri(x, y, inside[j]));
-          longer[y * n + j] = sum.value() + edge(t, y, inside[j]) + emit(t, inside[j]);
+          const std::size_t y = inside[i], z = inside[j];
+          if (cut(y, z)) continue;
+          double total = S::template zero<double>;
+          for (std::size_t x = 0; x <= L; ++x) total = S::plus(total, S::times(score[x * n + i], tri(x, y, z)));
+          longer[y * n + j] = product(total, chain.edge_at(t, y)[z], chain.emit_at(t)[z]);
         }
-      }
       score.swap(longer);
     }
-    LogSum all;
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t z = inside[i];
+    double total = S::template zero<double>;
+    for (std::size_t i = 0; i < n; ++i)
       for (std::size_t y = 0; y <= L; ++y) {
+        const std::size_t z = inside[i];
         const double s = score[y * n + i];
-        if (s == kImpossible) continue;
-        if (e == passes.T) all.add(s + passes.end(y, z));
-        for (std::size_t w = 0; e < passes.T && w < L; ++w)
-          if (cut(z, w))
-            all.add(s + tri(y, z, w) + edge(e, z, w) + emit(e, w) + passes.beta[e * token + z * stride + w]);
+        if (s == S::template zero<double>) continue;
+        if (e == chain.n_tokens) total = S::plus(total, S::times(s, passes.end[z]));
+        for (std::size_t w = 0; e < chain.n_tokens && w < L; ++w)
+          if (cut(z, w)) total = S::plus(total, product(s, tri(y, z, w), follows(e, z, w)));
       }
-    }
-    return all.value();
+    return total;
   }
 };
 
-template <class Real>
-TRELLIS_INLINE double span_sums_any(const ChainView<Real>& chain, SumWorkspace& work, const SpanLabels& labels,
-                                    const SpanQuery* queries, std::size_t n, double* probabilities) {
-  std::fill_n(probabilities, n, 0.0);
-  if (chain.n_tokens == 0) return 0;
-  const Passes<Real> passes(chain, work);
-  const double log_z = passes.both();
-  if (log_z == kImpossible) return log_z;
-  Spans<Real> spans{passes, labels, {}, {}, {}};
-  for (std::size_t i = 0; i < n; ++i) probabilities[i] = std::exp(spans.log_sum(queries[i]) - log_z);
+TRELLIS_CLONES double run(SumWorkspace& w, std::size_t T, const SpanLabels& labels, const SpanQuery* queries,
+                          std::size_t n, double* probabilities) {
+  PassScratch<double>& passes = w.passes;
+  double log_z = scaled_forward(w.factors, w.emit.data(), T, w.token_edge(), passes);
+  if (log_z > kForbidden<double>) {
+    scaled_backward(w.factors, T, w.edge_per_token, passes, [](auto...) TRELLIS_INLINE_LAMBDA {});
+    const ChainView<double> chain = w.factors.view(T, passes.emit.data(), w.edge_per_token ? passes.edge.data() : nullptr);
+    Spans<SumProduct> spans{chain, passes, labels, {}, {}, {}};
+    for (std::size_t i = 0; i < n; ++i) probabilities[i] = spans.sum(queries[i]);
+    return log_z;
+  }
+  w.tables.turn();
+  log_z = log_passes(w.tables, w.emit.data(), T, w.token_edge(), passes);
+  const ChainView<double> chain = w.tables.view(T, w.emit.data(), w.token_edge());
+  Spans<LogSum> spans{chain, passes, labels, {}, {}, {}};
+  for (std::size_t i = 0; i < n; ++i)
+    probabilities[i] = log_z > kForbidden<double> ? std::exp(spans.sum(queries[i]) - log_z) : 0;
   return log_z;
 }
 
 }  // namespace
 
-TRELLIS_CLONES double span_sums(const ChainView<float>& chain, SumWorkspace& work, const SpanLabels& labels,
-                                const SpanQuery* spans, std::size_t n, double* probabilities) {
-  return span_sums_any(chain, work, labels, spans, n, probabilities);
+template <class Real>
+double span_sums(const ChainView<Real>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
+                 std::size_t n, double* probabilities) {
+  if (chain.n_tokens == 0) return 0;
+  load_sentence(chain, work);
+  return run(work, chain.n_tokens, labels, spans, n, probabilities);
 }
-TRELLIS_CLONES double span_sums(const ChainView<double>& chain, SumWorkspace& work, const SpanLabels& labels,
-                                const SpanQuery* spans, std::size_t n, double* probabilities) {
-  return span_sums_any(chain, work, labels, spans, n, probabilities);
-}
+template double span_sums(const ChainView<float>&, SumWorkspace&, const SpanLabels&, const SpanQuery*, std::size_t, double*);
+template double span_sums(const ChainView<double>&, SumWorkspace&, const SpanLabels&, const SpanQuery*, std::size_t, double*);
 
 }  // namespace trellis

@@ -19,9 +19,8 @@ struct SpanQuery {
 
 // Writes the probability of each of n spans and returns log Z, as marginals does; 0 if all paths are forbidden.
 // prepare_sums goes before, as for all sums.
-double span_sums(const ChainView<float>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
-                 std::size_t n, double* probabilities);
-double span_sums(const ChainView<double>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
+template <class Real>
+double span_sums(const ChainView<Real>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
                  std::size_t n, double* probabilities);
 
 }  // namespace trellis

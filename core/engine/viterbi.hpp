@@ -13,12 +13,12 @@ struct Workspace {
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.
 // If all paths are forbidden the score is minus infinity and the path is the one the recursion meets: it keeps to the
 // allowed labels, the last label is the lowest, its predecessor the best, and so on. An empty sentence scores 0.
-float best_path(const ChainView<float>& chain, Workspace<float>& work, std::int32_t* path);
-double best_path(const ChainView<double>& chain, Workspace<double>& work, std::int32_t* path);
+template <class Real>
+Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path);
 
 // The forward pass alone, of at least one token: delta, the best score of a prefix that ends in each history. At order
 // 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only allowed labels' places are written.
-const float* best_prefixes(const ChainView<float>& chain, Workspace<float>& work);
-const double* best_prefixes(const ChainView<double>& chain, Workspace<double>& work);
+template <class Real>
+const Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work);
 
 }  // namespace trellis

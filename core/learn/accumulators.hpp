@@ -6,7 +6,7 @@
 #pragma once
 #include <vector>
 
-#include "learn/chain_expectations.hpp"
+#include "engine/sum_product.hpp"
 
 namespace trellis {
 
@@ -25,13 +25,14 @@ struct CountDistribution {
 struct AccumulatorScratch {
   std::vector<double> counts, next_counts;
   std::vector<std::vector<double>> alpha, next;  // [n_counts][rows, stride]
-  std::vector<double> e, edge, buffer;
+  std::vector<double> buffer;
+  PassScratch<double> passes;
 };
 
-// The distribution over sentence [begin, begin + n), whose potentials are in `w`; false if it would need more than
-// `most` distinct counts (only values that are not whole numbers do), or if its potentials are too far apart for scaled
-// products.
-bool count_distribution(const ChainExpectations& sums, const ChainExpectations::Scratch& w, std::size_t n, const Counted& feature,
-                        std::size_t most, AccumulatorScratch& scratch, CountDistribution& out);
+// The distribution over a sentence of potentials emit [n, stride], with edges [n, L+1, stride] of each token or null;
+// false if it would need more than `most` distinct counts (only values that are not whole numbers do), or if its
+// potentials are too far apart for scaled products.
+bool count_distribution(const Factors<double>& factors, const double* emit, std::size_t n, const double* token_edge,
+                        const Counted& feature, std::size_t most, AccumulatorScratch& scratch, CountDistribution& out);
 
 }  // namespace trellis

@@ -21,7 +21,8 @@ constexpr double kRounding = 3e-5;         // what rounding may have made of the
 Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
                  const std::int32_t* gold, const double* weights, Bound bound, double max_step)
     : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), weights_(weights),
-      bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold), sums_(layout, data, starts, gold),
+      bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold), 
+      sums_(layout, data, starts, n_sentences, {gold, {}}, false),
       losses_(n_sentences), most_(n_sentences), mass_(n_sentences), pull_(n_sentences), stale_(n_sentences),
       excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
       nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
@@ -33,7 +34,8 @@ Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t
 }
 
 void Booster::begin(std::span<const double> parameters, double scale, std::size_t n_threads) {
-  sums_.set(parameters);
+  parameters_.assign(parameters.begin(), parameters.end());
+  sums_.set(parameters_.data());
   std::vector<std::uint32_t> all(n_sentences_);
   std::iota(all.begin(), all.end(), 0);
   scale_ = kForbidden<double>;
@@ -45,13 +47,22 @@ void Booster::begin(std::span<const double> parameters, double scale, std::size_
 
 // Loss and expectations of these sentences.
 void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_threads) {
-  parallel_blocks(sentences.size(), 1, n_threads, [] { return ChainExpectations::Scratch{}; },
-                  [&](ChainExpectations::Scratch& w, std::size_t i, std::size_t) {
-                    const std::uint32_t s = sentences[i];
-                    losses_[s] = most_[s] = sums_.run(s, w);
-                    stale_[s] = 0;
-                    at_.fill(s, w.node, w.pairs, w.triples, w.token_pairs, excess_.data());
-                  });
+  struct State {
+    Sums::Scratch scratch;
+    Piece piece;
+    std::vector<double> residual;
+  };
+  parallel_blocks(sentences.size(), 1, n_threads, [] { return State{}; }, [&](State& state, std::size_t i, std::size_t) {
+    const std::uint32_t s = sentences[i];
+    state.residual.resize((starts_[s + 1] - starts_[s]) * padded(layout_.n_labels));
+    state.piece.edge_slots.resize(sums_.n_edge_slots());
+    sums_.begin_piece(state.scratch, state.piece);
+    const double loss = sums_.run(s, 1.0, state.scratch, state.piece, state.residual.data(), true);
+    sums_.end_piece(state.scratch, state.piece);
+    losses_[s] = most_[s] = std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
+    stale_[s] = 0;
+    at_.fill(s, state.residual, state.piece, excess_.data());
+  });
 }
 
 bool Booster::counts(std::size_t s, double loss) const {
@@ -241,7 +252,8 @@ Chosen Booster::choose_tight() {
 }
 
 Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
-  sums_.change(feature, parameters()[feature] + size);
+  parameters_[feature] += size;
+  sums_.change(feature, parameters_[feature]);
   const std::size_t g = at_.group_of_feature(feature);
   std::vector<std::uint32_t> sentences;
   Touched touched;
@@ -367,15 +379,17 @@ Booster::Exponents Booster::exact_sum(std::size_t k, std::size_t n_threads) cons
   std::vector<CountDistribution> found(n);
   std::vector<std::uint8_t> failed(n, 0);
   struct State {
-    ChainExpectations::Scratch chain;
+    Sums::Scratch chain;
     AccumulatorScratch accumulators;
   };
   parallel_blocks(n, 1, n_threads, [] { return State{}; }, [&](State& state, std::size_t i, std::size_t) {
     const std::size_t s = at_.sentence_of(first + i), begin = starts_[s], length = starts_[s + 1] - begin;
     if (mass_[s] == 0) return;
     const Counted feature = counted(k, s);
-    sums_.fill_potentials(s, state.chain);
-    failed[i] = !count_distribution(sums_, state.chain, length, feature, kMostCounts, state.accumulators, found[i]);
+    sums_.potentials(s, state.chain);
+    failed[i] = !count_distribution(sums_.factors(), state.chain.emit.data(), length,
+                                    sums_.edges_by_token() ? state.chain.token_edge.data() : nullptr, feature,
+                                    kMostCounts, state.accumulators, found[i]);
     double gold = 0;
     each_part(gold_ + begin, length, layout_.n_labels, [&](const Part& part) {
       if (part.z == feature.z && (feature.y == Counted::kAny || part.y == feature.y) &&

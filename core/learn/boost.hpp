@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "learn/accumulators.hpp"
-#include "learn/chain_expectations.hpp"
 #include "learn/exponential_sum.hpp"
 #include "learn/occurrences.hpp"
+#include "learn/sentence_sums.hpp"
 
 namespace trellis {
 
@@ -59,7 +59,7 @@ class Booster {
   // Take a step, and run again what it changes.
   Touched step(std::size_t feature, double size, std::size_t n_threads);
 
-  const std::vector<double>& parameters() const { return sums_.parameters(); }
+  const std::vector<double>& parameters() const { return parameters_; }
   double scale() const { return scale_; }
   double log_risk() const;                                      // log R; infinite if some gold path is forbidden
   const std::vector<double>& losses() const { return losses_; }  // [n_sentences] -log p_i, after refresh()
@@ -115,7 +115,9 @@ class Booster {
   const Bound bound_;
   const double max_step_;
   Occurrences at_;
-  ChainExpectations sums_;
+  using Sums = SentenceSums<double, FewRows>;
+  Sums sums_;
+  std::vector<double> parameters_;
   double scale_ = 0;
   std::vector<double> losses_;      // [n_sentences] as last run
   std::vector<double> most_;        // [n_sentences] what the loss is at most by now

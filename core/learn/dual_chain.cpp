@@ -18,10 +18,7 @@ DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const dou
     : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
       gram_(kernel, problem.data, problem.starts, problem.n_sentences, problem.n_attributes, given, memory),
       now_(weights(false)), products_(problem.n_sentences) {
-  if (problem.end) {
-    const std::size_t rows = problem.order == 2 ? problem.n_labels + 1 : 1;
-    for (std::size_t r = 0; r < rows; ++r) end_.insert(end_.end(), problem.end, problem.end + stride_);
-  }
+  if (problem.end) end_.assign(problem.end, problem.end + stride_);
 }
 
 double DualChain::cost(std::size_t i, const std::vector<std::int32_t>& path) const {

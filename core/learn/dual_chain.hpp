@@ -108,7 +108,7 @@ class DualChain {
   DualProblem problem_;
   Kernel kernel_;
   std::size_t stride_;
-  std::vector<double> end_;  // [rows, stride] or empty
+  std::vector<double> end_;  // [stride] or empty
   Gram gram_;
   DualWeights now_;
   std::vector<std::vector<double>> products_;  // of each working set's first sequences, as many as were asked for

@@ -257,42 +257,33 @@ void Occurrences::set_ranges() {
     }
 }
 
-void Occurrences::fill(std::size_t s, const std::vector<double>& node, const std::vector<double>& pairs,
-                       const std::vector<double>& triples, const std::vector<double>& token_pairs,
-                       double* cells) const {
+void Occurrences::fill(std::size_t s, const std::vector<double>& residual, Piece& piece, double* cells) const {
   for (std::uint32_t meeting : meetings_of_sentence(s))
     std::fill_n(cells + first_cell(meeting), n_features_of(group_of_[meeting]), 0.0);
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, n_slots = layout_.row_labels.size();
   const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
-  const std::size_t pair_cells = (L_ + 1) * stride_;
-  each_part(gold_ + begin, n, L_, [&](const Part& gold) {
-    const std::size_t t = gold.token, gold_pair = gold.cell(1, L_, stride_);
-    const double* p = node.data() + t * stride_;
+  for (std::size_t t = 0; t < n; ++t) {
+    const double* r = residual.data() + t * stride_;
     for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
       if (item_meeting_[i] == kNone) continue;
       double* cell = cells + first_cell(item_meeting_[i]);
-      const double value = at.value(i);
       for (std::uint32_t k = layout_.row_starts[at.ids[i]]; k < layout_.row_starts[at.ids[i] + 1]; ++k)
-        *cell++ += value * (p[layout_.row_labels[k]] - (layout_.row_labels[k] == gold.z));
+        *cell++ += at.value(i) * r[layout_.row_labels[k]];
     }
     if (n_edge_groups_)
       for (std::int64_t i = edge_at.starts[begin + t]; i < edge_at.starts[begin + t + 1]; ++i) {
         if (edge_item_meeting_[i] == kNone) continue;
         double* cell = cells + first_cell(edge_item_meeting_[i]);
         const std::size_t g = layout_.n_attributes + edge_at.ids[i];
-        for (std::size_t j = 0; j < n_features_of(g); ++j) {
-          const std::uint32_t place = layout_.edge_row_labels[first_features_[g] - n_slots + j];
-          const bool here = (place / stride_ == L_) == (t == 0);
-          *cell++ += edge_at.value(i) * ((here ? token_pairs[t * pair_cells + place] : 0.0) - (place == gold_pair));
-        }
+        double* slots = piece.edge_slots.data() + (first_features_[g] - n_slots);
+        for (std::size_t j = 0; j < n_features_of(g); ++j) cell[j] += slots[j], slots[j] = 0;
       }
-  });
+  }
   if (n == 0 || n_features_of(label_group_) == 0) return;
   double* cell = cells + first_cell(label_meeting_[s]);
   const std::size_t n_pairs = layout_.edge_places.size();
   for (std::size_t j = 0; j < n_features_of(label_group_); ++j)
-    cell[j] = j < n_pairs ? pairs[layout_.edge_places[j]] : triples[layout_.tri_places[j - n_pairs]];
-  each_gold_run(s, [&](std::size_t j) { cell[j] -= 1; });
+    cell[j] = j < n_pairs ? piece.pairs[layout_.edge_places[j]] : piece.triples[layout_.tri_places[j - n_pairs]];
 }
 
 // Calls found(j) for every label pair and triple j of the gold path that has a weight.

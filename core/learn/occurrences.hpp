@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "learn/objective.hpp"
+#include "learn/sentence_sums.hpp"
 
 namespace trellis {
 
@@ -60,10 +60,9 @@ class Occurrences {
   std::uint32_t low_number(std::size_t cell) const { return low_[cell]; }
   std::uint32_t high_number(std::size_t cell) const { return high_[cell]; }
 
-  // How often each feature is expected in sentence s less how often it is there: into the cells of its meetings.
-  // node [n, stride], pairs, triples and token_pairs as ChainExpectations has them.
-  void fill(std::size_t s, const std::vector<double>& node, const std::vector<double>& pairs,
-            const std::vector<double>& triples, const std::vector<double>& token_pairs, double* cells) const;
+  // How often each feature is expected in sentence s less how often it is there: into the cells of its meetings, from
+  // what SentenceSums found. The piece's edge slots become zero again.
+  void fill(std::size_t s, const std::vector<double>& residual, Piece& piece, double* cells) const;
 
  private:
   struct Place {

@@ -1,44 +1,283 @@
-// The hot entries of sentence sums, compiled once per instruction set.
 #include "learn/sentence_sums.hpp"
+
+#include <algorithm>
 
 namespace trellis {
 namespace {
 
-TRELLIS_CLONES void emissions_float(const SentenceSums<float>& o, std::size_t begin, std::size_t end, float* emit) {
-  o.emissions_body(begin, end, emit);
+TRELLIS_CLONES void sum_emissions(const SiteRows<float>& rows, std::size_t begin, std::size_t end, float* emit) {
+  rows.emissions(begin, end, emit);
 }
-TRELLIS_CLONES void emissions_double(const SentenceSums<double>& o, std::size_t begin, std::size_t end, double* emit) {
-  o.emissions_body(begin, end, emit);
+TRELLIS_CLONES void sum_emissions(const SiteRows<double>& rows, std::size_t begin, std::size_t end, double* emit) {
+  rows.emissions(begin, end, emit);
 }
-TRELLIS_CLONES double sums_float(const SentenceSums<float>& o, const float* emit, std::size_t n, const float* token_edge,
-                                 float weight, SumProductScratch<float>& w, const Expectations<float>* x) {
-  return o.sums_body(emit, n, token_edge, weight, w, x);
+void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
+  rows.emissions(begin, end, emit);
 }
-TRELLIS_CLONES double sums_double(const SentenceSums<double>& o, const double* emit, std::size_t n,
-                                  const double* token_edge, double weight, SumProductScratch<double>& w,
-                                  const Expectations<double>* x) {
-  return o.sums_body(emit, n, token_edge, weight, w, x);
+
+// row[z] becomes P(z) = exp(row[z]) / sum; returns log of the sum.
+template <class Real>
+TRELLIS_INLINE double normalize_any(std::size_t L, std::size_t stride, Real* row) {
+  const double top = exp_row(row, L, stride, row), sum = sum_lanes(row, stride);
+  const auto by = static_cast<Real>(1 / sum);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(row + z) *= by;
+  return top + std::log(sum);
 }
+TRELLIS_CLONES double normalize(std::size_t L, std::size_t stride, float* row) { return normalize_any(L, stride, row); }
+TRELLIS_CLONES double normalize(std::size_t L, std::size_t stride, double* row) { return normalize_any(L, stride, row); }
 
 }  // namespace
 
-template <>
-void SentenceSums<float>::emissions_entry(std::size_t begin, std::size_t end, float* emit) const {
-  emissions_float(*this, begin, end, emit);
+template <class Real, class AnyRows>
+SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
+                                          std::size_t n_sentences, const Gold& gold, bool local)
+    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0), layout_(layout), data_(data),
+      starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
+      pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 ? (L_ + 1) * pair_cells_ : 0),
+      edge_(pair_cells_), tri_(triple_cells_, 0), end_(layout.end_base.begin(), layout.end_base.end()) {}
+
+template <class Real, class AnyRows>
+void SentenceSums<Real, AnyRows>::set(const double* parameters) {
+  rows.set(parameters);
+  const double* edge_slots = parameters + layout_.row_labels.size();
+  const double* pairs = edge_slots + n_edge_slots();
+  const double* triples = pairs + layout_.edge_places.size();
+  edge_weights.assign(edge_slots, pairs);
+  for (std::size_t i = 0; i < pair_cells_; ++i) edge_[i] = layout_.edge_base[i];
+  for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) set_pair(i, pairs[i]);
+  for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) set_triple(i, triples[i]);
+  set_factors();
 }
-template <>
-void SentenceSums<double>::emissions_entry(std::size_t begin, std::size_t end, double* emit) const {
-  emissions_double(*this, begin, end, emit);
+
+template <class Real, class AnyRows>
+void SentenceSums<Real, AnyRows>::set_factors() {
+  make_factors(edge_, tri_, end_, L_, factors_);
 }
-template <>
-double SentenceSums<float>::sums_entry(const float* emit, std::size_t n, const float* token_edge, float weight,
-                                       SumProductScratch<float>& w, const Expectations<float>* x) const {
-  return sums_float(*this, emit, n, token_edge, weight, w, x);
+
+template <class Real, class AnyRows>
+void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
+  requires std::same_as<AnyRows, FewRows>
+{
+  const std::size_t first_edge_slot = layout_.row_labels.size(), first_pair = first_edge_slot + n_edge_slots();
+  const std::size_t first_triple = first_pair + layout_.edge_places.size();
+  if (k < first_edge_slot) return rows.change(k, value);
+  if (k < first_pair) {
+    edge_weights[k - first_edge_slot] = static_cast<Real>(value);
+    return;
+  }
+  k < first_triple ? set_pair(k - first_pair, value) : set_triple(k - first_triple, value);
+  set_factors();
 }
-template <>
-double SentenceSums<double>::sums_entry(const double* emit, std::size_t n, const double* token_edge, double weight,
-                                        SumProductScratch<double>& w, const Expectations<double>* x) const {
-  return sums_double(*this, emit, n, token_edge, weight, w, x);
+
+template <class Real, class AnyRows>
+void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
+  piece.pairs.assign(pair_cells_, 0);
+  piece.triples.assign(triple_cells_, 0);
+  w.pairs.assign((stride_ + 1) * stride_, 0);
+  w.pair_sums.assign(pair_cells_, 0);
+  w.triples.assign(triple_cells_ ? (stride_ + 1) * pair_cells_ : 0, 0);
 }
+
+// P(y, z) = product · E[y][z]; the same for triples
+template <class Real, class AnyRows>
+void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) const {
+  if (local_) return;
+  for (std::size_t i = 0; i < pair_cells_; ++i)
+    piece.pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
+  for (std::size_t i = 0; i < triple_cells_; ++i)
+    piece.triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
+}
+
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
+                                        bool with_gradient) const {
+  if (starts_[s] == starts_[s + 1]) return 0;
+  potentials(s, w);
+  return local_ ? local_sentence(s, weight, w, piece, residual, with_gradient)
+                : sentence(s, weight, w, piece, residual, with_gradient);
+}
+
+// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
+template <class Real, class AnyRows>
+void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  w.emit.resize(n * stride_);
+  sum_emissions(rows, begin, begin + n, w.emit.data());
+  for (std::size_t t = 0; t < n && data_.sets.starts; ++t)
+    forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
+  if (!edges_by_token()) return;
+  const Sites& at = data_.edge_attributes;
+  w.token_edge.resize(n * pair_cells_);
+  for (std::size_t t = 0; t < n; ++t) {
+    Real* edge = w.token_edge.data() + t * pair_cells_;
+    std::copy(edge_.begin(), edge_.end(), edge);
+    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
+      for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
+        edge[layout_.edge_row_labels[k]] += at.value(i) * edge_weights[k];
+  }
+}
+
+// loss_i = log Z - score(gold)
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
+                                             bool with_gradient) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const double log_z = all_paths(s, weight, 1, w, piece, residual, with_gradient);
+  const std::int32_t* gold = gold_.labels + begin;
+  if (std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; }))
+    return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
+  // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
+  for (std::size_t t = 0; t < n; ++t)
+    forbid_others(gold[t] < 0 ? labels_of(gold_.partial, begin + t) : ListedLabels{gold + t, 1}, L_,
+                  w.emit.data() + t * stride_);
+  return log_z - all_paths(s, weight, -1, w, piece, residual, with_gradient);
+}
+
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
+                                              Real* residual, bool with_gradient) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  double score = 0;
+  std::size_t x = L_, y = L_;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t z = gold_.labels[begin + t], pair = y * stride_ + z;
+    const std::size_t triple = (x * (L_ + 1) + y) * stride_ + z;
+    const Real edge = edges_by_token() ? w.token_edge[t * pair_cells_ + pair] : edge_[pair];
+    score += static_cast<double>(w.emit[t * stride_ + z]) + edge + (triple_cells_ ? tri_[triple] : 0);
+    if (with_gradient) {
+      residual[t * stride_ + z] -= static_cast<Real>(weight);
+      piece.pairs[pair] -= weight;
+      if (triple_cells_) piece.triples[triple] -= weight;
+      add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
+    }
+    x = y;
+    y = z;
+  }
+  return end_.empty() ? score : score + end_[y];
+}
+
+template <class Real, class AnyRows>
+template <class ValueOf>
+void SentenceSums<Real, AnyRows>::add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const {
+  const Sites& at = data_.edge_attributes;
+  if (!at.starts) return;
+  for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
+    for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
+      piece.edge_slots[k] += at.value(i) * value_of(layout_.edge_row_labels[k]);
+}
+
+// Sums over all paths of w.emit; sign · weight · expectations go into residual and piece. Returns log Z.
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece,
+                                              Real* residual, bool with_gradient) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const auto signed_weight = static_cast<Real>(sign * weight);
+  // The first sums over a sentence set its residual, the second (of partial labels) are added.
+  Expectations<Real> x{.node = residual, .add = sign < 0};
+  if (with_gradient && triple_cells_) x.triples = w.triples.data();
+  if (with_gradient && edges_by_token()) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
+  else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
+  double log_z = sum_product(factors_, w.emit.data(), n, edges_by_token() ? w.token_edge.data() : nullptr,
+                             signed_weight, w.passes, with_gradient ? &x : nullptr);
+  if (!std::isfinite(log_z)) log_z = exact_paths(n, sign * weight, sign, w, piece, residual, with_gradient);
+  for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
+    const Real* pairs = w.token_pairs.data() + t * pair_cells_;
+    for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
+      piece.pairs[i] += signed_weight * pairs[i];
+    add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+      return (place / stride_ == L_) == (t == 0) ? static_cast<double>(signed_weight) * pairs[place] : 0.0;
+    });
+  }
+  return log_z;
+}
+
+// The same by logarithms in double, for potentials whose factors underflow: slow, and right.
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::exact_paths(std::size_t n, double signed_weight, int sign, Scratch& w, Piece& piece,
+                                                Real* residual, bool with_gradient) const {
+  auto& e = w.exact;
+  const bool by_token = edges_by_token();
+  e.emit.assign(w.emit.begin(), w.emit.begin() + n * stride_);
+  if (by_token) e.edge.assign(w.token_edge.begin(), w.token_edge.begin() + n * pair_cells_);
+  e.tables.n_labels = L_;
+  e.tables.stride = stride_;
+  e.tables.edge.assign(edge_.begin(), edge_.end());
+  e.tables.tri.assign(tri_.begin(), tri_.end());
+  e.tables.end.assign(end_.begin(), end_.end());
+  e.tables.turn();
+  e.node.assign(n * stride_, 0);
+  e.pairs.assign(n * pair_cells_, 0);
+  e.triples.assign(triple_cells_, 0);
+  const ExactSums sums{e.node.data(), e.pairs.data(), triple_cells_ ? e.triples.data() : nullptr};
+  const double log_z = exact_sums(e.tables, e.emit.data(), n, by_token ? e.edge.data() : nullptr, e.passes,
+                                  with_gradient ? &sums : nullptr);
+  if (!with_gradient) return log_z;
+  for (std::size_t i = 0; i < n * stride_; ++i)
+    residual[i] = static_cast<Real>(signed_weight * e.node[i] + (sign < 0 ? residual[i] : 0));
+  if (by_token) w.token_pairs.assign(e.pairs.begin(), e.pairs.end());
+  else
+    for (std::size_t i = 0; i < n * pair_cells_; ++i) piece.pairs[i % pair_cells_] += signed_weight * e.pairs[i];
+  for (std::size_t i = 0; i < triple_cells_; ++i) piece.triples[i] += signed_weight * e.triples[i];
+  return log_z;
+}
+
+// Maximum entropy: -log P(z | gold labels before it, observations) of every token.
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
+                                                   Real* residual_of, bool with_gradient) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  double loss = 0;
+  std::size_t x = L_, y = L_;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t gold = gold_.labels[begin + t], triple = (x * (L_ + 1) + y) * stride_;
+    Real* row = w.emit.data() + t * stride_;
+    const Real* edge = (edges_by_token() ? w.token_edge.data() + t * pair_cells_ : edge_.data()) + y * stride_;
+    for (std::size_t z = 0; z < L_; ++z) row[z] += edge[z] + (triple_cells_ ? tri_[triple + z] : 0);
+    const double gold_score = row[gold];
+    loss += normalize(L_, stride_, row) - gold_score;
+    if (with_gradient) {
+      Real* residual = residual_of + t * stride_;
+      for (std::size_t z = 0; z < stride_; ++z) {
+        const double r = weight * (row[z] - (z == gold ? 1.0 : 0.0));
+        residual[z] = static_cast<Real>(r);
+        piece.pairs[y * stride_ + z] += r;
+        if (triple_cells_) piece.triples[triple + z] += r;
+      }
+      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+        return place / stride_ == y ? static_cast<double>(residual[place % stride_]) : 0.0;
+      });
+    }
+    x = y;
+    y = gold;
+  }
+  return loss;
+}
+
+void FewRows::set(const double* parameters) {
+  std::copy_n(parameters, weights_.size(), weights_.data());
+  for (std::size_t a = 0; a < has_weight_.size(); ++a)
+    has_weight_[a] = std::any_of(weights_.data() + layout_.row_starts[a], weights_.data() + layout_.row_starts[a + 1],
+                                 [](double weight) { return weight != 0; });
+}
+
+void FewRows::change(std::size_t slot, double value) {
+  weights_[slot] = value;
+  has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
+}
+
+void FewRows::emissions(std::size_t begin, std::size_t end, double* emit) const {
+  const std::size_t stride = padded(layout_.n_labels);
+  std::fill_n(emit, (end - begin) * stride, 0.0);
+  for (std::size_t t = begin; t < end; ++t, emit += stride)
+    for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
+      if (const std::int32_t a = at_.ids[i]; has_weight_[a])
+        for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
+          emit[layout_.row_labels[k]] += at_.value(i) * weights_[k];
+}
+
+template class SentenceSums<float>;
+template class SentenceSums<double>;
+template class SentenceSums<double, FewRows>;
 
 }  // namespace trellis

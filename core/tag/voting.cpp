@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/chain_passes.hpp"
 #include "engine/viterbi.hpp"
 #include "parallel.hpp"
 
@@ -199,118 +200,57 @@ struct Replay {
 
 // One sentence in the range of its potentials.
 struct Range {
-  const LabelWeights& labels;
-  const Layout& layout;
-  const LabelSets* allowed;
-  std::size_t n;
-  const double *low, *high;
+  ChainView<double> low, high;
   const std::int32_t* path;
 
   // Sums of floats that are not whole numbers are not exact: a little more than nothing is asked for.
   static bool beats(double score, double other) { return score - other > 1e-9 * (1 + (score < 0 ? -score : score)); }
 
-  TRELLIS_INLINE void forbid_others(std::size_t t, double* row) const {
-    if (!allowed) return;
-    const ListedLabels known = labels_of(*allowed, t);
-    for (std::size_t z = 0, i = 0; z < layout.n_labels; ++z) {
-      if (i < known.size() && known[i] == z) ++i;
-      else row[z] = kForbidden<double>;
-    }
-  }
-  double end_of(std::size_t y, std::size_t z) const {
-    if (!labels.end) return 0;
-    return labels.end[layout.has_tri ? y * layout.stride + z : z];
-  }
-
-  // Order 1. s is what the path has so far, at its lowest; delta what any path has, at its highest:
-  //   delta[t][z] = max_y (delta[t-1][y] + edge_t[y][z]) + emit[t][z],   and delta[t][path[t]] = s if s beats it.
-  TRELLIS_INLINE bool stays_best_1(std::vector<double>& delta, std::vector<double>& grown) const {
-    const std::size_t L = layout.n_labels, stride = layout.stride;
-    delta.resize(stride);
-    grown.resize(stride);
-    std::size_t at = path[0];
-    for (std::size_t z = 0; z < stride; ++z) delta[z] = high[layout.edge(n, 0, L) + z] + high[layout.emit(0) + z];
-    forbid_others(0, delta.data());
-    double s = delta[at] = low[layout.edge(n, 0, L) + at] + low[layout.emit(0) + at];
-    for (std::size_t t = 1; t < n; ++t) {
-      const std::size_t z = path[t];
-      const double* emit = high + layout.emit(t);
-      std::fill(grown.begin(), grown.end(), kForbidden<double>);
-      double rival = kForbidden<double>;
-      for (std::size_t y = 0; y < L; ++y) {
-        const double* edge = high + layout.edge(n, t, y);
-        const double from = delta[y];
-        for (std::size_t v = 0; v < stride; ++v) grown[v] = std::max(grown[v], from + edge[v]);
-        if (y != at) rival = std::max(rival, from + edge[z]);
-      }
-      for (std::size_t v = 0; v < stride; ++v) grown[v] += emit[v];
-      forbid_others(t, grown.data());
-      const double mine = low[layout.emit(t) + z];
-      s = (s + low[layout.edge(n, t, at) + z]) + mine;
-      if (!beats(s, rival + mine)) return false;
-      grown[z] = s;
-      std::swap(delta, grown);
-      at = z;
-    }
-    s += end_of(0, at);
-    for (std::size_t z = 0; z < L; ++z)
-      if (z != at && !beats(s, delta[z] + end_of(0, z))) return false;
-    return true;
-  }
-
-  // Order 2: the same over the last two labels.
-  //   delta[t][y][z] = (max_x (delta[t-1][x][y] + tri[x][y][z]) + edge_t[y][z]) + emit[t][z]
-  // At t = 0 the one row of delta is that of y = NULL.
-  TRELLIS_INLINE bool stays_best_2(std::vector<double>& delta, std::vector<double>& grown) const {
-    const std::size_t L = layout.n_labels, stride = layout.stride;
-    delta.assign((L + 1) * stride, kForbidden<double>);
-    grown.assign((L + 1) * stride, kForbidden<double>);
-    std::size_t x = L, y = path[0];
-    double* first = delta.data() + L * stride;
-    for (std::size_t z = 0; z < stride; ++z)
-      first[z] = (high[layout.tri(L, L) + z] + high[layout.edge(n, 0, L) + z]) + high[layout.emit(0) + z];
-    forbid_others(0, first);
-    double s = first[y] = (low[layout.tri(L, L) + y] + low[layout.edge(n, 0, L) + y]) + low[layout.emit(0) + y];
-    for (std::size_t t = 1; t < n; ++t) {
-      const std::size_t z = path[t];
-      const double* emit = high + layout.emit(t);
-      const std::size_t x_begin = t == 1 ? L : 0, x_end = t == 1 ? L + 1 : L;
-      double rival = kForbidden<double>;
-      for (std::size_t b = 0; b < L; ++b) {
-        double* out = grown.data() + b * stride;
-        std::fill_n(out, stride, kForbidden<double>);
-        for (std::size_t a = x_begin; a < x_end; ++a) {
-          const double from = delta[a * stride + b];
-          const double* tri = high + layout.tri(a, b);
-          for (std::size_t v = 0; v < stride; ++v) out[v] = std::max(out[v], from + tri[v]);
-          if (b == y && a != x) rival = std::max(rival, from + tri[z]);
+  // s is what the path has so far, at its lowest; delta what any path has, at its highest, but for what is said of
+  // path[t] at t, which the path has too: the lowest there. For the path's own history delta is s, if s beats it.
+  TRELLIS_INLINE bool stays_best(std::vector<double>& delta, std::vector<double>& grown) const {
+    const std::size_t T = high.n_tokens, L = high.n_labels, stride = high.stride, order = high.tri ? 2 : 1;
+    const Everything labels_at{L};
+    delta.resize(high.token_size());
+    grown.resize(high.token_size());
+    double s = 0;
+    for (std::size_t t = 0; t < T; ++t) {
+      const std::size_t z = path[t], mine = order == 2 && t ? path[t - 1] : 0, left = t >= order ? path[t - order] : 0;
+      const AllLabels middles = middles_at(high, t, labels_at), leavers = leavers_at(high, t, labels_at);
+      const std::int32_t target = path[t];
+      for (std::size_t middle = 0; middle < middles.size(); ++middle) {
+        Row<double> row = row_at<MaxPlus>(high, t, middle, delta.data(), grown.data());
+        reduce_all<MaxPlus>(row, leavers, stride);
+        if (low.allowed) forbid_others(labels_of(*low.allowed, t), L, row.out);
+        row.emit = low.emit_at(t);
+        double rival = kForbidden<double>, all = rival;
+        for (std::size_t i = 0; i < leavers.size(); ++i) {
+          const double total = row.from[i * row.from_step] + row.table[i * row.table_step + z];
+          all = MaxPlus::plus(all, total);
+          if (i != left) rival = MaxPlus::plus(rival, total);
         }
-        const double* edge = high + layout.edge(n, t, b);
-        for (std::size_t v = 0; v < stride; ++v) out[v] += edge[v];
-        const double common = out[z] + low[layout.emit(t) + z];  // what is said of z at t the path has too
-        for (std::size_t v = 0; v < stride; ++v) out[v] += emit[v];
-        out[z] = common;
-        forbid_others(t, out);
+        row.out[target] = (row.edge ? all + row.edge[z] : all) + row.emit[z];
+        if (middle != mine) continue;
+        const Row<double> lowest = row_at<MaxPlus>(low, t, middle, delta.data(), grown.data());
+        const auto onward = [&](double score) { return (lowest.edge ? score + lowest.edge[z] : score) + lowest.emit[z]; };
+        s = onward(s + lowest.table[left * lowest.table_step + z]);
+        if (!beats(s, onward(rival))) return false;
+        row.out[z] = s;
       }
-      std::fill_n(grown.data() + L * stride, stride, kForbidden<double>);
-      const double pair = low[layout.edge(n, t, y) + z], mine = low[layout.emit(t) + z];
-      s = ((s + low[layout.tri(x, y) + z]) + pair) + mine;
-      if (!beats(s, (rival + pair) + mine)) return false;
-      grown[y * stride + z] = s;
       std::swap(delta, grown);
-      x = y;
-      y = z;
     }
-    s += end_of(x, y);
-    for (std::size_t b = 0; b <= L; ++b)
+    const std::size_t own = (order == 2 && T > 1 ? path[T - 2] : 0) * stride + path[T - 1];
+    const auto finished = [&](double score, std::size_t z) { return high.end ? score + high.end[z] : score; };
+    s = finished(s, path[T - 1]);
+    for (std::size_t middle = 0; middle < middles_at(high, T - 1, labels_at).size(); ++middle)
       for (std::size_t z = 0; z < L; ++z)
-        if ((b != x || z != y) && !beats(s, delta[b * stride + z] + end_of(b, z))) return false;
+        if (const std::size_t at = middle * stride + z; at != own && !beats(s, finished(delta[at], z))) return false;
     return true;
   }
 };
 
 TRELLIS_CLONES bool stays_best(const Range& range, std::vector<double>& delta, std::vector<double>& grown) {
-  return range.layout.has_tri ? range.stays_best_2(delta, grown) : range.stays_best_1(delta, grown);
+  return range.stays_best(delta, grown);
 }
 
 // The votes of one sentence.
@@ -351,17 +291,16 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   if (sets.starts) sets.set_of_token += replay.starts[sentence];
 
   std::vector<double> end;
-  if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + (layout.has_tri ? L + 1 : 1) * layout.stride);
-  ChainView<double> chain{};
-  chain.n_tokens = n;
-  chain.n_labels = L;
-  chain.stride = layout.stride;
-  chain.emit = potentials.now.data() + layout.emit(0);
-  chain.edge = potentials.now.data() + layout.edge(n, 0, 0);
-  chain.edge_per_token = layout.per_token;
-  chain.tri = layout.has_tri ? potentials.now.data() + layout.pairs : nullptr;
-  chain.end = replay.labels.end ? end.data() : nullptr;
-  chain.allowed = sets.starts ? &sets : nullptr;
+  if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + layout.stride);
+  const auto view = [&](const std::vector<double>& scores) {
+    ChainView<double> chain{n, L, layout.stride, scores.data() + layout.emit(0), scores.data() + layout.edge(n, 0, 0),
+                            layout.per_token};
+    chain.tri = layout.has_tri ? scores.data() + layout.pairs : nullptr;
+    chain.end = end.empty() ? nullptr : end.data();
+    chain.allowed = sets.starts ? &sets : nullptr;
+    return chain;
+  };
+  const ChainView<double> chain = view(potentials.now);
 
   std::vector<std::int32_t>&best = buffers.path, &next = buffers.next_path;
   best.resize(n);
@@ -370,7 +309,7 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   const Votes& votes = replay.votes;
   std::int64_t count = votes.counts[0];  // votes of the path since it was decoded, at moment `since`
   std::size_t since = 0, moment = 0, stretch = 1;
-  Range range{replay.labels, layout, chain.allowed, n, potentials.low.data(), potentials.high.data(), nullptr};
+  Range range{view(potentials.low), view(potentials.high), nullptr};
   while (moment < votes.n_updates) {
     const std::size_t last = std::min(votes.n_updates, moment + stretch);
     for (std::size_t u = moment; u < last; ++u) {

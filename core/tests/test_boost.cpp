@@ -126,17 +126,23 @@ void check_rounds(const Sample& sample, Bound bound, int rounds) {
 
 // The middle of every count by accumulators is what forward-backward expects, whatever the feature.
 void check_counts(const Sample& sample) {
-  ChainExpectations sums(sample.layout, sample.data, sample.starts.data(), sample.gold.data());
+  const std::size_t s = sample.starts.size() - 2, begin = sample.starts[s], n = sample.starts[s + 1] - begin;
+  SentenceSums<double, FewRows> sums(sample.layout, sample.data, sample.starts.data(), s + 1, {sample.gold.data(), {}}, false);
   std::mt19937 random(7);
   std::vector<double> weights;
   for (std::size_t k = 0; k < sample.layout.n_parameters(); ++k)
     weights.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
-  sums.set(weights);
-  ChainExpectations::Scratch w;
+  sums.set(weights.data());
+  SentenceSums<double, FewRows>::Scratch w;
+  Piece piece;
   AccumulatorScratch scratch;
   CountDistribution found;
-  const std::size_t n = sample.starts.back() - sample.starts[sample.starts.size() - 2], stride = padded(sample.L);
-  sums.run(sample.starts.size() - 2, w);
+  const std::size_t stride = padded(sample.L);
+  std::vector<double> residual(n * stride);
+  piece.edge_slots.resize(sums.n_edge_slots());
+  sums.begin_piece(w, piece);
+  sums.run(s, 1.0, w, piece, residual.data(), true);
+  sums.end_piece(w, piece);
   for (std::size_t z = 0; z < sample.L; ++z)
     for (std::size_t y = 0; y < sample.L; ++y) {
       Counted feature;
@@ -144,14 +150,17 @@ void check_counts(const Sample& sample) {
       feature.z = z;
       feature.values.assign(n, 1.0);
       feature.values[0] = 0;
-      CHECK(count_distribution(sums, w, n, feature, 100, scratch, found));
-      double mean = 0, total = 0;
+      CHECK(count_distribution(sums.factors(), w.emit.data(), n, sums.edges_by_token() ? w.token_edge.data() : nullptr,
+                               feature, 100, scratch, found));
+      double mean = 0, total = 0, gold = 0;
+      for (std::size_t t = 1; t < n; ++t)
+        gold += static_cast<std::size_t>(sample.gold[begin + t]) == z && static_cast<std::size_t>(sample.gold[begin + t - 1]) == y;
       for (std::size_t c = 0; c < found.counts.size(); ++c) {
         mean += found.counts[c] * found.probabilities[c];
         total += found.probabilities[c];
       }
       CHECK_NEAR(total, 1, 1e-12);
-      CHECK_NEAR(mean, w.pairs[y * stride + z], 1e-9);
+      CHECK_NEAR(mean - gold, piece.pairs[y * stride + z], 1e-9);
     }
 }
 

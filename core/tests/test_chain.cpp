@@ -37,7 +37,7 @@ struct Sample {
     fill(emit, T);
     fill(edge, (per_token ? T : 1) * (L + 1));
     if (order == 2) fill(tri, (L + 1) * (L + 1));
-    if (with_end) fill(end, order == 2 ? L + 1 : 1);
+    if (with_end) fill(end, 1);
     for (std::size_t t = 0; t < T; ++t) {
       set_of_token.push_back(static_cast<std::int32_t>(t));
       const std::size_t sure = random() % L;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/sum_product.hpp"
+#include "engine/factors.hpp"
 #include "weights/potentials.hpp"
 
 namespace trellis {

@@ -13,7 +13,7 @@ struct LabelTables {
   std::size_t stride = 0;      // padded(n_labels)
   const Real* edge = nullptr;  // [n_labels + 1, stride] of label pairs; row n_labels is NULL
   const Real* tri = nullptr;   // [n_labels + 1, n_labels + 1, stride] of label triples, or null at order 1
-  const Real* end = nullptr;   // what a last label gives: [stride] at order 1, [n_labels + 1, stride] at order 2
+  const Real* end = nullptr;   // [stride] what a last label gives, or null
 };
 using LabelWeights = LabelTables<float>;
 

@@ -45,7 +45,7 @@ class Potentials:
     emit: Scores  # [T, L]
     edge: Scores  # [L+1, L], or [T, L+1, L]: another table at every token
     tri: Scores | None = None  # [L+1, L+1, L]; None makes the chain one of order 1
-    end: Scores | None = None  # [L] at order 1, [L+1, L] at order 2
+    end: Scores | None = None  # [L] of the last label
 
     def __post_init__(self) -> None:
         emit = np.asarray(self.emit)
@@ -61,7 +61,7 @@ class Potentials:
         if self.tri is not None:
             _check_shape("tri", self.tri, (L + 1, L + 1, L))
         if self.end is not None:
-            _check_shape("end", self.end, (L,) if self.tri is None else (L + 1, L))
+            _check_shape("end", self.end, (L,))
 
     @property
     def order(self) -> int:

@@ -63,7 +63,7 @@ class FrankWolfeRun(Work):
             native.set_rows((p.seen.starts, p.seen.labels.astype(np.uint32), p.seen.weights))
         edge = np.zeros((n + 1, stride), np.float32) if p.edge_base is None else p.edge_base
         end = np.empty(0, np.float32) if p.end_base is None else p.end_base
-        native.set_labels(edge.reshape(-1), np.tile(end, n + 1) if p.order == 2 else end)
+        native.set_labels(edge.reshape(-1), end)
         return native
 
     @property

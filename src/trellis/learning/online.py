@@ -88,8 +88,6 @@ class OnlineRun(Work):
         if tri is None:
             tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
         end = np.empty(0, np.float32) if problem.end is None else problem.end
-        if problem.order == 2 and len(end):
-            end = np.tile(end, n + 1)
         native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
         if self.vote and first is not None:
             native.log_initial()

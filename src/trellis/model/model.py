@@ -111,13 +111,6 @@ class ChainWeights:
         return None if self.dual is None else self.dual.expansion
 
     @property
-    def end_rows(self) -> Floats | None:
-        """What a last label gives as kernels read it: a row for every label before it at order 2."""
-        if self.end is None:
-            return None
-        return np.tile(self.end, (1 if self.tri is None else self.n_labels + 1, 1))
-
-    @property
     def n_nonzero(self) -> int:
         """How many weights are not zero; what is forbidden has none."""
         parts: list[npt.NDArray[Any]] = [
@@ -137,7 +130,7 @@ class ChainWeights:
             edge_rows=edge_rows,
             edge=self.edge,
             tri=self.tri,
-            end=self.end_rows,
+            end=self.end,
             local=local,
         )
 

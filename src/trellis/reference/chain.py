@@ -6,7 +6,7 @@ the scores of label choices (minus infinity forbids a choice):
     emit[t, z]           label z at token t
     edge[y, z]           label z after label y; or edge[t, y, z], another table at every token
     tri[x, y, z]         label z after x, y; None in a chain of order 1
-    end[z], end[y, z]    last label z (order 1), last two labels y, z (order 2); None for nothing
+    end[z]               last label z; None for nothing
 
 NULL, the label before the sentence, has index L: edge is [L+1, L], tri is [L+1, L+1, L]. With
 x, y, z = path[t-2], path[t-1], path[t], the score of a path is
@@ -41,7 +41,7 @@ class Potentials:
     emit: Floats  # [T, L]
     edge: Floats  # [L+1, L], or [T, L+1, L]
     tri: Floats | None = None  # [L+1, L+1, L]
-    end: Floats | None = None  # [L] at order 1, [L+1, L] at order 2
+    end: Floats | None = None  # [L] of the last label
 
     @property
     def order(self) -> int:
@@ -106,7 +106,7 @@ def path_score(p: Potentials, path: Sequence[int]) -> float:
         score += float(p.emit[t, z])
         x, y = y, z
     if p.end is not None and len(path):
-        score += float(p.end[y] if p.order == 1 else p.end[x, y])
+        score += float(p.end[y])
     return score
 
 
@@ -152,7 +152,7 @@ def kbest(p: Potentials, k: int) -> list[tuple[list[int], float]]:
         beams = {h: sorted(prefixes, key=lambda one: -one[0])[:k] for h, prefixes in grown.items()}
     ends = []
     for history in sorted(beams, key=lambda h: h[::-1]):
-        extra = 0.0 if p.end is None or not len(p.emit) else p.end[history]
+        extra = 0.0 if p.end is None or not len(p.emit) else p.end[history[-1]]
         ends += [(float(s + extra), list(path)) for s, path in beams[history]]
     ends.sort(key=lambda one: -one[0])
     return [(path, s) for i, (s, path) in enumerate(ends[:k]) if i == 0 or s > -np.inf]

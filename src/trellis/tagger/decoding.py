@@ -213,12 +213,12 @@ class Decoder:
         if weights.expansion is not None and self.expansion is not None:
             lists = self.native.attribute_lists(batch, False)
             emit = weights.expansion.emit(self.expansion, lists, n_threads)
-        n, tri, end = len(self.labels), weights.tri, weights.end_rows
+        n, tri, end = len(self.labels), weights.tri, weights.end
         potentials = Potentials(
             emit.astype(np.float32 if single else np.float64, copy=False),
             weights.edge[:, :n] if edges is None else edges,
             None if tri is None else tri[:, :, :n],
-            None if end is None else end[0, :n] if tri is None else end[:, :n],
+            None if end is None else end[:n],
         )
         known = self._known(batch)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
@@ -309,7 +309,7 @@ class Decoder:
         encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, n)
         # Of the weights only what forbids label pairs and ends matters.
         forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
-        return self.votes.decode(encoded, forbidden, weights.end_rows, n_threads)
+        return self.votes.decode(encoded, forbidden, weights.end, n_threads)
 
     def kbest(
         self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int

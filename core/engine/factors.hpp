@@ -1,0 +1,94 @@
+// Potentials as factors exp(score - top), for sums by products (sum_product.hpp). The tops of label pairs and triples are
+// taken for each label that follows, and stand with the emissions: no factor is above 1.
+#pragma once
+#include <vector>
+
+#include "engine/chain_passes.hpp"
+
+namespace trellis {
+
+// Label pairs, triples and ends as some semiring has them, shared by all sentences, and transposed for the way back.
+template <class Real>
+struct Tables {
+  std::size_t n_labels = 0, stride = 0;
+  std::vector<Real> edge;             // [L+1, stride]
+  std::vector<Real> tri;              // [L+1, L+1, stride], or empty at order 1
+  std::vector<Real> end;              // [stride], or empty
+  std::vector<Real> edge_transposed;  // [L, stride]
+  std::vector<Real> tri_transposed;   // [L, L, stride] of y, z and x before them, or empty
+
+  TRELLIS_INLINE void turn() {
+    const std::size_t L = n_labels;
+    edge_transposed.resize(L * stride);
+    if (!edge.empty()) transpose(edge.data(), stride, L, L, edge_transposed.data(), stride);
+    tri_transposed.resize(tri.empty() ? 0 : L * L * stride);
+    for (std::size_t y = 0; y < L && !tri.empty(); ++y)
+      transpose(tri.data() + y * stride, (L + 1) * stride, L, L, tri_transposed.data() + y * L * stride, stride);
+  }
+  ChainView<Real> view(std::size_t n, const Real* emit, const Real* token_edge = nullptr) const {
+    ChainView<Real> chain{n, n_labels, stride, emit, token_edge ? token_edge : edge.data(), token_edge != nullptr};
+    chain.tri = tri.empty() ? nullptr : tri.data();
+    chain.end = end.empty() ? nullptr : end.data();
+    return chain;
+  }
+};
+
+// exp of the tables; padding lanes are zero.
+template <class Real>
+struct Factors : Tables<Real> {
+  std::vector<Real> tops;      // [stride] what was taken off pairs and triples of each label; minus infinity in the padding
+  std::vector<Real> tri_tops;  // [stride] off triples alone
+  double end_top = 0;
+};
+
+// out[z] = exp(scores[z] - top), top = the largest of the first L; zero in the padding. Returns top.
+template <class Real>
+TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t stride, Real* out) {
+  for (std::size_t z = 0; z < stride; ++z) out[z] = z < L ? scores[z] : kForbidden<Real>;
+  Vector<Real> largest = lanes(out);
+  for (std::size_t z = kLanes<Real>; z < stride; z += kLanes<Real>) largest = MaxPlus::plus(largest, lanes(out + z));
+  Real top = largest_of<Real>(largest);
+  if (top == kForbidden<Real>) top = 0;
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(out + z) = exp_lanes(lanes(out + z) - top);
+  return top;
+}
+
+// The same of emissions with the tops of what leads to each label, whose padding makes that of `out` zero.
+template <class Real>
+TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_t stride, Real* out) {
+  Vector<Real> largest = Vector<Real>{} + kForbidden<Real>;
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
+    lanes(out + z) = lanes(emit + z) + lanes(tops + z);
+    largest = MaxPlus::plus(largest, lanes(out + z));
+  }
+  Real top = largest_of<Real>(largest);
+  if (top == kForbidden<Real>) top = 0;
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(out + z) = exp_lanes(lanes(out + z) - top);
+  return top;
+}
+
+// out[row, z] = exp(table[row, z] - top[z]) over rows of [stride], top[z] = the largest of column z, which is added to
+// tops; columns of minus infinity, and the padding, become zero.
+template <class Real>
+TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size_t L, std::size_t stride, Real* out,
+                                Real* tops) {
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
+    Vector<Real> top = lanes(table + z);
+    for (std::size_t row = 1; row < n_rows; ++row) top = MaxPlus::plus(top, lanes(table + row * stride + z));
+    top = top == kForbidden<Real> ? Vector<Real>{} : top;
+    for (std::size_t row = 0; row < n_rows; ++row)
+      lanes(out + row * stride + z) = exp_lanes(lanes(table + row * stride + z) - top);
+    lanes(tops + z) += top;
+  }
+  for (std::size_t row = 0; row < n_rows; ++row)
+    for (std::size_t z = L; z < stride; ++z) out[row * stride + z] = 0;
+  for (std::size_t z = L; z < stride; ++z) tops[z] = kForbidden<Real>;
+}
+
+// The factors of label pairs [L+1, stride] (or none, where each token has its own), triples [L+1, L+1, stride] or none,
+// and ends [stride] or none.
+template <class Real>
+void make_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, const std::vector<Real>& end,
+                  std::size_t L, Factors<Real>& factors);
+
+}  // namespace trellis

@@ -1,0 +1,141 @@
+// The one loop that all recursions over chains are made of, and its companions over rows of labels.
+#pragma once
+#include <algorithm>
+#include <type_traits>
+
+#include "engine/semiring.hpp"
+
+namespace trellis {
+
+// out[z] = (sum_y from[y] · table[y][z]) · edge[z] · emit[z] in a semiring, without edge or emit where they are null.
+template <class Real>
+struct Row {
+  const Real* from;
+  std::size_t from_step;  // from y to y + 1
+  const Real* table;
+  std::size_t table_step;  // from y to y + 1
+  const Real* edge;
+  const Real* emit;
+  Real* out;
+};
+
+// For all z, by vectors. Sums go in two chains, so that they do not wait for each other.
+template <class S, class Real, class Labels>
+TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::size_t stride) {
+  each_block<Real>(stride, [&](auto n_vectors, std::size_t z) TRELLIS_INLINE_LAMBDA {
+    constexpr std::size_t N = n_vectors, step = kLanes<Real>;
+    const std::size_t n = labels.size();
+    using Max = std::conditional_t<std::is_same_v<S, LogSum>, MaxPlus, S>;
+    Vector<Real> sum[N], odd[N];
+    for (std::size_t c = 0; c < N; ++c) sum[c] = odd[c] = Vector<Real>{} + S::template zero<Real>;
+    const auto add = [&](std::size_t i, Vector<Real>* to) TRELLIS_INLINE_LAMBDA {
+      const Real from = row.from[labels[i] * row.from_step];
+      const Real* table = row.table + labels[i] * row.table_step + z;
+      for (std::size_t c = 0; c < N; ++c) to[c] = Max::plus(to[c], Max::times(from, lanes(table + c * step)));
+    };
+    std::size_t i = 0;
+    if constexpr (std::is_same_v<S, SumProduct>)
+      for (; i + 2 <= n; i += 2) add(i, sum), add(i + 1, odd);
+    for (; i < n; ++i) add(i, sum);
+    for (std::size_t c = 0; c < N; ++c) sum[c] = Max::plus(sum[c], odd[c]);
+    if constexpr (std::is_same_v<S, LogSum>) {  // so far the greatest: log sum_y exp(a_y) = top + log sum_y exp(a_y - top)
+      Vector<Real> top[N], total[N] = {};
+      for (std::size_t c = 0; c < N; ++c) top[c] = sum[c] > kForbidden<Real> ? sum[c] : Vector<Real>{};
+      for (i = 0; i < n; ++i) {
+        const Real from = row.from[labels[i] * row.from_step];
+        const Real* table = row.table + labels[i] * row.table_step + z;
+        for (std::size_t c = 0; c < N; ++c) total[c] += exp_lanes(from + lanes(table + c * step) - top[c]);
+      }
+      for (std::size_t c = 0; c < N; ++c) sum[c] = sum[c] > kForbidden<Real> ? top[c] + log_lanes(total[c]) : sum[c];
+    }
+    for (std::size_t c = 0; c < N; ++c) {
+      if (row.edge) sum[c] = S::times(sum[c], lanes(row.edge + z + c * step));
+      if (row.emit) sum[c] = S::times(sum[c], lanes(row.emit + z + c * step));
+      lanes(row.out + z + c * step) = sum[c];
+    }
+  });
+}
+
+// The same for the z of a short set, one by one.
+template <class S, class Real, class Labels>
+TRELLIS_INLINE void reduce_listed(const Row<Real>& row, const Labels& labels, const Labels& targets) {
+  for (std::size_t j = 0; j < targets.size(); ++j) {
+    const std::size_t z = targets[j];
+    Real sum = S::template zero<Real>;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      sum = S::plus(sum, S::times(row.from[labels[i] * row.from_step], row.table[labels[i] * row.table_step + z]));
+    if (row.edge) sum = S::times(sum, row.edge[z]);
+    if (row.emit) sum = S::times(sum, row.emit[z]);
+    row.out[z] = sum;
+  }
+}
+
+// to[y, z] += weight · sum_t a[t, y] · b[t, z] for y below `stride`, kept in registers over all t for a few y. The rows
+// of `a` are [stride] with zeros in the padding, those of b and `to` are b_step and to_step apart.
+template <class Real>
+TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t b_step, std::size_t n, std::size_t stride,
+                                 Real weight, Real* to, std::size_t to_step) {
+  constexpr std::size_t kRows = kLanes<Real> / 2;
+  for (std::size_t y = 0; y < stride; y += kRows)
+    each_block<Real>(stride, [&](auto n_vectors, std::size_t z) TRELLIS_INLINE_LAMBDA {
+      constexpr std::size_t N = n_vectors, step = kLanes<Real>;
+      Vector<Real> sum[kRows][N] = {};
+      for (std::size_t t = 0; t < n; ++t)
+        for (std::size_t r = 0; r < kRows; ++r)
+          for (std::size_t c = 0; c < N; ++c) sum[r][c] += a[t * stride + y + r] * lanes(b + t * b_step + z + c * step);
+      for (std::size_t r = 0; r < kRows; ++r)
+        for (std::size_t c = 0; c < N; ++c) lanes(to + (y + r) * to_step + z + c * step) += weight * sum[r][c];
+    });
+}
+
+// to[c, r] = from[r, c] for c below n_columns; zero for r from n_rows to padded(n_rows). By squares of vectors: at each
+// level k, squares of k x k change places across the diagonal of those twice as large.
+template <class Real>
+TRELLIS_INLINE void transpose(const Real* from, std::size_t from_step, std::size_t n_rows, std::size_t n_columns, Real* to,
+                              std::size_t to_step) {
+  constexpr std::size_t N = kLanes<Real>;
+  using Index = Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>>;
+  for (std::size_t r = 0; r < padded(n_rows); r += N)
+    for (std::size_t c = 0; c < n_columns; c += N) {
+      Vector<Real> square[N];
+      for (std::size_t i = 0; i < N; ++i)
+        square[i] = r + i < n_rows ? lanes(from + (r + i) * from_step + c) : Vector<Real>{};
+      const auto exchange = [&](auto level) TRELLIS_INLINE_LAMBDA {
+        constexpr std::size_t k = level;
+        if constexpr (k < N) {
+          Index low, high;
+          for (std::size_t j = 0; j < N; ++j) low[j] = j & k ? N + j - k : j, high[j] = j & k ? N + j : j + k;
+          for (std::size_t i = 0; i < N; ++i)
+            if (!(i & k)) {
+              const Vector<Real> a = square[i], b = square[i + k];
+              square[i] = __builtin_shuffle(a, b, low);
+              square[i + k] = __builtin_shuffle(a, b, high);
+            }
+        }
+      };
+      exchange(Size<1>{}), exchange(Size<2>{}), exchange(Size<4>{});
+      for (std::size_t i = 0; i < N && c + i < n_columns; ++i) lanes(to + (c + i) * to_step + r) = square[i];
+    }
+}
+
+template <class Real>
+TRELLIS_INLINE Real sum_of(const Vector<Real>& v) {
+  if constexpr (kLanes<Real> == 4) return (v[0] + v[2]) + (v[1] + v[3]);
+  else return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+template <class Real>
+TRELLIS_INLINE Real largest_of(const Vector<Real>& v) {
+  const Real half = std::max(std::max(v[0], v[2]), std::max(v[1], v[3]));
+  if constexpr (kLanes<Real> == 4) return half;
+  else return std::max(half, std::max(std::max(v[4], v[6]), std::max(v[5], v[7])));
+}
+
+template <class Real>
+TRELLIS_INLINE Real sum_lanes(const Real* values, std::size_t n) {
+  Vector<Real> total = {};
+  for (std::size_t z = 0; z < n; z += kLanes<Real>) total += lanes(values + z);
+  return sum_of<Real>(total);
+}
+
+}  // namespace trellis

@@ -1,0 +1,51 @@
+// What a recursion over paths computes is decided by a semiring: `times` attaches what follows, `plus` joins ways to the
+// same place. Each works on numbers and on vectors of them.
+//
+//   MaxPlus      max, +      the best score
+//   SumProduct   +, ·        sums of products of factors exp(score): probabilities, and with factors of 0 and 1 counts
+//   LogSum       log(exp + exp), +      the same by logarithms, for scores of any size
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "engine/chain.hpp"
+#include "engine/exponential.hpp"
+
+namespace trellis {
+
+struct MaxPlus {
+  template <class Real>
+  static constexpr Real zero = kForbidden<Real>;
+  template <class Real>
+  static constexpr Real one = 0;
+  template <class Any>
+  TRELLIS_INLINE static Any plus(const Any& a, const Any& b) { return b > a ? b : a; }
+  template <class Any, class Other>
+  TRELLIS_INLINE static Other times(const Any& a, const Other& b) { return a + b; }
+};
+
+struct SumProduct {
+  template <class Real>
+  static constexpr Real zero = 0;
+  template <class Real>
+  static constexpr Real one = 1;
+  template <class Any>
+  TRELLIS_INLINE static Any plus(const Any& a, const Any& b) { return a + b; }
+  template <class Any, class Other>
+  TRELLIS_INLINE static Other times(const Any& a, const Other& b) { return a * b; }
+};
+
+struct LogSum {
+  template <class Real>
+  static constexpr Real zero = kForbidden<Real>;
+  template <class Real>
+  static constexpr Real one = 0;
+  TRELLIS_INLINE static double plus(double a, double b) {
+    const double top = std::max(a, b), least = std::min(a, b);
+    return least == zero<double> ? top : top + std::log1p(std::exp(least - top));
+  }
+  template <class Any, class Other>
+  TRELLIS_INLINE static Other times(const Any& a, const Other& b) { return a + b; }
+};
+
+}  // namespace trellis
