@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, cast
+from dataclasses import replace
+from typing import Any
 
 from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
@@ -28,16 +28,6 @@ _BY_EXTENSION = {
 def format_of(path: str) -> str:
     """The format that a file's extension tells."""
     return _BY_EXTENSION.get(extension(path), "conll")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What was asked for, once and for all formats."""
-
-    names: tuple[str, ...] | None
-    comments: bool
-    tabs: bool
-    sentence: str | None
 
 
 def read(
@@ -77,12 +67,16 @@ def read(
     names = parse_names(columns)
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
-        use_tabs = extension(path) == ".tsv" if tabs is None else tabs
-        return _read_file(path, format or format_of(path), Options(names, comments, use_tabs, sentence))
-    options = Options(names, comments, bool(tabs), sentence)
+        tabs = extension(path) == ".tsv" if tabs is None else tabs
+        format = format or format_of(path)
+        if format in ("parquet", "feather"):
+            from trellis.corpus.tables import read_table
+
+            return _with_tokens(read_table(path, format, names, sentence))
+        return _read_text(read_bytes(path), message_name(path), format, Layout(names, tabs, comments))
     if hasattr(source, "read"):
-        file = cast(BinaryIO, source)
-        return _read_text(file.read(), name_of(file), format or "conll", options)
+        layout = Layout(names, bool(tabs), comments)
+        return _read_text(source.read(), name_of(source), format or "conll", layout)
     if type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
         from trellis.corpus.tables import from_table
 
@@ -101,50 +95,24 @@ def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, A
         return read(source)
     tabs = extension(path) == ".tsv" or bool(kept.get("tabs"))
     layout = Layout(None, tabs, bool(kept.get("comments")), naming=naming(message_name(path)))
-    return _with_tokens(parse_text(read_bytes(path), message_name(path), layout))
+    return _read_text(read_bytes(path), message_name(path), "conll", layout)
 
 
-def _read_file(path: str, format: str, options: Options) -> Corpus:
-    if format in ("parquet", "feather"):
-        from trellis.corpus.tables import read_table
-
-        return _with_tokens(read_table(path, format, options.names, options.sentence))
-    return _read_text(read_bytes(path), message_name(path), format, options)
-
-
-def _read_text(text: bytes, source: str, format: str, options: Options) -> Corpus:
+def _read_text(text: Any, source: str, format: str, layout: Layout) -> Corpus:
     if not isinstance(text, bytes):
-        raise CorpusError(
-            source, None, "opened as text; open it in binary mode, for example open(name, 'rb')"
-        )
-    reader = _TEXT_READERS.get(format)
-    if reader is None:
+        why = "opened as text; open it in binary mode, for example open(name, 'rb')"
+        raise CorpusError(source, None, why)
+    if format == "jsonl":
+        from trellis.corpus.jsonl import parse_jsonl
+
+        return _with_tokens(parse_jsonl(text, source, layout.names))
+    if format == "conllu":
+        corpus = parse_text(text, source, CONLLU)
+        names = layout.names or corpus.columns
+        return _with_tokens(replace(corpus, columns={name: corpus.column(name) for name in names}))
+    if format != "conll":
         raise CorpusError(source, None, f"no format {format!r} here; the formats are {', '.join(FORMATS)}")
-    return _with_tokens(reader(text, source, options))
-
-
-def _read_columns(text: bytes, source: str, options: Options) -> Corpus:
-    return parse_text(text, source, Layout(options.names, options.tabs, options.comments))
-
-
-def _read_conllu(text: bytes, source: str, options: Options) -> Corpus:
-    corpus = parse_text(text, source, CONLLU)
-    if options.names is None:
-        return corpus
-    return replace(corpus, columns={name: corpus.column(name) for name in options.names})
-
-
-def _read_jsonl(text: bytes, source: str, options: Options) -> Corpus:
-    from trellis.corpus.jsonl import parse_jsonl
-
-    return parse_jsonl(text, source, options.names)
-
-
-_TEXT_READERS: dict[str, Callable[[bytes, str, Options], Corpus]] = {
-    "conll": _read_columns,
-    "conllu": _read_conllu,
-    "jsonl": _read_jsonl,
-}
+    return _with_tokens(parse_text(text, source, layout))
 
 
 def _with_tokens(corpus: Corpus) -> Corpus:

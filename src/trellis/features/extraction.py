@@ -185,9 +185,7 @@ def _seed(
     if known is None:
         return seeds
     first = known.n_emission if which else 0
-    for template, numbers, ids in entries(known):
-        if (template >= known.n_emission) != bool(which):
-            continue
+    for template, numbers, ids in entries(known, on_edge=bool(which)):
         table = int(known.plan.templates[template, 2])
         seeds.append((table, numbers, vocabulary.add(parts[which], template - first, ids)))
     return seeds

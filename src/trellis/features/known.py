@@ -1,60 +1,105 @@
-"""What a vocabulary already knows, taken apart again, for a warm start."""
+"""A vocabulary taken apart again: names of its attributes, and what it knew, for training that starts from a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis.arrays import Ints
 from trellis.corpus.corpus import BagColumn, Column, Strings
+from trellis.features.templates import Look
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
 
-def entries(vocabulary: Vocabulary) -> Iterator[tuple[int, Ints, Ints]]:
-    """For each table its first template, the numbers of its attributes and the view ids behind each [n, n_atoms]."""
-    plan, seen = vocabulary.plan, set[int]()
-    folded = [_by_number(vocabulary.folds, f) for f in range(plan.n_folds)]
-    for k, (first, last, table) in enumerate(plan.templates.tolist()):
+def entries(
+    vocabulary: Vocabulary, *, on_edge: bool, wanted: npt.ArrayLike | None = None
+) -> Iterator[tuple[int, Ints, Ints]]:
+    """For each table its first template, the numbers of its attributes and the view ids behind each [n, n_atoms].
+
+    Of the attributes of labels, or with ``on_edge`` those of label pairs; all of them, or those wanted.
+    """
+    plan, n, seen = vocabulary.plan, vocabulary.n_emission, set[int]()
+    for k in range(n, len(vocabulary.templates)) if on_edge else range(n):
+        first, last, table = plan.templates[k].tolist()
         if table in seen:  # templates of one name share their attributes
             continue
         seen.add(table)
-        keys, ids, starts = vocabulary.tables
-        here = slice(int(starts[table]), int(starts[table + 1]))
-        taken = np.flatnonzero(ids[here] >= 0)
-        taken = taken[np.argsort(ids[here][taken], kind="stable")]
-        rest = keys[here][taken]
-        parts = np.empty((len(taken), last - first), np.int32)
-        for a in range(last - 1, first - 1, -1):
+        rest, numbers = _taken(vocabulary.tables, table, wanted)
+        ids = np.empty((len(numbers), last - first), np.int32)
+        for a in range(last - 1, first - 1, -1):  # as core/text/extract.cpp packed them, the last one lowest
             _, _, _, bits, fold = plan.atoms[a].tolist()
-            parts[:, a - first] = rest & np.uint64((1 << bits) - 1)
+            ids[:, a - first] = rest & np.uint64((1 << bits) - 1)
             rest = rest >> np.uint64(bits)
             if fold >= 0:
-                rest = folded[fold][rest.astype(np.int64)]
-        yield k, ids[here][taken], parts
+                rest = _taken(vocabulary.folds, fold)[0][rest.astype(np.int64)]
+        yield k, numbers, ids
 
 
-def _by_number(tables: Tables, table: int) -> npt.NDArray[np.uint64]:
-    """The keys of a table in the order of their numbers."""
+def _taken(
+    tables: Tables, table: int, wanted: npt.ArrayLike | None = None
+) -> tuple[npt.NDArray[np.uint64], Ints]:
+    """The keys and numbers of a table in the order of the numbers, all or those wanted."""
     keys, ids, starts = tables
     here = slice(int(starts[table]), int(starts[table + 1]))
-    taken = np.flatnonzero(ids[here] >= 0)
-    out = np.empty(len(taken), np.uint64)
-    out[ids[here][taken]] = keys[here][taken]
-    return out
+    taken = np.flatnonzero(ids[here] >= 0 if wanted is None else np.isin(ids[here], wanted))
+    taken = taken[np.argsort(ids[here][taken], kind="stable")]
+    return keys[here][taken], ids[here][taken]
+
+
+# ------------------------------------------------------------ names
+
+
+def attribute_names(
+    vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: bool = False
+) -> dict[int, str]:
+    """Names of attributes (``on_edge``: of those of label pairs), such as ``word[-1]=the & pos[0]=NN``."""
+    some, names = np.unique(np.fromiter(wanted, np.int64)), dict[int, str]()
+    for k, numbers, ids in entries(vocabulary, on_edge=on_edge, wanted=some):
+        template, first = vocabulary.templates[k], int(vocabulary.plan.templates[k, 0])
+        prefix = f"{template.name}: " if template.name else ""
+        for number, values in zip(numbers.tolist(), ids.tolist(), strict=True):
+            looks = zip(template.looks, values, strict=True)
+            parts = [_look_text(vocabulary, look, first + i, v) for i, (look, v) in enumerate(looks)]
+            names[number] = prefix + (" & ".join(parts) or "bias")
+    if vocabulary.bag is not None and not on_edge:
+        _, strings, attributes = vocabulary.bag
+        for i in np.flatnonzero(np.isin(attributes, some)).tolist():
+            names[int(attributes[i])] = strings[i]
+    return names
+
+
+def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str:
+    c, j, *_ = vocabulary.plan.atoms[atom].tolist()
+    reach, column = vocabulary.plan.reach, vocabulary.columns[c]
+    if column.views[j] and column.views[j][0].name == "outside":
+        return str(look)
+    if value < reach:
+        return f"{look}=_B-{value + 1}"  # so many places before the sentence, as CRF++ writes it
+    if value < 2 * reach:
+        return f"{look}=_B+{value - reach + 1}"
+    return f"{look}={(column.strings[j] or column.values)[value - 2 * reach]}"
+
+
+# ------------------------------------------------------------ known values first, then new ones
 
 
 def united(column: Column, known: ColumnVocabulary) -> Column:
     """The column over the known values, then those that are new."""
-    numbers = {value: i for i, value in enumerate(known.values)}
-    of_value = np.array([numbers.setdefault(value, len(numbers)) for value in column.values], np.int32)
-    return Column(of_value[column.codes], Strings.of(numbers))
+    of_value, values = _united(known.values, column.values)
+    return Column(of_value[column.codes], values)
 
 
 def united_bag(column: BagColumn, known: Strings) -> BagColumn:
     """The same for attributes given as strings."""
+    of_name, names = _united(known, column.names)
+    return BagColumn(column.starts, of_name[column.ids], column.values, names)
+
+
+def _united(known: Strings, more: Strings) -> tuple[Ints, Strings]:
+    """The number of each of the strings ``more``, and all strings."""
     numbers = {value: i for i, value in enumerate(known)}
-    of_name = np.array([numbers.setdefault(name, len(numbers)) for name in column.names], np.int32)
-    ids = of_name[column.ids] if len(column.ids) else column.ids
-    return BagColumn(column.starts, ids, column.values, Strings.of(numbers))
+    return np.array([numbers.setdefault(value, len(numbers)) for value in more], np.int32), Strings.of(
+        numbers
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from trellis.arrays import Lists
 from trellis.engine.chain import Potentials
 from trellis.errors import ModelError
-from trellis.features.names import attribute_names
+from trellis.features.known import attribute_names
 from trellis.model.model import START, Model, Rows
 from trellis.tagger.decoding import Constraints, Decoder
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis.arguments import whole_number
 from trellis.arrays import Floats
-from trellis.features.names import attribute_names
+from trellis.features.known import attribute_names
 from trellis.model.model import START, Model, Rows
 
 

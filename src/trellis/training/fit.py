@@ -22,7 +22,7 @@ from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import freeze
-from trellis.features.names import attribute_names
+from trellis.features.known import attribute_names
 from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
