@@ -9,6 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli.options import Parser, at_least
@@ -78,25 +79,20 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     learner = settings.pop("name", "unknown learner")
     given = ", ".join(f"{key}={value}" for key, value in settings.items())
     megabytes = sizes["bytes"] / 1e6
-    parts = [
-        align(
-            [
-                ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
-                ("learner", f"{learner}({given}), order {facts['order']}"),
-                ("trained on", f"{sizes['sentences'] or 0:,} sentences, {sizes['tokens'] or 0:,} tokens"),
-                ("by", f"trellis {training.get('version', '?')}"),
-                (
-                    "sizes",
-                    f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB",
-                ),
-                (f"{sizes['labels']} labels", " ".join(facts["labels"])),
-                (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
-            ]
-        )
+    rows = [
+        ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
+        ("learner", f"{learner}({given}), order {facts['order']}"),
+        ("trained on", f"{sizes['sentences'] or 0:,} sentences, {sizes['tokens'] or 0:,} tokens"),
+        ("by", f"trellis {training.get('version', '?')}"),
+        ("sizes", f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB"),
+        (f"{sizes['labels']} labels", " ".join(facts["labels"])),
+        (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]
+    wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)
+    parts = ["\n".join(wrap.fill(f"{name:14}{value}") for name, value in rows)]
     if facts["heaviest"]:
-        rows = [(f"{one['weight']:.3f}", one["label"], one["feature"]) for one in facts["heaviest"]]
-        parts.append("heaviest weights\n" + align([("weight", "label", "feature"), *rows], right=[0]))
+        found = [(f"{one['weight']:.3f}", one["label"], one["feature"]) for one in facts["heaviest"]]
+        parts.append("heaviest weights\n" + align([("weight", "label", "feature"), *found], right=[0]))
     if history := facts["history"]:
         kept = history if n_epochs is None else history[-n_epochs:]
         title = (
