@@ -464,11 +464,11 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
     from trellis.model import model_file
-    from trellis.model.tensor_file import map_tensors, write_tensors
+    from trellis.model.tensor_file import read_tensors, write_tensors
 
     path = tmp_path / "model"
     train(corpus_of(0, 12), trellis.HMSVM(kernel="poly", epochs=3)).save(path)
-    opened = map_tensors(path, model_file.FORMAT, "a trellis model")
+    opened = read_tensors(path, model_file.FORMAT, "a trellis model")
     tensors, text = opened.tensors, opened.text
     for change in HOSTILE[name]:
         changed = {key: np.array(array) for key, array in tensors.items()}
