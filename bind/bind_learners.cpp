@@ -9,7 +9,6 @@
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/online.hpp"
-#include "learn/predict.hpp"
 #include "text/table.hpp"
 #include "tag/voting.hpp"
 
@@ -17,16 +16,6 @@ using namespace nb::literals;
 using namespace trellis;
 
 namespace {
-
-Numpy<std::int32_t> decode(const Encoded& corpus, const Weights& weights, std::size_t n_threads) {
-  corpus.check_fits(weights);
-  std::vector<std::int32_t> paths(corpus.n_tokens());
-  {
-    nb::gil_scoped_release release;
-    decode_all(weights, corpus.data, corpus.starts.data(), corpus.n_sentences(), weights.local, n_threads, paths.data());
-  }
-  return to_numpy(std::move(paths));
-}
 
 Rule rule_from(const std::string& name, std::size_t k, double c) {
   static const std::pair<const char*, Rule::Kind> kinds[] = {
@@ -209,8 +198,7 @@ void bind_learners(nb::module_& module) {
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
-      .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.")
-      .def("decode", &decode, "weights"_a, "n_threads"_a, "The best path of every sentence, one label per token.");
+      .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
                           int order, const std::string& rule, std::size_t k, double c, bool log) {

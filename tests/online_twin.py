@@ -291,10 +291,9 @@ def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:
     return out
 
 
-def decode(corpus: Any, weights: ChainWeights, n_threads: int) -> Any:
-    """The paths with the most votes, or where weights do not vote the best ones."""
-    if weights.votes is None:
-        return corpus.decode(weights.native(), n_threads)
+def vote(corpus: Any, weights: ChainWeights, n_threads: int) -> Any:
+    """The paths with the most votes."""
+    assert weights.votes is not None
     order = 1 if weights.tri is None else 2
     votes = weights.votes.native(corpus.n_attributes, corpus.n_edge_attributes, weights.n_labels, order)
     forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))

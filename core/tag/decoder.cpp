@@ -23,6 +23,7 @@ struct Decoder::Buffers : Potentials<float> {
   std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
   std::vector<std::int32_t> look_at;       // as Sum has them
   std::vector<std::size_t> look_offset;
+  std::vector<float> local;
   Workspace<float> viterbi;
 };
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "text/extract.hpp"
+#include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
 #include "text/strings.hpp"
 #include "text/views.hpp"

@@ -7,8 +7,8 @@ namespace trellis {
 namespace {
 
 TRELLIS_CLONES ChainView<float> fill(const LinearChain& w, const ChainData& data, std::size_t begin, std::size_t end,
-                                     Potentials<float>& to, const LocalNormalizer* local) {
-  return chain_of(w.rows, w.edge_rows, w.labels, data, begin, end, to, local);
+                                     Potentials<float>& to) {
+  return chain_of(w.rows, w.edge_rows, w.labels, data, begin, end, to);
 }
 TRELLIS_CLONES ChainView<float> fill(const GrowingChain& w, const ChainData& data, std::size_t begin, std::size_t end,
                                      Potentials<float>& to) {
@@ -17,9 +17,9 @@ TRELLIS_CLONES ChainView<float> fill(const GrowingChain& w, const ChainData& dat
 
 }  // namespace
 
-ChainView<float> LinearChain::chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to,
-                                    const LocalNormalizer* local) const {
-  return fill(*this, data, begin, end, to, local);
+ChainView<float> LinearChain::chain(const ChainData& data, std::size_t begin, std::size_t end,
+                                    Potentials<float>& to) const {
+  return fill(*this, data, begin, end, to);
 }
 
 ChainView<float> GrowingChain::chain(const ChainData& data, std::size_t begin, std::size_t end,

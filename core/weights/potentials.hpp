@@ -2,7 +2,6 @@
 #pragma once
 #include <vector>
 
-#include "weights/local_chain.hpp"
 #include "weights/rows.hpp"
 
 namespace trellis {
@@ -22,7 +21,6 @@ template <class Real>
 struct Potentials {
   std::vector<Real> emit;  // [n, stride]
   std::vector<Real> edge;  // [n, n_labels + 1, stride] where label pairs differ by token
-  std::vector<Real> local;
   LabelSets allowed{};
 
   // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
@@ -52,23 +50,21 @@ TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::siz
                                std::size_t begin, std::size_t end, std::vector<Real>& edge) {
   edge.resize((end - begin) * size);
   for (std::size_t t = 0; t < end - begin; ++t) std::copy_n(shared, size, edge.data() + t * size);
-  if (at.starts) add_rows(rows, at, begin, end, size, edge.data());
+  add_rows(rows, at, begin, end, size, edge.data());
 }
 
-// The sentence [begin, end), which has a token at least, normalised if there is a normalizer; it lives in `to`.
+// The sentence [begin, end), which has a token at least; it lives in `to`.
 template <class AnyRows, class AnyEdgeRows>
 TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const AnyEdgeRows& edge_rows, const LabelWeights& labels,
                                          const ChainData& data, std::size_t begin, std::size_t end,
-                                         Potentials<float>& to, const LocalNormalizer* local = nullptr) {
+                                         Potentials<float>& to) {
   const std::size_t n = end - begin;
   to.emit.assign(n * labels.stride, 0);
   add_rows(rows, data.attributes, begin, end, labels.stride, to.emit.data());
-  const bool by_token = data.edge_attributes.starts || (local && labels.tri);
+  const bool by_token = data.edge_attributes.starts;
   if (by_token)
     fill_edges(edge_rows, labels.edge, (labels.n_labels + 1) * labels.stride, data.edge_attributes, begin, end, to.edge);
-  const ChainView<float> chain = to.chain(labels, data.sets, begin, n, by_token);
-  if (local) local->normalize(n, chain.allowed, to.emit.data(), by_token ? to.edge.data() : nullptr, to.local);
-  return chain;
+  return to.chain(labels, data.sets, begin, n, by_token);
 }
 
 // The linear model of a chain; its arrays live elsewhere.
@@ -77,8 +73,7 @@ struct LinearChain {
   Rows<std::uint32_t> edge_rows;
   LabelWeights labels;
 
-  ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to,
-                         const LocalNormalizer* local = nullptr) const;
+  ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
 };
 
 }  // namespace trellis
