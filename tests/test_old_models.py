@@ -25,6 +25,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
     "perceptron-voted": (trellis.Perceptron(epochs=2, vote=True), PLAIN),
     "perceptron-dictionary": (trellis.Perceptron(epochs=2), {**PLAIN, "order": 2, "tag_dictionary": 2}),
+    "perceptron-attributes": (trellis.Perceptron(epochs=2), {"features": "attributes"}),
     "passive-aggressive": (trellis.PassiveAggressive(epochs=2), PLAIN),
     "mira": (trellis.MIRA(epochs=2, k=2), EDGES),
     "arow": (trellis.AROW(epochs=2), PLAIN),
@@ -40,11 +41,22 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+def columns_of(words: list[list[str]]) -> dict[str, Any]:
+    """The words, and attributes of each."""
+    return {"word": words, "attributes": [[{"w": w, "length": len(w) / 4} for w in some] for some in words]}
+
+
+def sentences_for(tagger: trellis.Tagger) -> list[Any]:
+    """New sentences as the model reads them."""
+    given: list[Any] = columns_of(NEW)[tagger.columns[0]]
+    return given
+
+
 def answers(tagger: trellis.Tagger) -> dict[str, Any]:
     """What a model says of new sentences."""
-    best = [tagger.kbest(sentence, 1)[0] for sentence in NEW]
+    best = [tagger.kbest(sentence, 1)[0] for sentence in sentences_for(tagger)]
     return {
-        "labels": tagger.tag_batch(NEW),
+        "labels": tagger.tag_batch(sentences_for(tagger)),
         "scores": [score for _, score in best],
         "measure": tagger.measure,
     }
@@ -55,8 +67,10 @@ def write() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     expected = {}
     for name, (learner, options) in MODELS.items():
-        tagger = trellis.train({"word": WORDS, "chunk": LABELS}, target="chunk", learner=learner, **options)
-        tagger = tagger.calibrated({"word": WORDS, "chunk": LABELS}) if name == "arow" else tagger
+        column = "attributes" if "attributes" in options["features"] else "word"
+        data = {column: columns_of(WORDS)[column], "chunk": LABELS}
+        tagger = trellis.train(data, target="chunk", learner=learner, **options)
+        tagger = tagger.calibrated(data) if name == "arow" else tagger
         tagger.save(folder / f"{name}.trellis")
         expected[name] = answers(tagger)
     lines = [f"{json.dumps(name)}: {json.dumps(said)}" for name, said in expected.items()]
@@ -74,7 +88,8 @@ def test_model_files_stay_loadable(path: Path) -> None:
     assert found["measure"] == expected["measure"]
     assert found["scores"] == pytest.approx(expected["scores"], rel=1e-6, abs=1e-6)
     assert tagger.info["history"]
-    assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_batch(NEW) == expected["labels"]
+    again = trellis.Tagger.from_bytes(tagger.to_bytes())
+    assert again.tag_batch(sentences_for(again)) == expected["labels"]
 
 
 def test_every_kind_of_model_is_kept() -> None:
