@@ -7,11 +7,12 @@ taken to be independent given the label; the perceptron and the CRF need not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arrays import starts_of
 from trellis.errors import LearnerError
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
@@ -76,29 +77,22 @@ class _Counting(Work):
         return self.counted or self._count()
 
     def _count(self) -> ChainWeights:
-        """The logarithms of all probabilities as weights of a chain."""
+        """The logarithms of all probabilities as weights of a chain; what is forbidden, `train` forbids."""
         problem, learner = self.problem, self.learner
-        n, stride = problem.n_labels, padded(problem.n_labels)
+        n = problem.n_labels
         emission = _Emissions(problem, learner.k, learner.strength)
         table = emission.weights.astype(np.float32)
         kept = table != 0
-        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.uint32)
+        starts = starts_of(kept.sum(axis=1)).astype(np.uint32)
         rows = Rows(starts, np.nonzero(kept)[1].astype(np.uint16), table[kept])
 
         chain = label_probabilities(problem, learner.smoothing, learner.k, end=learner.end)
-        edge, tri = np.zeros((n + 1, stride), np.float32), None
-        with_constants = chain.edge + emission.constants
-        edge[:, :n] = (
-            with_constants if problem.edge_base is None else with_constants + problem.edge_base[:, :n]
-        )
-        if chain.tri is not None:
-            tri = np.zeros((n + 1, n + 1, stride), np.float32)
-            tri[:, :, :n] = chain.tri
-        last = problem.end_base
-        if chain.end is not None:
-            last = np.zeros(stride, np.float32)
-            last[:n] = chain.end if problem.end_base is None else chain.end + problem.end_base[:n]
-        return ChainWeights(n, rows, None, edge, tri, last)
+        tables: list[Any] = [chain.edge + emission.constants, chain.tri, chain.end]
+        for i, given in enumerate(tables):
+            if given is not None:  # rows are padded for the kernels
+                tables[i] = np.zeros((*given.shape[:-1], padded(n)), np.float32)
+                tables[i][..., :n] = given
+        return ChainWeights(n, rows, None, *tables)
 
 
 # ------------------------------------------------------------ labels

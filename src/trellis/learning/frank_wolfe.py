@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.online import ROWS, TABLE, packed, unpacked
+from trellis.learning.online import ROWS, TABLE, learnt_weights, packed, unpacked
 from trellis.learning.run import Event, Problem, State, Work, restoring
-from trellis.model.model import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, padded
 
 _BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
 _PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "blocks": _BLOCKS}  # of a state
@@ -95,18 +95,7 @@ class FrankWolfeRun(Work):
 
     def weights(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
-        rows, edge_rows, edge, tri = self.native.weights(self.average)
-        p = self.problem
-        starts, labels, weights = rows
-        on_edges = Rows(*edge_rows) if p.corpus.n_edge_attributes else None
-        return ChainWeights(
-            p.n_labels,
-            Rows(starts, labels.astype(np.uint16), weights),
-            on_edges,
-            edge,
-            tri if p.order == 2 else None,
-            p.end_base,
-        )
+        return learnt_weights(self.problem, self.native, self.average)
 
     def primal(self, weights: ChainWeights) -> float:
         """½ |w|² + sum_i C_i H_i(w), of any weights."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,22 +105,18 @@ class OnlineRun(Work):
 
     def weights(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
-        (starts, labels, weights), edge_rows, edge, tri = self.native.weights(self.average)
-        p = self.problem
-        rows = Rows(starts, labels.astype(np.uint16), weights)
-        on_edges = Rows(*edge_rows) if p.corpus.n_edge_attributes else None
-        votes = self._votes() if self.vote else None
-        if votes is not None:
-            rows = _with_rows_of(rows, votes, 0)
-            if on_edges is not None:
-                on_edges = _with_rows_of(on_edges, votes, p.corpus.n_attributes)
-        return ChainWeights(p.n_labels, rows, on_edges, edge, tri if p.order == 2 else None, p.end, votes)
-
-    def _votes(self) -> Votes:
-        """The weights after update u have a vote for every example until the next update."""
+        learnt = learnt_weights(self.problem, self.native, self.average)
+        if not self.vote:
+            return learnt
+        # The weights after update u have a vote for every example until the next update.
         clocks, starts, rows, places, changes = self.native.log()
-        moments = np.concatenate([[0], clocks, [self.native.clock]])
-        return Votes(np.diff(moments), starts, rows, places, changes)
+        votes = Votes(
+            np.diff(np.concatenate([[0], clocks, [self.native.clock]])), starts, rows, places, changes
+        )
+        edge_rows = learnt.edge_rows
+        if edge_rows is not None:
+            edge_rows = _with_rows_of(edge_rows, votes, self.problem.corpus.n_attributes)
+        return replace(learnt, rows=_with_rows_of(learnt.rows, votes, 0), edge_rows=edge_rows, votes=votes)
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -133,6 +129,19 @@ class OnlineRun(Work):
         with restoring():
             native.restore(int(state["clock"][0]), *unpacked(_PARTS, state))
         self.native = native
+
+
+def learnt_weights(problem: Problem, native: _core.Online | _core.FrankWolfe, average: bool) -> ChainWeights:
+    """What native code has learnt so far, or the average over all steps."""
+    (starts, labels, weights), edge_rows, edge, tri = native.weights(average)
+    return ChainWeights(
+        problem.n_labels,
+        Rows(starts, labels.astype(np.uint16), weights),
+        Rows(*edge_rows) if problem.corpus.n_edge_attributes else None,
+        edge,
+        tri if problem.order == 2 else None,
+        problem.end,
+    )
 
 
 def packed(names: Mapping[str, Sequence[str]], parts: Sequence[Sequence[Any]]) -> dict[str, Any]:

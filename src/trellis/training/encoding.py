@@ -16,7 +16,7 @@ from trellis.corpus.corpus import Column, Corpus
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.vocabulary import FeatureSet
-from trellis.learning.learner import Learner, Pairs
+from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem
 from trellis.model.constraints import neighbours
 from trellis.model.model import Rows, padded
@@ -112,16 +112,20 @@ def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> Floats | None:
     """The cost of taking one label for another: by gold label, or by (gold, other); 1 where nothing is said."""
     if costs is None:
         return None
+    if not isinstance(costs, Mapping):
+        raise LearnerError(
+            f"label_costs must be a dict of labels, or pairs of labels, to numbers, not {costs!r}"
+        )
     number = {label: i for i, label in enumerate(labels)}
     matrix = np.ones((len(labels), len(labels)), np.float32)
     for key, cost in costs.items():
         names = (key,) if isinstance(key, str) else key
+        if not isinstance(names, tuple) or len(names) > 2:
+            raise LearnerError(f"label_costs are by a label or a pair (gold, other), not by {key!r}")
         unknown = next((name for name in names if name not in number), None)
         if unknown is not None:
             raise LearnerError(f"a cost for label {unknown!r}, which the corpus does not have")
-        if not (np.isfinite(cost) and cost >= 0):
-            raise LearnerError(f"the cost of {key!r} must be a finite number from 0 on, not {cost}")
-        matrix[tuple(number[name] for name in names)] = cost
+        matrix[tuple(number[name] for name in names)] = real().check(f"the cost of {key!r}", cost)
     np.fill_diagonal(matrix, 0)
     return matrix
 

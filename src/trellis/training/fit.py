@@ -97,6 +97,8 @@ def train(
     learner = _learner(learner)
     if init is not None:
         check_start(init, learner)
+    if observer is not None and not callable(observer):
+        raise LearnerError(f"observer must be a function that takes an event, not {observer!r}")
     if len(corpus) == 0 or corpus.n_tokens == 0:
         raise CorpusError(corpus.source, None, "no sentences to train on")
     target = _target(target, init, list(corpus.columns))
@@ -112,7 +114,7 @@ def train(
         learner,
         order=_order(order, chosen, init),
         cutoff=whole().check("cutoff", cutoff),
-        pairs=choice("seen", "all").check("pairs", pairs or learner.default_pairs),
+        pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
         frequent=_frequent(tag_dictionary, init),
         rules=None
         if scheme is None
@@ -215,6 +217,8 @@ def _about(
     corpus: Corpus, learner: Learner, scheme: str | None, info: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What the model will say of its training, as it is after a file was written and read."""
+    if info is not None and not isinstance(info, Mapping):
+        raise LearnerError(f"info must be a dict of what JSON can hold, not {info!r}")
     about = {
         "version": trellis.__version__,
         "learner": {"name": type(learner).__name__, **learner.parameters()},
@@ -225,13 +229,18 @@ def _about(
         **(info or {}),
     }
     try:
-        text = json.dumps(about, default=np.generic.item)
+        text = json.dumps(about, default=_plain)
     except (TypeError, ValueError) as error:
-        raise LearnerError(
-            f"info must be what JSON can hold, a dict of numbers, strings, lists: {error}"
-        ) from None
+        raise LearnerError(f"info must be what JSON can hold: {error}") from None
     plain: dict[str, Any] = json.loads(text)
     return plain
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"not a {type(value).__name__}")
 
 
 # ------------------------------------------------------------ fit
@@ -250,7 +259,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         parts = (
             trellis.__version__,
             type(setup.learner).__name__,
-            json.dumps(setup.learner.parameters(), default=np.generic.item),
+            json.dumps(setup.learner.parameters(), default=_plain),
             setup.labelling.labels,
             [str(template) for template in setup.features.templates],
             [column.values for column in encoding.extraction.vocabulary.columns],

@@ -13,6 +13,8 @@ from trellis.tagger import Tagger
 
 def check_start(init: Tagger, learner: Learner) -> None:
     """LearnerError unless the learner can start where it scores as the older model does."""
+    if not isinstance(init, Tagger):
+        raise LearnerError(f"init must be a tagger, such as trellis.load(path) gives, not {init!r}")
     name, model = type(learner).__name__, init.model
     if not learner.takes_init:
         raise LearnerError(f"{name} cannot start from another model; leave init out")
