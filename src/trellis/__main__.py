@@ -15,20 +15,25 @@ def main() -> None:
         return
     import signal
 
+    def say(what: bytes) -> None:
+        if sys.stderr is not None:  # past Python's buffer, in the midst of whose work a signal may come
+            os.write(sys.stderr.fileno(), b"trellis: " + what + b"\n")
+
     def leave_at_once(number: int, frame: object) -> None:
-        os.write(2, b"trellis: interrupted\n")
+        say(b"interrupted")
         os._exit(130)
 
     def leave(number: int, frame: object) -> None:
-        print("trellis: terminated", file=sys.stderr)
+        say(b"terminated")
         sys.exit(128 + number)
 
     def begin() -> None:
         """From here on there may be files to remove, so signals become exceptions."""
         if hears:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, leave)
 
     # NumPy turns an interrupt within its import into errors of its own, and there is nothing to clean up yet: until

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from trellis.cli.progress import say
+from trellis.cli.progress import CLEAR
 from trellis.learning.run import Event, Observer, StopTrainingError
+
+STOPPING = "stopping after this epoch, the best model so far is kept; Ctrl-C again gives up"
 
 
 @contextmanager
@@ -21,7 +25,9 @@ def keeping_the_best(observer: Observer | None, quiet: bool) -> Iterator[Observe
         if asked or epochs == 0:  # a second time, or nothing to keep yet
             raise KeyboardInterrupt
         asked = True
-        say("stopping after this epoch, the best model so far is kept; Ctrl-C again gives up", quiet)
+        if not quiet:  # past Python's buffer, in the midst of whose work this may be
+            clear = CLEAR if sys.stderr.isatty() else ""
+            os.write(sys.stderr.fileno(), f"{clear}{STOPPING}\n".encode())
 
     def observe(event: Event) -> None:
         nonlocal epochs
