@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "engine/chain_passes.hpp"
 #include "engine/exponential.hpp"
 #include "engine/forward_backward.hpp"
 #include "engine/kbest.hpp"
@@ -24,7 +25,8 @@ struct Sample {
   LabelSets sets{};
   ChainView<Real> view{};
 
-  Sample(std::size_t T, std::size_t L, int order, bool per_token, bool with_end, bool pruned, unsigned seed) {
+  Sample(std::size_t T, std::size_t L, int order, bool per_token, bool with_end, bool pruned, unsigned seed,
+         Real spread = 1) {
     std::mt19937 random(seed);
     const std::size_t stride = padded(L);
     // Small whole numbers make ties and exact sums; one in eight is forbidden.
@@ -32,7 +34,7 @@ struct Sample {
       rows.assign(n * stride, std::numeric_limits<Real>::quiet_NaN());
       for (std::size_t r = 0; r < n; ++r)
         for (std::size_t z = 0; z < L; ++z)
-          rows[r * stride + z] = random() % 8 ? static_cast<Real>(random() % 5) - 2 : kForbidden<Real>;
+          rows[r * stride + z] = random() % 8 ? spread * (static_cast<Real>(random() % 5) - 2) : kForbidden<Real>;
     };
     fill(emit, T);
     fill(edge, (per_token ? T : 1) * (L + 1));
@@ -84,12 +86,73 @@ std::vector<Scored> all_paths(const Sample<Real>& sample) {
 
 // Calls test(sample) over the grid of sizes, orders and kinds.
 template <class Real, class Work>
-void for_each_sample(Work test) {
+void for_each_sample(Work test, Real spread = 1) {
   unsigned seed = 0;
   for (std::size_t T = 0; T <= 4; ++T)
     for (std::size_t L = 1; L <= 4; ++L)
       for (unsigned kind = 0; kind < 16; ++kind)
-        test(Sample<Real>(T, L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, ++seed));
+        test(Sample<Real>(T, L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, ++seed, spread));
+}
+
+// Every semiring against enumeration: what it adds up over all paths, and how a potential becomes one of its numbers.
+struct BestOf : MaxPlus {
+  static double of(double score) { return score; }
+};
+struct SumOf : SumProduct {
+  static double of(double score) { return std::exp(score); }
+};
+struct CountOf : SumProduct {
+  static double of(double score) { return score > kForbidden<double> ? 1 : 0; }
+};
+struct LogSumOf : LogSum {
+  static double of(double score) { return score; }
+};
+
+// The sum of all paths from both sides: by the forward pass at its end, by the backward pass at its beginning.
+template <class Number, class S>
+void check_semiring() {
+  for_each_sample<double>([](Sample<double> sample) {
+    const std::size_t T = sample.view.n_tokens, L = sample.view.n_labels, stride = sample.view.stride;
+    if (T == 0) return;
+    double expected = S::template zero<double>;
+    for (const auto& [score, path] : all_paths(sample)) expected = S::plus(expected, Number::of(score));
+    for (auto* table : {&sample.emit, &sample.edge, &sample.tri, &sample.end})
+      for (double& score : *table) score = Number::of(score);
+    ChainView<double> chain = sample.view;
+    std::vector<double> alpha(T * chain.token_size()), after(alpha), beta(stride * stride), turned(beta), ends(stride, Number::of(0));
+    const auto always = [](auto...) { return true; };
+    const double* end = chain.end ? chain.end : ends.data();
+    const std::size_t n_rows = chain.tri && T > 1 ? L : 1;
+    const auto finished = [&](auto rows, auto labels) {
+      double total = S::template zero<double>;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        for (std::size_t j = 0; j < labels.size(); ++j)
+          total = S::plus(total, S::times(alpha[(T - 1) * chain.token_size() + rows[i] * stride + labels[j]], end[labels[j]]));
+      return total;
+    };
+    if (chain.allowed) {
+      const Allowed allowed{*chain.allowed};
+      forward<S>(chain, allowed, alpha.data(), always);
+      CHECK_NEAR(finished(middles_at(chain, T - 1, allowed), allowed(T - 1)), expected, 1e-9 * (1 + std::fabs(expected)));
+      for (std::size_t t = 0; t < T; ++t)  // what follows goes over all labels
+        for (std::size_t z = 0; z < L; ++z)
+          if (!sample.allows(t, static_cast<std::int32_t>(z))) sample.emit[t * stride + z] = S::template zero<double>;
+    }
+    const Everything all{L};
+    forward<S>(chain, all, alpha.data(), always);
+    CHECK_NEAR(finished(middles_at(chain, T - 1, all), all(T - 1)), expected, 1e-9 * (1 + std::fabs(expected)));
+    std::vector<double> edges(sample.edge.size()), tris(L * L * stride);
+    for (std::size_t t = 0; t < (chain.edge_per_token ? T : 1); ++t)
+      transpose(chain.edge_at(t, 0), stride, L, L, edges.data() + t * (L + 1) * stride, stride);
+    for (std::size_t y = 0; y < L && chain.tri; ++y)
+      transpose(chain.tri_at(0, y), (L + 1) * stride, L, L, tris.data() + y * L * stride, stride);
+    for (std::size_t row = 0; row < n_rows; ++row) std::copy_n(end, stride, beta.data() + row * stride);
+    backward<S>(chain, Transposed<double>{edges.data(), tris.data()}, beta.data(), turned.data(), after.data(), [](auto...) {});
+    double total = S::template zero<double>;
+    const double* first = chain.tri ? chain.tri_at(L, L) : chain.edge_at(0, L);
+    for (std::size_t z = 0; z < L; ++z) total = S::plus(total, S::times(first[z], after[z]));
+    CHECK_NEAR(total, expected, 1e-9 * (1 + std::fabs(expected)));
+  });
 }
 
 template <class Real>
@@ -121,15 +184,18 @@ void check_paths() {
   });
 }
 
+// Probabilities against enumeration. Where potentials are spread far, sums by products give way to logarithms.
 template <class Real>
-void check_sums() {
+void check_sums(Real spread = 1) {
   SumWorkspace work;
   for_each_sample<Real>([&](const Sample<Real>& sample) {
     const std::size_t T = sample.view.n_tokens, L = sample.view.n_labels;
     double z_sum = 0;
     std::vector<double> node(T * L), edge(T * (L + 1) * L), got_node(T * L, -1), got_edge(edge.size(), -1);
-    for (const auto& [score, path] : all_paths(sample)) {
-      const double weight = std::exp(score);
+    const std::vector<Scored> paths = all_paths(sample);
+    const double top = paths[0].first > kForbidden<double> ? paths[0].first : 0;
+    for (const auto& [score, path] : paths) {
+      const double weight = std::exp(score - top);
       z_sum += weight;
       for (std::size_t t = 0; t < T; ++t) {
         const std::size_t y = t ? static_cast<std::size_t>(path[t - 1]) : L, z = static_cast<std::size_t>(path[t]);
@@ -137,19 +203,20 @@ void check_sums() {
         edge[(t * (L + 1) + y) * L + z] += weight;
       }
     }
+    const double log_z = top + std::log(z_sum), tolerance = 1e-10 * (1 + std::fabs(top));
     prepare_sums(sample.view, work);
-    CHECK_NEAR(log_partition(sample.view, work), std::log(z_sum), 1e-10);
-    CHECK_NEAR(marginals(sample.view, work, got_node.data(), got_edge.data()), std::log(z_sum), 1e-10);
+    CHECK_NEAR(log_partition(sample.view, work), log_z, tolerance);
+    CHECK_NEAR(marginals(sample.view, work, got_node.data(), got_edge.data()), log_z, tolerance);
     const double norm = z_sum > 0 ? z_sum : 1;
-    for (std::size_t i = 0; i < node.size(); ++i) CHECK_NEAR(got_node[i], node[i] / norm, 1e-10);
-    for (std::size_t i = 0; i < edge.size(); ++i) CHECK_NEAR(got_edge[i], edge[i] / norm, 1e-10);
-  });
+    for (std::size_t i = 0; i < node.size(); ++i) CHECK_NEAR(got_node[i], node[i] / norm, tolerance);
+    for (std::size_t i = 0; i < edge.size(); ++i) CHECK_NEAR(got_edge[i], edge[i] / norm, tolerance);
+  }, spread);
 }
 
 // Every span of every type: label 0 is outside, 1 and 3 are of type 0, 2 is of type 1; whether two labels of one type
 // are cut apart is by chance.
 template <class Real>
-void check_spans() {
+void check_spans(Real spread = 1) {
   SumWorkspace work;
   std::mt19937 random(7);
   for_each_sample<Real>([&](const Sample<Real>& sample) {
@@ -164,8 +231,10 @@ void check_spans() {
         for (std::int32_t type : {0, 1, 2}) queries.push_back({begin, end, type});
     double z_sum = 0;
     std::vector<double> expected(queries.size()), got(queries.size(), -1);
-    for (const auto& [score, path] : all_paths(sample)) {
-      z_sum += std::exp(score);
+    const std::vector<Scored> paths = all_paths(sample);
+    const double top = paths[0].first > kForbidden<double> ? paths[0].first : 0, tolerance = 1e-10 * (1 + std::fabs(top));
+    for (const auto& [score, path] : paths) {
+      z_sum += std::exp(score - top);
       const auto cut_before = [&, &path = path](std::int64_t t) {
         return t == 0 || t == static_cast<std::int64_t>(T) || cut[path[t - 1] * L + path[t]];
       };
@@ -173,14 +242,15 @@ void check_spans() {
         const auto [begin, end, type] = queries[i];
         bool has = type_of[path[begin]] == type && cut_before(begin) && cut_before(end);
         for (std::int64_t t = begin + 1; t < end; ++t) has = has && !cut_before(t);
-        if (has) expected[i] += std::exp(score);
+        if (has) expected[i] += std::exp(score - top);
       }
     }
     prepare_sums(sample.view, work);
     const SpanLabels labels{type_of.data(), cut.data()};
-    CHECK_NEAR(span_sums(sample.view, work, labels, queries.data(), queries.size(), got.data()), std::log(z_sum), 1e-10);
-    for (std::size_t i = 0; i < queries.size(); ++i) CHECK_NEAR(got[i], expected[i] / (z_sum > 0 ? z_sum : 1), 1e-10);
-  });
+    const double log_z = span_sums(sample.view, work, labels, queries.data(), queries.size(), got.data());
+    CHECK_NEAR(log_z, top + std::log(z_sum), tolerance);
+    for (std::size_t i = 0; i < queries.size(); ++i) CHECK_NEAR(got[i], expected[i] / (z_sum > 0 ? z_sum : 1), tolerance);
+  }, spread);
 }
 
 }  // namespace
@@ -198,6 +268,14 @@ TEST(exp_and_log_over_lanes) {
 
 TEST(chain_paths_double) { check_paths<double>(); }
 TEST(chain_paths_float) { check_paths<float>(); }
+TEST(chain_semirings) {
+  check_semiring<BestOf, MaxPlus>();
+  check_semiring<SumOf, SumProduct>();
+  check_semiring<CountOf, SumProduct>();
+  check_semiring<LogSumOf, LogSum>();
+}
+TEST(chain_sums_spread) { check_sums<double>(500), check_sums<float>(100); }
+TEST(chain_spans_spread) { check_spans<double>(500); }
 TEST(chain_sums_double) { check_sums<double>(); }
 TEST(chain_sums_float) { check_sums<float>(); }
 
