@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "learn/boost.hpp"
-#include "data.hpp"
+#include "layout.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -23,56 +23,21 @@ Bound bound_named(const std::string& name) {
 
 // Keeps what the booster points into.
 struct PyBooster {
-  nb::object corpus;
+  const PyLayout& layout;
   Array<std::int32_t, 1> gold;
   std::optional<Array<double, 1>> weights;
-  Array<std::uint32_t, 1> row_starts, edge_row_starts;
-  Array<std::uint16_t, 1> row_labels;
-  Array<std::uint32_t, 1> edge_row_labels;
-  Array<std::int32_t, 1> edge_places, tri_places;
-  Array<float, 2> edge_base;
-  Array<float, 1> end_base;
   std::size_t n_parameters;
   std::unique_ptr<Booster> core;
 
-  PyBooster(nb::object corpus_, Array<std::int32_t, 1> gold_, std::optional<Array<double, 1>> weights_, int order,
-            Array<std::uint32_t, 1> row_starts_, Array<std::uint16_t, 1> row_labels_,
-            Array<std::uint32_t, 1> edge_row_starts_, Array<std::uint32_t, 1> edge_row_labels_,
-            Array<std::int32_t, 1> edge_places_, Array<std::int32_t, 1> tri_places_, Array<float, 2> edge_base_,
-            Array<float, 1> end_base_, const std::string& bound, double max_step)
-      : corpus(std::move(corpus_)), gold(std::move(gold_)), weights(std::move(weights_)),
-        row_starts(std::move(row_starts_)), edge_row_starts(std::move(edge_row_starts_)),
-        row_labels(std::move(row_labels_)), edge_row_labels(std::move(edge_row_labels_)),
-        edge_places(std::move(edge_places_)), tri_places(std::move(tri_places_)), edge_base(std::move(edge_base_)),
-        end_base(std::move(end_base_)) {
-    const Encoded& encoded = nb::cast<const Encoded&>(corpus);
-    const std::size_t L = encoded.n_labels, stride = padded(L), pairs = (L + 1) * stride;
-    check_gold(gold, encoded.n_tokens(), L);
-    check_weights(weights, encoded.n_sentences());
-    if (edge_base.shape(0) != L + 1 || edge_base.shape(1) != stride) throw nb::value_error("edge_base is [L + 1, stride]");
-    if (end_base.size() && end_base.size() != stride) throw nb::value_error("end_base is [stride]");
-    if (!(max_step > 0)) throw nb::value_error("max_step must be above 0");
-    require(row_starts.size() == encoded.n_attributes + 1 && edge_row_starts.size() == encoded.n_edge_attributes + 1,
-            "one row per attribute");
-    check_rows(row_starts, row_labels, L);
-    check_rows(edge_row_starts, edge_row_labels, pairs);
-    check_cells(edge_places, pairs, L);
-    check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
-    Layout layout;
-    layout.n_labels = L;
-    layout.n_attributes = encoded.n_attributes;
-    layout.n_edge_attributes = encoded.n_edge_attributes;
-    layout.order = order;
-    layout.row_starts = span(row_starts);
-    layout.row_labels = span(row_labels);
-    layout.edge_row_starts = span(edge_row_starts);
-    layout.edge_row_labels = span(edge_row_labels);
-    layout.edge_places = span(edge_places);
-    layout.tri_places = span(tri_places);
-    layout.edge_base = {edge_base.data(), edge_base.size()};
-    layout.end_base = span(end_base);
-    n_parameters = layout.n_parameters();
-    core = std::make_unique<Booster>(layout, encoded.data, encoded.starts.data(), encoded.n_sentences(), gold.data(),
+  PyBooster(const PyLayout& layout, Array<std::int32_t, 1> gold_, std::optional<Array<double, 1>> weights_,
+            const std::string& bound, double max_step)
+      : layout(layout), gold(std::move(gold_)), weights(std::move(weights_)), n_parameters(layout.core.n_parameters()) {
+    const Encoded& corpus = layout.corpus;
+    check_gold(gold, corpus.n_tokens(), corpus.n_labels);
+    check_weights(weights, corpus.n_sentences());
+    require(max_step > 0, "max_step must be above 0");
+    make_read_only(gold);
+    core = std::make_unique<Booster>(layout.core, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
                                      weights ? weights->data() : nullptr, bound_named(bound), max_step);
   }
 
@@ -133,11 +98,8 @@ struct PyBooster {
 
 void bind_boost(nb::module_& module) {
   nb::class_<PyBooster>(module, "Booster", "Sequence AdaBoost over an encoded corpus, one feature a round.")
-      .def(nb::init<nb::object, Array<std::int32_t, 1>, std::optional<Array<double, 1>>, int, Array<std::uint32_t, 1>,
-                    Array<std::uint16_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<std::int32_t, 1>,
-                    Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>, const std::string&, double>(),
-           "corpus"_a, "gold"_array, "weights"_array.none(), "order"_array, "row_starts"_array, "row_labels"_array, "edge_row_starts"_array,
-           "edge_row_labels"_array, "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array, "bound"_a, "max_step"_a)
+      .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<Array<double, 1>>, const std::string&, double>(),
+           nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "weights"_array.none(), nb::kw_only(), "bound"_a, "max_step"_a)
       .def_ro("n_parameters", &PyBooster::n_parameters)
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")

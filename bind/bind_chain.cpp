@@ -23,12 +23,10 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 
 using Starts = Array<std::int64_t, 1>;
+// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] (order 2: [L+1, L] flat) or none
 template <class Real>
-using Tri = std::optional<Array<Real, 3>>;
-template <class Real>
-using End = std::optional<Array<Real, 1>>;
-using Ids = std::optional<Array<std::int32_t, 1>>;
-using Offsets = std::optional<Array<std::int64_t, 1>>;
+using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>>;
+using Allowed = std::optional<SetArrays>;
 using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
 using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
 using Sums = std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>>;
@@ -69,9 +67,10 @@ struct Batch {
   LabelSets sets{};
   bool pruned = false;
 
-  Batch(Array<Real, 2> emit_, Starts starts_, Array<Real, 3> edge_, const Tri<Real>& tri_, const End<Real>& end_)
-      : n_tokens(emit_.shape(0)), n_labels(emit_.shape(1)), stride(padded(n_labels)), emit(emit_.data()),
-        starts(starts_.data()) {
+  Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
+      : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<0>(given).shape(1)), stride(padded(n_labels)),
+        emit(std::get<0>(given).data()), starts(starts_.data()) {
+    const auto& [emit_, edge_, tri_, end_] = given;
     const std::size_t L = n_labels;
     require(L > 0, "emit: there must be at least one label");
     check_starts(starts_, n_tokens);
@@ -90,13 +89,8 @@ struct Batch {
       require(end_->shape(0) == L, "end: must have shape [labels]");
       end = pad_table(end_->data(), 1, L, "end");
     }
-  }
-
-  void restrict_to(const Ids& set_of_token, const Offsets& set_starts, const Ids& set_labels) {
-    if (!set_of_token && !set_starts && !set_labels) return;
-    require(set_of_token && set_starts && set_labels, "allowed: needs set_of_token, set_starts and set_labels");
-    sets = sets_from({*set_of_token, *set_starts, *set_labels}, n_labels, n_tokens);
-    pruned = true;
+    pruned = allowed.has_value();
+    if (allowed) sets = sets_from(*allowed, L, n_tokens);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
@@ -161,10 +155,8 @@ void for_each_sentence(const Batch<Real>& batch, std::size_t n_threads, MakeStat
 }
 
 template <class Real>
-Paths best_paths(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
-                 Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t n_threads) {
-  Batch<Real> batch(emit, starts, edge, tri, end);
-  batch.restrict_to(set_of_token, set_starts, set_labels);
+Paths best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t n_threads) {
+  const Batch<Real> batch(tables, starts, allowed);
   std::vector<std::int32_t> paths(batch.n_tokens);
   std::vector<double> scores(batch.n_sentences);
   for_each_sentence(batch, n_threads, [] { return Workspace<Real>{}; },
@@ -176,11 +168,9 @@ Paths best_paths(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Re
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
 template <class Real>
-CountedPaths k_best_paths(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
-                          Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t k,
+CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t k,
                           std::size_t n_threads) {
-  Batch<Real> batch(emit, starts, edge, tri, end);
-  batch.restrict_to(set_of_token, set_starts, set_labels);
+  const Batch<Real> batch(tables, starts, allowed);
   require(k > 0 && k <= 1'000'000, "k: must be from 1 to 1000000");
   struct State {
     KBestWorkspace<Real> work;
@@ -208,10 +198,9 @@ SumWorkspace prepared(const Batch<Real>& batch) {
 }
 
 template <class Real>
-Numpy<double> log_partitions(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
-                             Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t n_threads) {
-  Batch<Real> batch(emit, starts, edge, tri, end);
-  batch.restrict_to(set_of_token, set_starts, set_labels);
+Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
+                             std::size_t n_threads) {
+  const Batch<Real> batch(tables, starts, allowed);
   std::vector<double> log_z(batch.n_sentences);
   for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
                     [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
@@ -221,10 +210,9 @@ Numpy<double> log_partitions(Array<Real, 2> emit, Starts starts, Array<Real, 3> 
 }
 
 template <class Real>
-Sums all_marginals(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
-                   Ids set_of_token, Offsets set_starts, Ids set_labels, std::size_t n_threads, bool pairs) {
-  Batch<Real> batch(emit, starts, edge, tri, end);
-  batch.restrict_to(set_of_token, set_starts, set_labels);
+Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t n_threads,
+                   bool pairs) {
+  const Batch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, N = batch.n_tokens, table = pairs ? (L + 1) * L : 0;
   std::vector<double> log_z(batch.n_sentences), node(N * L), edges(N * table);
   for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
@@ -240,12 +228,10 @@ Sums all_marginals(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<
 
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
 template <class Real>
-Numpy<double> span_probabilities(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri,
-                                 End<Real> end, Ids set_of_token, Offsets set_starts, Ids set_labels,
-                                 Array<std::int32_t, 1> type_of, Array<std::uint8_t, 2> cut,
-                                 Array<std::int64_t, 2> spans, std::size_t n_threads) {
-  Batch<Real> batch(emit, starts, edge, tri, end);
-  batch.restrict_to(set_of_token, set_starts, set_labels);
+Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
+                                 const Array<std::int32_t, 1>& type_of, const Array<std::uint8_t, 2>& cut,
+                                 const Array<std::int64_t, 2>& spans, std::size_t n_threads) {
+  const Batch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, n = spans.shape(0);
   require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
   require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");
@@ -274,9 +260,9 @@ Numpy<double> span_probabilities(Array<Real, 2> emit, Starts starts, Array<Real,
 }
 
 template <class Real>
-Numpy<double> path_scores(Array<Real, 2> emit, Starts starts, Array<Real, 3> edge, Tri<Real> tri, End<Real> end,
-                          Array<std::int32_t, 1> paths, std::size_t n_threads) {
-  Batch<Real> batch(emit, starts, edge, tri, end);
+Numpy<double> path_scores(const Tables<Real>& tables, const Starts& starts, const Array<std::int32_t, 1>& paths,
+                          std::size_t n_threads) {
+  const Batch<Real> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
@@ -292,28 +278,21 @@ Numpy<double> path_scores(Array<Real, 2> emit, Starts starts, Array<Real, 3> edg
 template <class Real>
 void bind_for(nb::module_& module) {
   using nb::arg;
-  const auto array = [](const char* name) { return nb::arg(name).noconvert(); };
-  const auto optional = [](const char* name) { return nb::arg(name).noconvert().none(); };
-  const auto emit = array("emit"), starts = array("starts"), edge = array("edge");
-  const auto tri = optional("tri"), end = optional("end");
-  const auto set_of_token = optional("set_of_token"), set_starts = optional("set_starts"),
-            set_labels = optional("set_labels");
+  const auto tables = "potentials"_array, starts = "starts"_array;
+  const auto allowed = "allowed"_array.none();
   const arg n_threads("n_threads");
-  module.def("best_paths", best_paths<Real>, emit, starts, edge, tri, end, set_of_token, set_starts, set_labels,
-             n_threads, "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
-  module.def("k_best_paths", k_best_paths<Real>, emit, starts, edge, tri, end, set_of_token, set_starts, set_labels,
-             arg("k"), n_threads,
+  module.def("best_paths", best_paths<Real>, tables, starts, allowed, n_threads,
+             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
+  module.def("k_best_paths", k_best_paths<Real>, tables, starts, allowed, arg("k"), n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", log_partitions<Real>, emit, starts, edge, tri, end, set_of_token, set_starts,
-             set_labels, n_threads, "log Z of every sentence.");
-  module.def("marginals", all_marginals<Real>, emit, starts, edge, tri, end, set_of_token, set_starts, set_labels,
-             n_threads, arg("pairs") = true,
+  module.def("log_partitions", log_partitions<Real>, tables, starts, allowed, n_threads, "log Z of every sentence.");
+  module.def("marginals", all_marginals<Real>, tables, starts, allowed, n_threads, arg("pairs") = true,
              "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", span_probabilities<Real>, emit, starts, edge, tri, end, set_of_token, set_starts,
-             set_labels, array("type_of"), array("cut"), array("spans"), n_threads,
+  module.def("span_probabilities", span_probabilities<Real>, tables, starts, allowed, "type_of"_array, "cut"_array,
+             "spans"_array, n_threads,
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", path_scores<Real>, emit, starts, edge, tri, end, array("paths"), n_threads,
-             "Score of one given path a sentence.");
+  module.def("path_scores", path_scores<Real>, tables, starts, "paths"_array, n_threads,
+             "Score of one given path per sentence.");
 }
 
 }  // namespace

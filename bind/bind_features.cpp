@@ -6,10 +6,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "coded.hpp"
 #include "features.hpp"
+#include "text/lists.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -134,42 +134,14 @@ Lists extract_frozen(const PlanArrays& plan_arrays, const TableArrays& tables, c
 }
 
 using Frozen = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
-
-// The tables laid out one behind the other; rank(id, base) renumbers entry id of the table whose first attribute is
-// base, -1 drops it.
-template <class Rank>
-Frozen freeze_tables(const std::vector<GrowingTable>& tables, Rank rank) {
-  std::vector<std::uint64_t> keys;
-  std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> starts{0};
-  std::int32_t base = 0;
-  for (const GrowingTable& table : tables) {
-    // In order of id, so that the layout does not depend on how the table grew.
-    std::vector<std::pair<std::int32_t, std::uint64_t>> kept;
-    table.for_each([&](std::uint64_t key, std::int32_t id) {
-      if (rank(id, base) >= 0) kept.emplace_back(rank(id, base), key);
-    });
-    std::sort(kept.begin(), kept.end());
-    const std::size_t n_slots = slots_for(kept.size()), first = keys.size();
-    keys.resize(first + n_slots);
-    ids.resize(first + n_slots, -1);
-    for (auto [id, key] : kept) {
-      std::uint64_t i = mix(key) & (n_slots - 1);
-      while (ids[first + i] >= 0) i = (i + 1) & (n_slots - 1);
-      keys[first + i] = key;
-      ids[first + i] = id;
-    }
-    starts.push_back(static_cast<std::int64_t>(keys.size()));
-    base += table.size();
-  }
-  return {to_numpy(std::move(keys)), to_numpy(std::move(ids)), to_numpy(std::move(starts))};
+Frozen frozen_to_numpy(FrozenArrays tables) {
+  return {to_numpy(std::move(tables.keys)), to_numpy(std::move(tables.ids)), to_numpy(std::move(tables.starts))};
 }
 
 std::pair<Frozen, Frozen> freeze(const GrowingVocabulary& vocabulary, const Array<std::int32_t, 1>& rank) {
-  if (rank.size() != static_cast<std::size_t>(vocabulary.n_attributes()))
-    throw nb::value_error("rank needs one number an attribute");
-  return {freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
-          freeze_tables(vocabulary.folds(), [](std::int32_t id, std::int32_t) { return id; })};
+  require(rank.size() == static_cast<std::size_t>(vocabulary.n_attributes()), "rank needs one number per attribute");
+  return {frozen_to_numpy(freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); })),
+          frozen_to_numpy(freeze_tables(vocabulary.folds(), [](std::int32_t id, std::int32_t) { return id; }))};
 }
 
 void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
@@ -177,59 +149,30 @@ void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t,
   check_numbers(ids, n_attributes, "no such attribute");
 }
 
-// Which labels (or pairs, any code) each attribute was seen with, ascending, and how often.
 std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count_pairs(
     const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<std::int32_t, 1>& gold,
     std::size_t n_attributes) {
   check_lists(starts, ids, n_attributes);
-  const std::size_t n_tokens = starts.size() - 1;
-  require(gold.size() == n_tokens, "gold needs one label per token");
-  std::vector<std::int64_t> first(n_attributes + 1), rows(n_attributes + 1);
-  std::vector<std::uint32_t> by_attribute(ids.size()), labels;
-  std::vector<std::int32_t> counts;
+  require(gold.size() + 1 == starts.size(), "gold needs one label per token");
+  LabelCounts found;
   {
     nb::gil_scoped_release release;
-    for (std::size_t i = 0; i < ids.size(); ++i) ++first[ids(i) + 1];
-    std::partial_sum(first.begin(), first.end(), first.begin());
-    std::vector<std::int64_t> next(first.begin(), first.end() - 1);
-    for (std::size_t t = 0; t < n_tokens; ++t)
-      for (std::int64_t i = starts(t); i < starts(t + 1); ++i)
-        by_attribute[next[ids(i)]++] = static_cast<std::uint32_t>(gold(t));
-    for (std::size_t a = 0; a < n_attributes; ++a) {
-      std::sort(by_attribute.begin() + first[a], by_attribute.begin() + first[a + 1]);
-      for (std::int64_t i = first[a]; i < first[a + 1]; ++i) {
-        if (i == first[a] || by_attribute[i] != by_attribute[i - 1]) labels.push_back(by_attribute[i]), counts.push_back(0);
-        ++counts.back();
-      }
-      rows[a + 1] = static_cast<std::int64_t>(labels.size());
-    }
+    found = count_labels(span(starts), span(ids), span(gold), n_attributes);
   }
-  return {to_numpy(std::move(rows)), to_numpy(std::move(labels)), to_numpy(std::move(counts))};
+  return {to_numpy(std::move(found.starts)), to_numpy(std::move(found.labels)), to_numpy(std::move(found.counts))};
 }
 
-// The lists with attributes renumbered by rank; those of rank -1 are dropped, with their values.
-std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumber(
+std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
     const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<float, 1>& values,
     const Array<std::int32_t, 1>& rank) {
   check_lists(starts, ids, rank.size());
-  if (values.size() != 0 && values.size() != ids.size()) throw nb::value_error("values need one number an id");
-  std::vector<std::int64_t> new_starts{0};
-  std::vector<std::int32_t> new_ids;
-  std::vector<float> new_values;
+  require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
+  ValuedLists lists;
   {
     nb::gil_scoped_release release;
-    new_starts.reserve(starts.size());
-    new_ids.reserve(ids.size());
-    for (std::size_t t = 0; t + 1 < starts.size(); ++t) {
-      for (std::int64_t i = starts(t); i < starts(t + 1); ++i) {
-        if (rank(ids(i)) < 0) continue;
-        new_ids.push_back(rank(ids(i)));
-        if (values.size()) new_values.push_back(values(i));
-      }
-      new_starts.push_back(static_cast<std::int64_t>(new_ids.size()));
-    }
+    lists = renumber(span(starts), span(ids), span(values), span(rank));
   }
-  return {to_numpy(std::move(new_starts)), to_numpy(std::move(new_ids)), to_numpy(std::move(new_values))};
+  return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids)), to_numpy(std::move(lists.values))};
 }
 
 // What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
@@ -279,6 +222,6 @@ void bind_features(nb::module_& module) {
              "others says it of strings that are not ASCII.");
   module.def("count_pairs", &count_pairs, "starts"_array, "ids"_array, "gold"_array, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");
-  module.def("renumber", &renumber, "starts"_array, "ids"_array, "values"_array, "rank"_array,
+  module.def("renumber", &renumbered, "starts"_array, "ids"_array, "values"_array, "rank"_array,
              "Lists of attributes with new numbers: (starts, ids, values).");
 }

@@ -57,16 +57,19 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
 
 // ------------------------------------------------------------ a kernel model at work
 
+// The coefficients of each support observation: starts [n_support + 1], labels, coefs.
+using CoefArrays = std::tuple<Array<std::int64_t, 1>, Array<std::uint16_t, 1>, Array<double, 1>>;
+
 struct PyExpansion {
   Kernel kernel;
   std::size_t n_attributes, n_labels;
   Observations support;
   std::vector<Coefficient> coefficients;
 
-  PyExpansion(const std::string& name, int degree, double gamma, double coef0, const ListArrays& observations,
-              const Array<std::int64_t, 1>& starts, const Array<std::uint16_t, 1>& labels,
-              const Array<double, 1>& coefs, std::size_t n_attributes, std::size_t n_labels)
-      : kernel(kernel_from(name, degree, gamma, coef0)), n_attributes(n_attributes), n_labels(n_labels) {
+  PyExpansion(const Kernel& kernel, const ListArrays& observations, const CoefArrays& given, std::size_t n_attributes,
+              std::size_t n_labels)
+      : kernel(kernel), n_attributes(n_attributes), n_labels(n_labels) {
+    const auto& [starts, labels, coefs] = given;
     const CheckedLists checked(observations, n_attributes);
     require(starts.size() == checked.n + 1 && labels.size() == coefs.size(), "coefficients that do not fit the support");
     check_starts(starts, labels.size());
@@ -115,14 +118,13 @@ struct PyDual {
   std::optional<Array<double, 2>> given;
   std::unique_ptr<DualChain> core;
 
-  PyDual(const Encoded& corpus, Array<std::int32_t, 1> gold_, int order, const std::string& name, int degree,
-         double gamma, double coef0, std::optional<Array<double, 2>> given_, std::size_t memory,
+  PyDual(const Encoded& corpus, Array<std::int32_t, 1> gold_, const Kernel& kernel, int order,
+         std::optional<Array<double, 2>> given_, std::size_t memory,
          std::optional<Array<double, 1>> weights_, std::optional<Array<float, 2>> costs_,
          std::optional<Array<float, 2>> edge_, std::optional<Array<float, 1>> end_)
       : corpus(corpus), gold(std::move(gold_)), weights(std::move(weights_)), costs(std::move(costs_)),
         edge(std::move(edge_)), end(std::move(end_)), given(std::move(given_)) {
     const std::size_t n = corpus.n_tokens(), L = corpus.n_labels, stride = padded(L);
-    const Kernel kernel = kernel_from(name, degree, gamma, coef0);
     check_gold(gold, n, L);
     check_weights(weights, corpus.n_sentences());
     check_costs(costs, L);
@@ -239,19 +241,21 @@ struct PyDual {
 void bind_kernels(nb::module_& module) {
   module.def("sparse_products", &sparse_products, "a"_array, "b"_array, "n_attributes"_a, "n_threads"_a,
              "The inner product of every token of a with every token of b.");
+  nb::class_<Kernel>(module, "Kernel", "linear, poly, rbf, or given as a matrix.")
+      .def("__init__", [](Kernel* self, const std::string& name, int degree, double gamma, double coef0) {
+        new (self) Kernel(kernel_from(name, degree, gamma, coef0));
+      }, "name"_a, "degree"_a, "gamma"_a, "coef0"_a);
   nb::class_<PyExpansion>(module, "Expansion", "Scores of labels as sums of kernel values, checked.")
-      .def(nb::init<const std::string&, int, double, double, const ListArrays&, const Array<std::int64_t, 1>&,
-                    const Array<std::uint16_t, 1>&, const Array<double, 1>&, std::size_t, std::size_t>(),
-           "kernel"_a, "degree"_a, "gamma"_a, "coef0"_a, "observations"_array, "starts"_array, "labels"_array, "coefs"_array,
-           "n_attributes"_a, "n_labels"_a)
+      .def(nb::init<const Kernel&, const ListArrays&, const CoefArrays&, std::size_t, std::size_t>(), "kernel"_a,
+           "observations"_array, "coefs"_array, nb::kw_only(), "n_attributes"_a, "n_labels"_a)
       .def("emit", &PyExpansion::emit, "lists"_array, "n_threads"_a, "Scores [n_tokens, n_labels].")
       .def("emit_given", &PyExpansion::emit_given, "k"_array, "The same from kernel values [n_support, n_tokens].");
   nb::class_<PyDual>(module, "DualChain", "Working sets of label sequences while they are learnt.")
-      .def(nb::init<const Encoded&, Array<std::int32_t, 1>, int, const std::string&, int, double, double,
-                    std::optional<Array<double, 2>>, std::size_t, std::optional<Array<double, 1>>,
-                    std::optional<Array<float, 2>>, std::optional<Array<float, 2>>, std::optional<Array<float, 1>>>(),
-           nb::keep_alive<1, 2>(), "corpus"_a, "gold"_array, "order"_array, "kernel"_a, "degree"_a, "gamma"_a, "coef0"_a,
-           "given"_array.none(), "memory"_a, "weights"_array.none(), "costs"_array.none(), "edge"_array.none(), "end"_array.none())
+      .def(nb::init<const Encoded&, Array<std::int32_t, 1>, const Kernel&, int, std::optional<Array<double, 2>>, std::size_t,
+                    std::optional<Array<double, 1>>, std::optional<Array<float, 2>>, std::optional<Array<float, 2>>,
+                    std::optional<Array<float, 1>>>(),
+           nb::keep_alive<1, 2>(), "corpus"_a, "gold"_array, "kernel"_a, nb::kw_only(), "order"_a, "given"_array.none(),
+           "memory"_a, "weights"_array.none(), "costs"_array.none(), "edge"_array.none(), "end"_array.none())
       .def("margin_pass", &PyDual::margin_pass, "order"_array, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
            "One pass of algorithm 3: (tokens mistaken, sentences changed, largest violation, gap).")
       .def("perceptron_pass", &PyDual::perceptron_pass, "order"_array, "n_threads"_a, "One pass of algorithm 1, the same.")

@@ -3,7 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include "data.hpp"
+#include "layout.hpp"
 #include "learn/lbfgs.hpp"
 #include "learn/objective.hpp"
 
@@ -14,60 +14,23 @@ namespace {
 
 // Keeps what the objective points into.
 struct PyObjective {
-  nb::object corpus;
+  const PyLayout& layout;
   Array<std::int32_t, 1> gold;
   std::optional<SetArrays> partial;
-  Array<std::uint32_t, 1> row_starts, edge_row_starts;
-  Array<std::uint16_t, 1> row_labels;
-  Array<std::uint32_t, 1> edge_row_labels;
-  Array<std::int32_t, 1> edge_places, tri_places;
-  Array<float, 2> edge_base;
-  Array<float, 1> end_base;
   std::size_t n_sentences, n_parameters;
   std::unique_ptr<Objective> core;
 
-  PyObjective(nb::object corpus_, Array<std::int32_t, 1> gold_, std::optional<SetArrays> partial_, int order,
-              Array<std::uint32_t, 1> row_starts_, Array<std::uint16_t, 1> row_labels_,
-              Array<std::uint32_t, 1> edge_row_starts_, Array<std::uint32_t, 1> edge_row_labels_,
-              Array<std::int32_t, 1> edge_places_, Array<std::int32_t, 1> tri_places_, Array<float, 2> edge_base_,
-              Array<float, 1> end_base_, bool local, bool single)
-      : corpus(std::move(corpus_)), gold(std::move(gold_)), partial(std::move(partial_)),
-        row_starts(std::move(row_starts_)), edge_row_starts(std::move(edge_row_starts_)),
-        row_labels(std::move(row_labels_)), edge_row_labels(std::move(edge_row_labels_)),
-        edge_places(std::move(edge_places_)), tri_places(std::move(tri_places_)), edge_base(std::move(edge_base_)),
-        end_base(std::move(end_base_)) {
-    const Encoded& encoded = nb::cast<const Encoded&>(corpus);
-    const std::size_t L = encoded.n_labels, stride = padded(L), pairs = (L + 1) * stride;
-    check_gold(gold, encoded.n_tokens(), L, partial.has_value());
-    if (edge_base.shape(0) != L + 1 || edge_base.shape(1) != stride) throw nb::value_error("edge_base is [L + 1, stride]");
-    if (end_base.size() && end_base.size() != stride) throw nb::value_error("end_base is [stride]");
-    require(row_starts.size() == encoded.n_attributes + 1 && edge_row_starts.size() == encoded.n_edge_attributes + 1,
-            "one row per attribute");
-    check_rows(row_starts, row_labels, L);
-    check_rows(edge_row_starts, edge_row_labels, pairs);
-    check_cells(edge_places, pairs, L);
-    check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
+  PyObjective(const PyLayout& layout, Array<std::int32_t, 1> gold_, std::optional<SetArrays> partial_, bool local,
+              bool single)
+      : layout(layout), gold(std::move(gold_)), partial(std::move(partial_)), n_parameters(layout.core.n_parameters()) {
+    const Encoded& corpus = layout.corpus;
+    check_gold(gold, corpus.n_tokens(), corpus.n_labels, partial.has_value());
     Gold known{gold.data(), {}};
-    if (partial) {
-      known.partial = sets_from(*partial, L, encoded.n_tokens());
-      if (local) throw nb::value_error("local decisions need every label");
-    }
-    Layout layout;
-    layout.n_labels = L;
-    layout.n_attributes = encoded.n_attributes;
-    layout.n_edge_attributes = encoded.n_edge_attributes;
-    layout.order = order;
-    layout.row_starts = span(row_starts);
-    layout.row_labels = span(row_labels);
-    layout.edge_row_starts = span(edge_row_starts);
-    layout.edge_row_labels = span(edge_row_labels);
-    layout.edge_places = span(edge_places);
-    layout.tri_places = span(tri_places);
-    layout.edge_base = {edge_base.data(), edge_base.size()};
-    layout.end_base = span(end_base);
-    n_sentences = encoded.n_sentences();
-    n_parameters = layout.n_parameters();
-    core = make_objective(layout, encoded.data, encoded.starts.data(), n_sentences, known, local, single);
+    if (partial) known.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
+    require(!partial || !local, "local decisions need every label");
+    make_read_only(std::tie(gold, partial));
+    n_sentences = corpus.n_sentences();
+    core = make_objective(layout.core, corpus.data, corpus.starts.data(), n_sentences, known, local, single);
   }
 
   Numpy<double> losses(const Array<double, 1>& parameters, std::size_t n_threads) {
@@ -174,12 +137,14 @@ void bind_objective(nb::module_& module) {
              "For each pair j five inner products, one after the other: s·g, y·g, s·y_r, y·y_r, s_r·y.");
   module.def("history_sum", &sum_of_history, "steps"_array, "changes"_array, "factor"_a, "g"_array, "step_factors"_array,
              "change_factors"_array, "n_threads"_a, "factor * g + the steps and changes, each times its factor.");
+  nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.")
+      .def(nb::init<const Encoded&, int, PyLayout::RowsArrays<std::uint16_t>, PyLayout::RowsArrays<std::uint32_t>,
+                    Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>>(),
+           nb::keep_alive<1, 2>(), "corpus"_a, nb::kw_only(), "order"_a, "rows"_array, "edge_rows"_array,
+           "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array);
   nb::class_<PyObjective>(module, "Objective", "Losses of a chain over an encoded corpus.")
-      .def(nb::init<nb::object, Array<std::int32_t, 1>, std::optional<SetArrays>, int, Array<std::uint32_t, 1>,
-                    Array<std::uint16_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<std::int32_t, 1>,
-                    Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>, bool, bool>(),
-           "corpus"_a, "gold"_array, "partial"_array.none(), "order"_array, "row_starts"_array, "row_labels"_array, "edge_row_starts"_array,
-           "edge_row_labels"_array, "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array, "local"_a, "single"_a)
+      .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<SetArrays>, bool, bool>(),
+           nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "partial"_array.none(), nb::kw_only(), "local"_a, "single"_a)
       .def_ro("n_parameters", &PyObjective::n_parameters)
       .def("losses", &PyObjective::losses, "parameters"_array, "n_threads"_a, "loss_i of every sentence.")
       .def("gradient", &PyObjective::gradient, "parameters"_array, "weights"_array.none(), "n_threads"_a,

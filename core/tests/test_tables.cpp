@@ -10,22 +10,12 @@
 namespace {
 using namespace trellis;
 
-struct Frozen {
-  std::vector<std::uint64_t> keys;
-  std::vector<std::int32_t> ids;
+struct Frozen : FrozenArrays {
   FrozenTable table() const { return {keys.data(), ids.data(), keys.size() - 1}; }
 };
 
 Frozen freeze(const GrowingTable& table) {
-  const std::size_t n = slots_for(table.size());
-  Frozen out{std::vector<std::uint64_t>(n), std::vector<std::int32_t>(n, -1)};
-  table.for_each([&](std::uint64_t key, std::int32_t id) {
-    std::uint64_t i = mix(key) & (n - 1);
-    while (out.ids[i] >= 0) i = (i + 1) & (n - 1);
-    out.keys[i] = key;
-    out.ids[i] = id;
-  });
-  return out;
+  return {freeze_tables({&table, 1}, [](std::int32_t id, std::int32_t) { return id; })};
 }
 
 }  // namespace

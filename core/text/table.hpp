@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace trellis {
@@ -38,6 +40,14 @@ struct FrozenTable {
 // How many slots hold n entries: at most half of them are taken, so a probe is short and always ends.
 inline std::size_t slots_for(std::size_t n) { return std::bit_ceil(std::max<std::size_t>(2, 2 * n + 1)); }
 
+// Puts an entry into the first free slot of its search.
+inline void insert(std::uint64_t key, std::int32_t id, std::span<std::uint64_t> keys, std::span<std::int32_t> ids) {
+  std::uint64_t i = mix(key) & (keys.size() - 1);
+  while (ids[i] >= 0) i = (i + 1) & (keys.size() - 1);
+  keys[i] = key;
+  ids[i] = id;
+}
+
 class GrowingTable {
  public:
   GrowingTable() { resize(16); }
@@ -65,12 +75,7 @@ class GrowingTable {
   void resize(std::size_t n_slots) {
     std::vector<std::uint64_t> keys(n_slots);
     std::vector<std::int32_t> ids(n_slots, -1);
-    for_each([&](std::uint64_t key, std::int32_t id) {
-      std::uint64_t i = mix(key) & (n_slots - 1);
-      while (ids[i] >= 0) i = (i + 1) & (n_slots - 1);
-      keys[i] = key;
-      ids[i] = id;
-    });
+    for_each([&](std::uint64_t key, std::int32_t id) { insert(key, id, keys, ids); });
     keys_.swap(keys);
     ids_.swap(ids);
   }
@@ -78,5 +83,34 @@ class GrowingTable {
   std::vector<std::int32_t> ids_;    // [n_slots], -1 where empty
   std::int32_t size_ = 0;
 };
+
+// Tables laid out one behind the other: table k has the slots starts[k] .. starts[k + 1].
+struct FrozenArrays {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> starts{0};  // [n_tables + 1]
+};
+
+// rank(id, base) renumbers entry id of the table whose first attribute is base, -1 drops it. Entries are laid out in the
+// order of their ranks, so that the layout does not depend on how a table grew.
+template <class Rank>
+FrozenArrays freeze_tables(std::span<const GrowingTable> tables, Rank rank) {
+  FrozenArrays out;
+  std::int32_t base = 0;
+  for (const GrowingTable& table : tables) {
+    std::vector<std::pair<std::int32_t, std::uint64_t>> kept;
+    table.for_each([&](std::uint64_t key, std::int32_t id) {
+      if (rank(id, base) >= 0) kept.emplace_back(rank(id, base), key);
+    });
+    std::sort(kept.begin(), kept.end());
+    const std::size_t n_slots = slots_for(kept.size()), first = out.keys.size();
+    out.keys.resize(first + n_slots);
+    out.ids.resize(first + n_slots, -1);
+    for (auto [id, key] : kept) insert(key, id, std::span(out.keys).subspan(first), std::span(out.ids).subspan(first));
+    out.starts.push_back(static_cast<std::int64_t>(out.keys.size()));
+    base += table.size();
+  }
+  return out;
+}
 
 }  // namespace trellis

@@ -159,7 +159,7 @@ def best_path_batch(
     potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
 ) -> PathBatch:
     """`best_path` of every sentence."""
-    return PathBatch(*_core.best_paths(*_arrays(potentials, starts), *_label_sets(allowed), n_threads))
+    return PathBatch(*_core.best_paths(*_arrays(potentials, starts), _label_sets(allowed), n_threads))
 
 
 def kbest_batch(
@@ -167,9 +167,8 @@ def kbest_batch(
 ) -> list[list[ScoredPath]]:
     """`kbest` of every sentence."""
     k = whole_number("k", k, 1)
-    arrays = _arrays(potentials, starts)
-    paths, scores, counts = _core.k_best_paths(*arrays, *_label_sets(allowed), k, n_threads)
-    ends = arrays[1]
+    tables, ends = _arrays(potentials, starts)
+    paths, scores, counts = _core.k_best_paths(tables, ends, _label_sets(allowed), k, n_threads)
     result = []
     for i, count in enumerate(counts):
         table = paths[k * ends[i] : k * ends[i + 1]].reshape(k, ends[i + 1] - ends[i])
@@ -181,7 +180,7 @@ def log_partition_batch(
     potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
 ) -> Doubles:
     """`log_partition` of every sentence, [n_sentences]."""
-    log_z: Doubles = _core.log_partitions(*_arrays(potentials, starts), *_label_sets(allowed), n_threads)
+    log_z: Doubles = _core.log_partitions(*_arrays(potentials, starts), _label_sets(allowed), n_threads)
     return log_z
 
 
@@ -189,7 +188,7 @@ def marginals_batch(
     potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
 ) -> MarginalsBatch:
     """`marginals` of every sentence."""
-    log_z, node, edge = _core.marginals(*_arrays(potentials, starts), *_label_sets(allowed), n_threads)
+    log_z, node, edge = _core.marginals(*_arrays(potentials, starts), _label_sets(allowed), n_threads)
     assert edge is not None
     return MarginalsBatch(log_z, node, edge)
 
@@ -199,7 +198,7 @@ def node_marginals_batch(
 ) -> tuple[Doubles, Doubles]:
     """`marginals` of every sentence without those of pairs: log Z [n_sentences] and node [n_tokens, L]."""
     arrays = _arrays(potentials, starts)
-    log_z, node, _ = _core.marginals(*arrays, *_label_sets(allowed), n_threads, pairs=False)
+    log_z, node, _ = _core.marginals(*arrays, _label_sets(allowed), n_threads, pairs=False)
     return log_z, node
 
 
@@ -217,7 +216,7 @@ def span_probabilities(
     """
     potentials, starts, allowed = chains
     found: Doubles = _core.span_probabilities(
-        *_arrays(potentials, starts), *_label_sets(allowed), type_of, cut, spans, n_threads
+        *_arrays(potentials, starts), _label_sets(allowed), type_of, cut, spans, n_threads
     )
     return found
 
@@ -239,19 +238,17 @@ def _whole(potentials: Potentials) -> Longs:
     return np.array([0, len(potentials.emit)], dtype=np.int64)
 
 
-def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Any, Any, Any, Any]:
-    """Emit, starts, edge, tri, end as the core wants them: edge with three axes, one table, or one per token."""
+def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Longs]:
+    """(emit, edge, tri, end) as the core wants them, edge with three axes, one table or one per token; and starts."""
     L = potentials.emit.shape[1]
     edge = potentials.edge.reshape(-1, L + 1, L) if potentials.edge.size else potentials.edge
     end = None if potentials.end is None else potentials.end.ravel()
-    return potentials.emit, np.ascontiguousarray(starts, dtype=np.int64), edge, potentials.tri, end
+    return (potentials.emit, edge, potentials.tri, end), np.ascontiguousarray(starts, dtype=np.int64)
 
 
-def _label_sets(allowed: Allowed | None) -> tuple[Any, Any, Any]:
+def _label_sets(allowed: Allowed | None) -> LabelSets | None:
     """The sets as native code takes them."""
-    if allowed is None:
-        return None, None, None
-    return allowed if isinstance(allowed, LabelSets) else LabelSets.of(allowed)
+    return allowed if allowed is None or isinstance(allowed, LabelSets) else LabelSets.of(allowed)
 
 
 def scaled(potentials: Potentials, temperature: float) -> Potentials:

@@ -53,14 +53,14 @@ class DualRun(Work):
         return _core.DualChain(
             problem.corpus,
             problem.gold,
-            problem.order,
-            *self.kernel.native,
-            self._whole() if self.kernel.name == "callable" else None,
-            self.memory,
-            problem.sentence_weights,
-            problem.label_costs,
-            problem.edge_base,
-            problem.end_base,
+            self.kernel.native,
+            order=problem.order,
+            given=self._whole() if self.kernel.name == "callable" else None,
+            memory=self.memory,
+            weights=problem.sentence_weights,
+            costs=problem.label_costs,
+            edge=problem.edge_base,
+            end=problem.end_base,
         )
 
     def _whole(self) -> npt.NDArray[np.float64]:

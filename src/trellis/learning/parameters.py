@@ -63,30 +63,34 @@ class Parameters:
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        rest = (*self._layout(problem), local, single)
-        return _core.Objective(problem.corpus, problem.gold, problem.partial, *rest)
+        return _core.Objective(
+            self._layout(problem), problem.gold, problem.partial, local=local, single=single
+        )
 
     def booster(
         self, problem: Problem, sentence_weights: Doubles | None, bound: str, max_step: float
     ) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
-        rest = (*self._layout(problem), bound, max_step)
-        return _core.Booster(problem.corpus, problem.gold, sentence_weights, *rest)
+        layout = self._layout(problem)
+        return _core.Booster(layout, problem.gold, sentence_weights, bound=bound, max_step=max_step)
 
-    def _layout(self, problem: Problem) -> tuple[Any, ...]:
+    def _layout(self, problem: Problem) -> _core.Layout:
         """Which weights there are, as native code takes it."""
-        n, stride = self.n_labels, padded(self.n_labels)
-        edge_rows = self.edge_rows
-        return (
-            max(1, problem.order),
-            self.rows.starts,
-            self.rows.labels.astype(np.uint16),
-            np.zeros(1, np.uint32) if edge_rows is None else edge_rows.starts,
-            np.empty(0, np.uint32) if edge_rows is None else edge_rows.labels.astype(np.uint32),
-            self.edge_places,
-            self.tri_places,
-            np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
-            np.empty(0, np.float32) if problem.end is None else problem.end,
+        n, stride, edge_rows = self.n_labels, padded(self.n_labels), self.edge_rows
+        no_rows = (np.zeros(1, np.uint32), np.empty(0, np.uint32))
+        return _core.Layout(
+            problem.corpus,
+            order=max(1, problem.order),
+            rows=(self.rows.starts, self.rows.labels.astype(np.uint16)),
+            edge_rows=no_rows
+            if edge_rows is None
+            else (edge_rows.starts, edge_rows.labels.astype(np.uint32)),
+            edge_places=self.edge_places,
+            tri_places=self.tri_places,
+            edge_base=np.zeros((n + 1, stride), np.float32)
+            if problem.edge_base is None
+            else problem.edge_base,
+            end_base=np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
         )
 
     def start(self, problem: Problem) -> Doubles:

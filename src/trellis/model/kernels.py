@@ -62,9 +62,10 @@ class Kernel:
     function: KernelFunction | None = None  # of a kernel that is callable; no file can hold it
 
     @property
-    def native(self) -> tuple[str, int, float, float]:
+    def native(self) -> _core.Kernel:
         """As native code takes it."""
-        return "given" if self.name == "callable" else self.name, self.degree, self.gamma, self.coef0
+        name = "given" if self.name == "callable" else self.name
+        return _core.Kernel(name, self.degree, float(self.gamma), float(self.coef0))
 
     @property
     def parameters(self) -> Doubles:
@@ -108,7 +109,7 @@ class Expansion:
     def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
         """Checked, and ready to score; ValueError or IndexError if the parts do not fit."""
         lists, coefs = self.observations.arrays, (self.starts, self.labels, self.coefs)
-        return _core.Expansion(*self.kernel.native, lists, *coefs, n_attributes, n_labels)
+        return _core.Expansion(self.kernel.native, lists, coefs, n_attributes=n_attributes, n_labels=n_labels)
 
     def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:
         """Scores of the labels of some tokens, [n_tokens, n_labels]."""

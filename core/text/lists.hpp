@@ -1,0 +1,28 @@
+// Lists of attributes, one per token: which labels they were seen with, and the same lists under other numbers.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace trellis {
+
+// Which labels (or pairs, any code) each attribute was seen with, ascending, and how often: those of attribute a are
+// labels[starts[a] .. starts[a + 1]).
+struct LabelCounts {
+  std::vector<std::int64_t> starts;   // [n_attributes + 1]
+  std::vector<std::uint32_t> labels;
+  std::vector<std::int32_t> counts;
+};
+LabelCounts count_labels(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
+                         std::span<const std::int32_t> gold, std::size_t n_attributes);
+
+// The lists with attributes renumbered by rank; those of rank -1 are dropped, with their values (none: all one).
+struct ValuedLists {
+  std::vector<std::int64_t> starts{0};  // [n_tokens + 1]
+  std::vector<std::int32_t> ids;
+  std::vector<float> values;
+};
+ValuedLists renumber(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
+                     std::span<const float> values, std::span<const std::int32_t> rank);
+
+}  // namespace trellis
