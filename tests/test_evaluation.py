@@ -15,7 +15,7 @@ from trellis.corpus.corpus import Column, Strings
 from trellis.corpus.schemes import spans
 from trellis.errors import CorpusError
 from trellis.evaluation.report import evaluate, evaluate_columns
-from trellis.evaluation.spans import find_spans
+from trellis.evaluation.spans import SpanReading
 
 LETTERS = {"BIO": "BI", "IOBES": "BIES", "IOE": "IE"}
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
@@ -62,9 +62,9 @@ def test_all_sentences_at_once_give_what_each_gives(sentences: list[list[str]]) 
     values = sorted({label for row in sentences for label in row})
     codes = np.array([values.index(label) for row in sentences for label in row], np.int32)
     starts = np.cumsum([0, *(len(row) for row in sentences)])
-    types = ["", "LONG-TYPE", "X", "Y"]
-    table = find_spans(Column(codes, Strings.of(values)), starts, types)
-    found = list(zip([types[i] for i in table.types], table.begins, table.ends, strict=True))
+    reading = SpanReading.of(values, ["B-ANOTHER"])
+    table = reading.find(codes, starts)
+    found = list(zip([reading.types[i] for i in table.types], table.begins, table.ends, strict=True))
     expected = [
         (kind, begin + start, end + start)
         for row, start in zip(sentences, starts.tolist(), strict=False)

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from trellis.arrays import Longs
+from trellis.arrays import Bytes, Ints, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import OUTSIDE, split_label, starts_anew
 
 _LETTERS = (OUTSIDE, "B", "I", "E", "S")
 # [5, 5] whether a span ends or begins between two letters even if their types are the same.
 _CUTS = np.array([[starts_anew(a, "", b, "") for b in _LETTERS] for a in _LETTERS])
+
+
+@dataclass(frozen=True, slots=True)
+class SpanReading:
+    """What labels mark, as ``corpus.schemes.spans`` reads them: the same for all schemes."""
+
+    types: tuple[str, ...]
+    type_of: Ints  # [L] the type of a label's span, -1 outside
+    cut: Bytes  # [L, L] whether something ends or begins between two neighbours
+
+    @classmethod
+    def of(cls, labels: Sequence[str], *more: Sequence[str]) -> SpanReading:
+        """Of these labels, with the types of more of them too; CorpusError if one is not O or like B-NP."""
+        parsed = [split_label(label) for label in labels]
+        others = [split_label(label) for some in more for label in some]
+        types = sorted({kind for letter, kind in [*parsed, *others] if letter != OUTSIDE})
+        number = {kind: i for i, kind in enumerate(types)}
+        letters = np.array([_LETTERS.index(letter) for letter, _ in parsed], np.int64)
+        type_of = np.array([-1 if letter == OUTSIDE else number[kind] for letter, kind in parsed], np.int32)
+        cut = _CUTS[letters[:, None], letters] | (type_of[:, None] != type_of)
+        return cls(tuple(types), type_of, cut.astype(np.uint8))
+
+    def find(self, codes: Ints, starts: Longs) -> SpanTable:
+        """The spans of sentences that begin at starts [n_sentences + 1], all at once; codes [n_tokens] are labels."""
+        cut = np.ones(len(codes) + 1, bool)  # [n_tokens + 1] whether something ends or begins before token t
+        cut[1:-1] = self.cut[codes[:-1], codes[1:]]
+        cut[starts] = True
+        types = self.type_of[codes] if len(codes) else np.empty(0, np.int32)
+        begins = np.flatnonzero(cut[:-1] & (types >= 0))
+        return SpanTable(begins, np.flatnonzero(cut[1:] & (types >= 0)) + 1, types[begins].astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +93,10 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
 
     A predicted span is correct if gold has one of the same type with the same first and last token.
     """
-    types = sorted({split_label(label)[1] for column in (gold, predicted) for label in column.values})
-    wanted, found = find_spans(gold, starts, types), find_spans(predicted, starts, types)
+    sides = [(gold, predicted), (predicted, gold)]
+    readings = [SpanReading.of(one.values.tolist(), other.values.tolist()) for one, other in sides]
+    types = readings[0].types
+    wanted, found = (r.find(side.codes, starts) for r, (side, _) in zip(readings, sides, strict=True))
     # Two spans of one side never begin at the same token, so a token's span there is unique.
     end_at = np.zeros(len(gold.codes) + 1, np.int64)
     type_at = np.zeros(len(gold.codes) + 1, np.int64)
@@ -75,19 +108,3 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
     ]
     scores = {name: Score(*row) for name, *row in zip(types, *counts, strict=True) if row[0] or row[1]}
     return SpanScores(Score(*(sum(column) for column in counts)), scores)
-
-
-def find_spans(column: Column, starts: Longs, types: list[str]) -> SpanTable:
-    """The spans that a column of labels marks, read as ``corpus.schemes.spans`` reads them, all at once."""
-    index = {name: i for i, name in enumerate(types)}
-    parsed = [split_label(label) for label in column.values] or [(OUTSIDE, "")]
-    letter_of = np.array([_LETTERS.index(letter) for letter, _ in parsed])
-    type_of = np.array([index[kind] if letter != OUTSIDE else -1 for letter, kind in parsed])
-    letters, kinds = letter_of[column.codes], type_of[column.codes]  # [n_tokens]
-    cut = np.ones(len(letters) + 1, bool)  # [n_tokens + 1] whether something ends or begins before token t
-    cut[1:-1] = _CUTS[letters[:-1], letters[1:]] | (kinds[:-1] != kinds[1:])
-    cut[starts] = True
-    inside = letters > 0
-    begins = np.flatnonzero(cut[:-1] & inside)
-    ends = np.flatnonzero(cut[1:] & inside) + 1
-    return SpanTable(begins, ends, kinds[begins])

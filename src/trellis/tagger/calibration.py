@@ -9,15 +9,15 @@ from typing import get_args
 import numpy as np
 
 from trellis.arrays import Ints, Longs
-from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.schemes import guess_scheme
 from trellis.engine.temperature import Loss, fit_temperature
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.reliability import Calibration, Reliability, reliability
-from trellis.evaluation.spans import SpanTable, find_spans
+from trellis.evaluation.spans import SpanReading, SpanTable
 from trellis.model.model import Model
 from trellis.tagger.decoding import Decoder
-from trellis.tagger.posterior import SpanReading, posteriors, spans_of
+from trellis.tagger.posterior import posteriors, spans_of
 
 
 def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_threads: int) -> Model:
@@ -52,20 +52,20 @@ def measure_reliability(
     tokens = reliability(node[np.arange(len(codes)), codes], codes == _codes(decoder, gold), n_bins)
     spans = None
     if guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None:
-        guessed = Column(codes, Strings.of(decoder.labels))
-        spans = _span_reliability(decoder, corpus, gold, guessed, n_bins, n_threads)
+        spans = _span_reliability(decoder, corpus, gold, codes, n_bins, n_threads)
     return Calibration(decoder.measure, decoder.model.temperature, tokens, spans)
 
 
 def _span_reliability(
-    decoder: Decoder, corpus: Corpus, gold: Column, guessed: Column, n_bins: int, n_threads: int
+    decoder: Decoder, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
 ) -> Reliability:
-    types = sorted({*SpanReading.of(decoder.labels).types, *SpanReading.of(gold.values.tolist()).types})
-    wanted, found = (find_spans(column, corpus.starts, types) for column in (gold, guessed))
+    labels = [gold.values.tolist(), decoder.labels]
+    reading, other = SpanReading.of(*labels), SpanReading.of(*labels[::-1])
+    wanted, found = reading.find(gold.codes, corpus.starts), other.find(codes, corpus.starts)
     confidences = [p for some in spans_of(decoder, corpus, "path", None, n_threads) for _, p in some]
     # Spans of both come by where they begin.
-    known = _keys(wanted, len(types))
-    return reliability(confidences, np.isin(_keys(found, len(types)), known), n_bins)
+    n = len(reading.types)
+    return reliability(confidences, np.isin(_keys(found, n), _keys(wanted, n)), n_bins)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:

@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis.arrays import Doubles, Ints
-from trellis.corpus.schemes import OUTSIDE, Span, spans, split_label, starts_anew
+from trellis.corpus.schemes import Span, spans
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
 from trellis.errors import ArgumentError
+from trellis.evaluation.spans import SpanReading
 from trellis.model.constraints import require_possible, rules_of
 from trellis.model.model import START
 from trellis.tagger.decoding import By, Constraints, Decoder, listed
@@ -94,43 +94,22 @@ def best_labels(chains: Chains, n_threads: int) -> Ints:
 # ------------------------------------------------------------ spans
 
 
-@dataclass(frozen=True, slots=True)
-class SpanReading:
-    """What labels say of spans, as ``corpus.schemes.spans`` reads them: the same for all schemes."""
+def probabilities(
+    reading: SpanReading, chains: Chains, spans: Sequence[Sequence[Span]], n_threads: int = 1
+) -> list[list[float]]:
+    """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
 
-    types: tuple[str, ...]
-    type_of: Ints  # [L] the type of a label's span, -1 outside
-    cut: npt.NDArray[np.uint8]  # [L, L] whether something ends or begins between two neighbours
-
-    @classmethod
-    def of(cls, labels: Sequence[str]) -> SpanReading:
-        """CorpusError if a label marks no span."""
-        parsed = [split_label(label) for label in labels]
-        types = sorted({kind for letter, kind in parsed if letter != OUTSIDE})
-        type_of = [-1 if letter == OUTSIDE else types.index(kind) for letter, kind in parsed]
-        cut = [[starts_anew(*before, *here) for here in parsed] for before in parsed]
-        return cls(
-            tuple(types), np.array(type_of, np.int32), np.array(cut, np.uint8).reshape(2 * (len(labels),))
-        )
-
-    def probabilities(
-        self, chains: Chains, spans: Sequence[Sequence[Span]], n_threads: int = 1
-    ) -> list[list[float]]:
-        """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
-
-        The sum over all label sequences that have a span of that type that begins there and ends there.
-        """
-        number = {kind: i for i, kind in enumerate(self.types)}
-        rows = [
-            (i, span.begin, span.end, number.get(span.type, -2))
-            for i, some in enumerate(spans)
-            for span in some
-        ]
-        found = chain.span_probabilities(
-            chains, self.type_of, self.cut, np.array(rows, np.int64).reshape(-1, 4), n_threads
-        ).tolist()
-        ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
-        return [found[a:b] for a, b in pairwise(ends)]
+    The sum over all label sequences that have a span of that type that begins there and ends there.
+    """
+    number = {kind: i for i, kind in enumerate(reading.types)}
+    rows = [
+        (i, span.begin, span.end, number.get(span.type, -2)) for i, some in enumerate(spans) for span in some
+    ]
+    found = chain.span_probabilities(
+        chains, reading.type_of, reading.cut, np.array(rows, np.int64).reshape(-1, 4), n_threads
+    ).tolist()
+    ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
+    return [found[a:b] for a, b in pairwise(ends)]
 
 
 def span_probability(
@@ -142,7 +121,7 @@ def span_probability(
     if not 0 <= span.begin < span.end <= n:
         raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
     [chains] = decoder.pieces([sentence], allowed, 1)
-    return reading.probabilities(chains, [[span]])[0][0]
+    return probabilities(reading, chains, [[span]])[0][0]
 
 
 def spans_of(
@@ -154,6 +133,6 @@ def spans_of(
     found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
     for chains in decoder.pieces(sentences, allowed, n_threads):
         some = found[len(out) : len(out) + len(chains.starts) - 1]
-        probabilities = reading.probabilities(chains, some, n_threads)
-        out += [list(zip(*pair, strict=True)) for pair in zip(some, probabilities, strict=True)]
+        figures = probabilities(reading, chains, some, n_threads)
+        out += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
     return out
