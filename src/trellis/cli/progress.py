@@ -38,7 +38,8 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
                 spent.append(event.seconds)
                 shown.append(f"{event.tokens / event.seconds:,.0f} tokens/s")
             if spent and event.objective is None:  # an objective may converge long before the last epoch
-                shown.append(f"{_clock((event.epochs - event.epoch) * sum(spent) / len(spent))} left")
+                left = round((event.epochs - event.epoch) * sum(spent) / len(spent))
+                shown.append(f"{left // 60}:{left % 60:02} left")
             _write_over(", ".join(shown))
 
         _write_over(f"{what}: extracting features")
@@ -88,11 +89,6 @@ def describe(event: Event) -> str:
     if event.seconds is not None:
         said.append(f"{event.seconds:.1f} s")
     return ", ".join(said)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"
 
 
 def _write_over(text: str) -> None:
