@@ -17,6 +17,7 @@ COMMANDS = {
     "trellis.load, ready to call": [sys.executable, "-c", "from trellis import load"],
     "trellis.train, ready to call": [sys.executable, "-c", "from trellis import train"],
     "trellis --version": [SCRIPT, "--version"],
+    "trellis tag --help, all imported": [SCRIPT, "tag", "--help"],
 }
 
 
