@@ -13,7 +13,7 @@ from trellis import _core
 from trellis.arguments import whole_number
 from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.errors import ArgumentError, CorpusError
+from trellis.errors import ArgumentError, CorpusError, ModelError
 from trellis.features.vocabulary import function_of, native_calls
 from trellis.model.model import Model
 
@@ -213,6 +213,9 @@ class Decoder:
         if weights.expansion is not None and self.expansion is not None:
             lists = self.native.attribute_lists(batch, False)
             emit = weights.expansion.emit(self.expansion, lists, n_threads)
+        for table in (emit, weights.edge if edges is None else edges, weights.tri, weights.end):
+            if table is not None and table.size and not table.max() < np.inf:  # nor if it is NaN
+                raise ModelError("the weights of the model give scores that are not finite; train it again")
         n, tri, end = len(self.labels), weights.tri, weights.end
         potentials = Potentials(
             emit.astype(np.float32 if single else np.float64, copy=False),
