@@ -46,9 +46,11 @@ class Chains {
   }
   double cost(const std::int32_t* path) const { return margin_.cost(right_.data(), path, n_, null_); }
 
-  // Only where the two paths differ.
+  // Only where the two paths differ: parts reach back over `order` labels.
   void collect(const std::int32_t* path, Changes& out) {
-    for (std::size_t t = 0; t < n_; ++t) {
+    for (std::size_t t = 0, end = 0; t < n_; ++t) {
+      if (right_[t] != path[t]) end = t + static_cast<std::size_t>(weights_.order) + 1;
+      if (t >= end) continue;
       const Part right = part_at(right_.data(), t, null_), wrong = part_at(path, t, null_);
       for (int reach = 0; reach <= weights_.order; ++reach)
         if (right.differs(wrong, reach))

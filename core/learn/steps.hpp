@@ -24,6 +24,7 @@ struct Rule {
 
   bool augmented() const { return kind == kMira || kind == kArow; }
   bool has_variances() const { return kind == kArow; }
+  bool reads_costs() const { return kind != kPerceptron; }
 };
 
 // Every update in turn, kept for voting: update u is the changes starts[u] .. starts[u + 1].

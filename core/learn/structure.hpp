@@ -46,7 +46,7 @@ EpochResult online_pass(S& structure, Weights& weights, Steps& steps, std::int64
     steps.clear();
     for (std::size_t k = 0; k < n_outputs; ++k)
       if (const std::int32_t* output = structure.output(k); structure.n_wrong(output))
-        structure.collect(output, steps.add(structure.cost(output)));
+        structure.collect(output, steps.add(steps.rule().reads_costs() ? structure.cost(output) : 0));
     result.updates += steps.take(weights, scale, clock);
   }
   return result;
