@@ -297,4 +297,4 @@ def vote(corpus: Any, weights: ChainWeights, n_threads: int) -> Any:
     order = 1 if weights.tri is None else 2
     votes = weights.votes.native(corpus.n_attributes, corpus.n_edge_attributes, weights.n_labels, order)
     forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
-    return votes.decode(corpus, forbidden, weights.end_rows, n_threads)
+    return votes.decode(corpus, forbidden, weights.end, n_threads)
