@@ -90,7 +90,7 @@ class Parameters:
             edge_base=np.zeros((n + 1, stride), np.float32)
             if problem.edge_base is None
             else problem.edge_base,
-            end_base=np.empty(0, np.float32) if problem.end_base is None else problem.end_base,
+            end_base=np.empty(0, np.float32) if problem.end is None else problem.end,
         )
 
     def start(self, problem: Problem) -> Doubles:
