@@ -72,7 +72,7 @@ def test_ranges_and_pseudo_accuracies(name: str) -> None:
             assert low <= one.low[k] + 1e-6
             assert high >= one.high[k] - 1e-6
             if low < high and len(one.risk):
-                assert s == pytest.approx(theory.s_i(i, k, low, high), abs=1e-9)
+                assert s == pytest.approx(theory.s(k, low, high, i), abs=1e-9)
         elsewhere = set(range(problem.n_sentences)) - {i for i, *_ in met}
         assert all(not theory.sentences[i].u[:, k].any() for i in elsewhere)
         low, high, s = booster.range(k)

@@ -77,14 +77,12 @@ class Round:
         """L and U."""
         return min(float(s.low[k]) for s in self.sentences), max(float(s.high[k]) for s in self.sentences)
 
-    def s(self, k: int, low: float, high: float) -> float:
-        """Equation 8."""
-        return float(sum(s.risk @ (high - s.u[:, k]) for s in self.sentences)) / self.risk / (high - low)
-
-    def s_i(self, i: int, k: int, low: float, high: float) -> float:
-        """Equation 11."""
-        one = self.sentences[i]
-        return float(one.risk @ (high - one.u[:, k])) / float(one.risk.sum()) / (high - low)
+    def s(self, k: int, low: float, high: float, i: int | None = None) -> float:
+        """Equation 8; within sentence i equation 11."""
+        some = self.sentences if i is None else [self.sentences[i]]
+        return float(sum(s.risk @ (high - s.u[:, k]) for s in some) / sum(s.risk.sum() for s in some)) / (
+            high - low
+        )
 
     def loose(self, k: int, step: float) -> float:
         """Equation 7."""
@@ -105,7 +103,7 @@ class Round:
         for i, one in enumerate(self.sentences):
             low, high = float(one.low[k]), float(one.high[k])
             if low < high:
-                total += self.d(i) * (chord(self.s_i(i, k, low, high), low, high, step) - 1)
+                total += self.d(i) * (chord(self.s(k, low, high, i), low, high, step) - 1)
         return total
 
     def choose(self, bound: str, limit: float) -> tuple[int, float]:

@@ -39,7 +39,8 @@ def sizes_in_the_dual(w: Floats, d: Floats, costs: Floats, C: float) -> Floats:
     """
     losses, gram = costs - d @ w, d @ d.T
     best, most = np.zeros(len(d)), 0.0
-    for used, tight in itertools.product(_subsets(len(d)), (False, True)):
+    for bits, tight in itertools.product(range(1, 2 ** len(d)), (False, True)):
+        used = [i for i in range(len(d)) if bits >> i & 1]
         n = len(used)
         matrix, right = gram[np.ix_(used, used)], losses[used]
         if tight:  # the slope is the same for all of them, and the sum is C
@@ -65,7 +66,3 @@ def frank_wolfe_step(
     """
     gap, norm = float((cost_of_path - w @ d) - (cost - w @ v)), float((d - v) @ (d - v))
     return (min(1.0, gap / (C * norm)) if norm else 1.0), gap
-
-
-def _subsets(n: int) -> list[list[int]]:
-    return [list(some) for size in range(1, n + 1) for some in itertools.combinations(range(n), size)]
