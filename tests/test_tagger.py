@@ -422,3 +422,24 @@ def test_strings_without_weights_are_left_out() -> None:
     assert len(strings) == len(attributes) == n < 60
     assert sorted(attributes.tolist()) == list(range(n))
     assert tagger.evaluate(corpus).token_accuracy > 0.9
+
+
+def test_views_of_a_new_word_are_computed_once() -> None:
+    corpus = {"word": [["ähren", "ölig"]] * 3, "label": [["A", "B"]] * 3}
+    tagger = trellis.train(corpus, target="label", features=["word[0]", "suffix(word[0], 2)"])
+    decoder, asked = tagger._decoder, list[str]()
+
+    def counting(function: Any) -> Any:
+        return function and (lambda word: asked.append(word) or function(word))
+
+    decoder.functions = [[counting(function) for function in column] for column in decoder.functions]
+    tagger.tag(["größen", "größen"])
+    assert asked == ["größen"]
+    tagger.tag_batch([["größen"], ["müßig"]])
+    assert asked == ["größen", "müßig"]
+
+
+def test_a_batch_belongs_to_its_decoder() -> None:
+    one, other = ONE.train()._decoder, ONE.train()._decoder
+    with pytest.raises(ValueError, match="a batch of another decoder"):
+        other.native.decode(one.encode([["a"]]), 1)

@@ -6,11 +6,12 @@
 namespace trellis {
 
 std::int32_t Lexicon::intern(std::string_view name) {
-  // Room before the number is given, so that no type is without a record where memory runs out.
-  if (const Place next = place(names_.size()); !blocks_[next.block].ints) {
-    const std::size_t n = kBlock << next.block;
-    blocks_[next.block].floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
-    blocks_[next.block].ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
+  if (names_.size() == room_) {  // before a number is given: where memory runs out no type is without a record
+    Block& block = blocks_[place(room_).block];
+    const std::size_t n = kBlock << place(room_).block;
+    block.floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
+    block.ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
+    room_ += static_cast<std::int32_t>(n);
   }
   return names_.intern(name);
 }

@@ -77,6 +77,7 @@ class Lexicon {
     return {b, type - kBlock * ((std::size_t{1} << b) - 1)};
   }
   std::size_t n_views_, vector_size_;
+  std::int32_t room_ = 0;  // for how many types there are records
   Interner names_;
   std::array<Block, 24> blocks_;  // room for all numbers a type can have
 };

@@ -42,11 +42,19 @@ std::int32_t Interner::add(std::string_view s, std::uint64_t hash, std::size_t s
   return id;
 }
 
-void Interner::use_key() {
-  keyed_ = true;
-  for (Slot& slot : slots_)
-    if (slot.id >= 0) slot.hash = keyed_hash((*this)[slot.id]);
-  place_all(slots_.size());
+std::int32_t Interner::intern_keyed(std::string_view s) {
+  if (!keyed_) {
+    keyed_ = true;
+    for (Slot& slot : slots_)
+      if (slot.id >= 0) slot.hash = keyed_hash((*this)[slot.id]);
+    place_all(slots_.size());
+  }
+  const std::uint64_t hash = keyed_hash(s);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+    if (slots_[i].id < 0) return add(s, hash, i);
+    if (slots_[i].hash == hash && (*this)[slots_[i].id] == s) return slots_[i].id;
+  }
 }
 
 void Interner::place_all(std::size_t n_slots) {

@@ -53,9 +53,18 @@ class Interner {
   Interner() : slots_(64) {}
 
   std::int32_t intern(std::string_view s) {
-    if (keyed_) return search(s, keyed_hash(s), slots_.size(), 0);
-    // Up to 8 bytes, every step of the plain hash is a bijection: equal length and hash are equal strings.
-    return search(s, hash_bytes(s), kLongSearch, 8);
+    if (keyed_) return intern_keyed(s);
+    const std::uint64_t hash = hash_bytes(s);
+    const std::size_t mask = slots_.size() - 1, end = hash + kLongSearch;
+    for (std::size_t i = hash; i != end; ++i) {
+      const Slot& slot = slots_[i & mask];
+      if (slot.id < 0) return add(s, hash, i & mask);
+      // Up to 8 bytes, every step of the hash is a bijection: equal length and hash are equal strings.
+      if (slot.hash == hash && slot.length == static_cast<std::uint32_t>(s.size()) &&
+          (s.size() <= 8 || (*this)[slot.id] == s))
+        return slot.id;
+    }
+    return intern_keyed(s);
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(starts_.size() - 1); }
@@ -81,19 +90,8 @@ class Interner {
   // A table that is half full by chance has runs of some 70 slots at a million strings, and of 256 never.
   static constexpr std::size_t kLongSearch = 256;
 
-  std::int32_t search(std::string_view s, std::uint64_t hash, std::size_t at_most, std::size_t told_by_hash) {
-    for (std::size_t tries = 0, i = hash & (slots_.size() - 1); tries < at_most; ++tries, i = (i + 1) & (slots_.size() - 1)) {
-      const Slot& slot = slots_[i];
-      if (slot.id < 0) return add(s, hash, i);
-      if (slot.hash == hash && slot.length == static_cast<std::uint32_t>(s.size()) &&
-          (s.size() <= told_by_hash || (*this)[slot.id] == s))
-        return slot.id;
-    }
-    use_key();
-    return intern(s);
-  }
+  std::int32_t intern_keyed(std::string_view s);
   std::int32_t add(std::string_view s, std::uint64_t hash, std::size_t slot);
-  void use_key();
   void place_all(std::size_t n_slots);
 
   std::vector<std::uint8_t> data_;
