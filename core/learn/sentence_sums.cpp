@@ -139,10 +139,8 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
                                               Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   double score = 0;
-  std::size_t x = L_, y = L_;
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t z = gold_.labels[begin + t], pair = y * stride_ + z;
-    const std::size_t triple = (x * (L_ + 1) + y) * stride_ + z;
+  each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
+    const std::size_t t = part.token, z = part.z, pair = part.cell(1, L_, stride_), triple = part.cell(2, L_, stride_);
     const Real edge = edges_by_token() ? w.token_edge[t * pair_cells_ + pair] : edge_[pair];
     score += static_cast<double>(w.emit[t * stride_ + z]) + edge + (triple_cells_ ? tri_[triple] : 0);
     if (with_gradient) {
@@ -151,10 +149,8 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
       if (triple_cells_) piece.triples[triple] -= weight;
       add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
     }
-    x = y;
-    y = z;
-  }
-  return end_.empty() ? score : score + end_[y];
+  });
+  return end_.empty() ? score : score + end_[gold_.labels[begin + n - 1]];
 }
 
 template <class Real, class AnyRows>
