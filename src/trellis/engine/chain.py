@@ -242,8 +242,9 @@ def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Longs]:
     """(emit, edge, tri, end) as the core wants them, edge with three axes, one table or one per token; and starts."""
     L = potentials.emit.shape[1]
     edge = potentials.edge.reshape(-1, L + 1, L) if potentials.edge.size else potentials.edge
-    end = None if potentials.end is None else potentials.end.ravel()
-    return (potentials.emit, edge, potentials.tri, end), np.ascontiguousarray(starts, dtype=np.int64)
+    return (potentials.emit, edge, potentials.tri, potentials.end), np.ascontiguousarray(
+        starts, dtype=np.int64
+    )
 
 
 def _label_sets(allowed: Allowed | None) -> LabelSets | None:
