@@ -66,9 +66,7 @@ class Result:
 def _line(cells: list[str], widths: list[int], to_left: list[bool]) -> str:
     """Names to the left, figures to the right."""
     places = zip(cells, widths, to_left, strict=True)
-    return "  ".join(
-        cell.ljust(width) if left else cell.rjust(width) for cell, width, left in places
-    ).rstrip()
+    return "  ".join(cell.ljust(width) if left else cell.rjust(width) for cell, width, left in places).rstrip()
 
 
 def _cell(value: Any) -> str:

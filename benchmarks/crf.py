@@ -45,9 +45,7 @@ def run(setting: Setting) -> Result:
         out += _to_their_objective(who, turns, quality, is_right=is_right)
     out += rows("chunks, CRF by L-BFGS, to its own end", turns, ours=TWO, quality=quality)
     both = {name: turns[name] for name in (TWO, "python-crfsuite") if name in turns}
-    out += rows(
-        "chunks, CRF training, peak memory", both, of="peak_mb", ours=TWO, bars={"python-crfsuite": 1.0}
-    )
+    out += rows("chunks, CRF training, peak memory", both, of="peak_mb", ours=TWO, bars={"python-crfsuite": 1.0})
     told = ", ".join(f"{name} {_objective(taken):,.1f}" for name, taken in turns.items() if _objective(taken))
     return Result(
         f"CoNLL-2000 chunks, CRF, c2 = 1, {n_tokens:,} tokens",

@@ -47,9 +47,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _race(
-    what: str, setting: Setting, work: Work, folder: Path, entries: list[Entry]
-) -> list[dict[str, Any]]:
+def _race(what: str, setting: Setting, work: Work, folder: Path, entries: list[Entry]) -> list[dict[str, Any]]:
     trained = train_all(entries, work, folder, 1)
     entries = [entry for entry in entries if entry.name in trained]
     source = folder / "million.txt"
@@ -65,15 +63,11 @@ def _race(
     turns = rotate(contenders, setting.rounds)
     n_test = len(read_rows(work.test))
     quality = {
-        entry.name: work.quality(
-            [labels_of(sentence) for sentence in read_rows(_out(folder, entry))[:n_test]]
-        )
+        entry.name: work.quality([labels_of(sentence) for sentence in read_rows(_out(folder, entry))[:n_test]])
         for entry in entries
         if entry.name in turns
     }
-    best = {
-        name: min(turn.process_seconds for turn in taken) for name, taken in turns.items() if name != OURS
-    }
+    best = {name: min(turn.process_seconds for turn in taken) for name, taken in turns.items() if name != OURS}
     bars = {min(best, key=best.__getitem__): BAR} if best and work.name == "chunks" else {}
     return rows(what, turns, of="process_seconds", tokens=n_tokens, quality=quality, bars=bars)
 

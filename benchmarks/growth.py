@@ -89,8 +89,7 @@ def _series(
     what: str, grows: str, files: dict[int, Path], call: str, options: dict[str, Any], setting: Setting
 ) -> list[dict[str, Any]]:
     contenders = [
-        Contender(str(k), call, {"train": str(file), "model": f"{file}.model"} | options)
-        for k, file in files.items()
+        Contender(str(k), call, {"train": str(file), "model": f"{file}.model"} | options) for k, file in files.items()
     ]
     turns = rotate(contenders, min(2, setting.rounds))
     best = {k: min(turns[str(k)], key=lambda turn: turn.seconds) for k in files if str(k) in turns}

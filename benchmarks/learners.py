@@ -43,9 +43,7 @@ def run(setting: Setting) -> Result:
     rows = []
     for name, learner, n in CONTENDERS:
         corpus = train[: n or (200 if setting.quick else None)]
-        elapsed, tagger = timed(
-            partial(trellis.train, corpus, target="label", features="chunking", learner=learner)
-        )
+        elapsed, tagger = timed(partial(trellis.train, corpus, target="label", features="chunking", learner=learner))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             tagger.save(path)

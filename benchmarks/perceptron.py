@@ -31,18 +31,10 @@ def run(setting: Setting) -> Result:
         turns = train_all(entries, work, folder, setting.rounds)
         quality = quality_of(entries, work, folder)
         bars = {"python-crfsuite": 5.0}
-        out += rows(
-            "chunks, averaged perceptron, an epoch", turns, scale=1 / EPOCHS, quality=quality, bars=bars
-        )
+        out += rows("chunks, averaged perceptron, an epoch", turns, scale=1 / EPOCHS, quality=quality, bars=bars)
         out += rows("chunks, perceptron, file to model", turns, of="total", quality=quality)
-        both = {
-            name: turns[name]
-            for name in ("trellis", "trellis, pairs seen", "python-crfsuite")
-            if name in turns
-        }
-        out += rows(
-            "chunks, perceptron training, peak memory", both, of="peak_mb", bars={"python-crfsuite": 1.0}
-        )
+        both = {name: turns[name] for name in ("trellis", "trellis, pairs seen", "python-crfsuite") if name in turns}
+        out += rows("chunks, perceptron training, peak memory", both, of="peak_mb", bars={"python-crfsuite": 1.0})
         work = works.typos(setting, folder)
         entries = [Entry("perceptron"), *peers_with("perceptron", NAMES[0])]
         turns = train_all(entries, work, folder, min(2, setting.rounds))

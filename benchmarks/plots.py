@@ -24,9 +24,7 @@ def draw_peers(bars: Rows, path: Path) -> None:
     axes.barh(places, [row["times"] for row in bars], color="#4477aa")
     for place, row in zip(places, bars, strict=True):
         axes.plot([row["least"], row["most"]], [place, place], color="black", linewidth=1)
-        axes.text(
-            max(row["most"], row["times"]) * 1.04, place, f"{row['times']:.3g}", va="center", fontsize=8
-        )
+        axes.text(max(row["most"], row["times"]) * 1.04, place, f"{row['times']:.3g}", va="center", fontsize=8)
     axes.set_yticks(places, [f"{row['work']}\nagainst {row['contender']}" for row in bars], fontsize=7)
     axes.set_xscale("log")
     _plain_ticks(axes.xaxis, [1, 2, 5, 10, 20, 50, 100])

@@ -20,9 +20,7 @@ Kept = dict[str, Any]
 
 def kept(name: str) -> Kept:
     """The result of the newest version that has it in today's form, or nothing."""
-    versions = sorted(
-        RESULTS.glob("*"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)]
-    )
+    versions = sorted(RESULTS.glob("*"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)])
     for version in reversed(versions):
         path = version / f"{name}.json"
         if path.exists():
@@ -36,9 +34,7 @@ def table() -> str:
     """All bars against peers, then the accuracies beside the published ones."""
     lines = [*_against_peers(), *_against_papers()]
     return (
-        "\n".join(
-            ["| work | trellis | peer | speed-up | benchmark |", "| --- | --- | --- | --- | --- |", *lines]
-        )
+        "\n".join(["| work | trellis | peer | speed-up | benchmark |", "| --- | --- | --- | --- | --- |", *lines])
         + "\n"
     )
 
@@ -49,11 +45,7 @@ def _against_peers() -> list[str]:
         rows = kept(name).get("rows", [])
         for row in barred(rows):
             ours = _ours(rows, row)
-            spread = (
-                ""
-                if row["most"] < 1.05 * row["least"]
-                else f" ({_times(row['least'])} to {_times(row['most'])})"
-            )
+            spread = "" if row["most"] < 1.05 * row["least"] else f" ({_times(row['least'])} to {_times(row['most'])})"
             lines.append(
                 f"| {row['work']} | {_figure(ours)} | {row['contender']} {_figure(row)} "
                 f"| {_times(row['times'])}{spread} | `{name}` |"
@@ -74,13 +66,7 @@ def _figure(row: Kept) -> str:
     best = row["best"]
     if row["unit"] == "MB":
         return f"{best:,.0f} MB"
-    shown = (
-        f"{best:.2f} s"
-        if best >= 0.1
-        else f"{1000 * best:.1f} ms"
-        if best >= 1e-3
-        else f"{1e6 * best:.0f} µs"
-    )
+    shown = f"{best:.2f} s" if best >= 0.1 else f"{1000 * best:.1f} ms" if best >= 1e-3 else f"{1e6 * best:.0f} µs"
     return f"{shown}{quality}"
 
 
@@ -98,17 +84,13 @@ def _against_papers() -> list[str]:
     if rows := kept("reading").get("rows"):
         row = rows[0]
         ours, theirs = f"{row['trellis']:.0f} ms", f"a loop that splits lines, {row['rival']:.0f} ms"
-        lines.append(
-            f"| reading and encoding CoNLL-2000 | {ours} | {theirs} | {_times(row['gain'])} | `reading` |"
-        )
+        lines.append(f"| reading and encoding CoNLL-2000 | {ours} | {theirs} | {_times(row['gain'])} | `reading` |")
     if rows := kept("ud").get("rows"):
         ours = f"{rows[0]['accuracy, test']:.2f}%"
         lines.append(f"| UD English-EWT, UPOS, test | {ours} | best published linear tagger 94.8% | | `ud` |")
     if rows := kept("papers_collins").get("rows"):
         ours = f"F1 {rows[0]['F1, test']:.2f}"
-        lines.append(
-            f"| noun phrases, perceptron of order 1 | {ours} | Collins 2002: 93.63 | | `papers_collins` |"
-        )
+        lines.append(f"| noun phrases, perceptron of order 1 | {ours} | Collins 2002: 93.63 | | `papers_collins` |")
     if rows := kept("noun_phrases").get("rows"):
         plain, richer = rows[0]["F1, %"], rows[1]["F1, %"]
         lines.append(

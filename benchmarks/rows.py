@@ -121,10 +121,7 @@ def letters(sentence: Sentence) -> list[list[str]]:
     given = ["_B"] * 3 + [token[0] for token in sentence] + ["_E"] * 3
     runs = [(1, -3, 3), (2, -2, 2), (3, -2, 2), (4, -3, 3)]  # length, first and last offset
     places = [(n, k) for n, first, last in runs for k in range(first, last - n + 2)]
-    return [
-        [f"{n}[{k}]={'|'.join(given[t + 3 + k : t + 3 + k + n])}" for n, k in places]
-        for t in range(len(sentence))
-    ]
+    return [[f"{n}[{k}]={'|'.join(given[t + 3 + k : t + 3 + k + n])}" for n, k in places] for t in range(len(sentence))]
 
 
 ATTRIBUTES: dict[str, Callable[[Sentence], list[list[str]]]] = {

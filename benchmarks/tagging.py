@@ -27,9 +27,7 @@ def run(setting: Setting) -> Result:
         work = works.chunks(setting, folder)
         trained = train_all([ours, *peers, *vowpal], work, folder, 1)
 
-        def measure(
-            what: str, contenders: list[Contender], bar: float | None = None, batch: bool = True
-        ) -> None:
+        def measure(what: str, contenders: list[Contender], bar: float | None = None, batch: bool = True) -> None:
             turns = rotate(contenders, setting.rounds)
             out.extend(
                 rows(
@@ -75,9 +73,7 @@ def run(setting: Setting) -> Result:
         )
         measure("chunks, five best paths", does("k_best", ours))
     weights = ", ".join(
-        f"{name} {taken[-1].figures['weights']:,}"
-        for name, taken in trained.items()
-        if "weights" in taken[-1].figures
+        f"{name} {taken[-1].figures['weights']:,}" for name, taken in trained.items() if "weights" in taken[-1].figures
     )
     return Result(
         f"CoNLL-2000 chunks, {out[0]['tokens/s'] * out[0]['best']:,.0f} test tokens, tagging with a CRF",

@@ -20,9 +20,7 @@ def words(setting: Setting, name: str) -> trellis.Corpus:
     """Each word a sequence of letters: as typed, and as meant."""
     lines = setting.file(f"typos/{name}.tsv").read_text(encoding="utf-8").split("\n")
     pairs = [line.split("\t") for line in lines if line]
-    return trellis.read(
-        {"letter": [list(typed) for typed, _ in pairs], "label": [list(true) for _, true in pairs]}
-    )
+    return trellis.read({"letter": [list(typed) for typed, _ in pairs], "label": [list(true) for _, true in pairs]})
 
 
 def run(setting: Setting) -> Result:

@@ -74,12 +74,7 @@ def _shares(work: str, do: Callable[[], None]) -> list[dict[str, Any]]:
 
 
 def _part(work: str, file: str, function: str) -> str:
-    exact = {
-        (end, name): part
-        for part, (_, places) in NAMES[work].items()
-        for end, name in places
-        if name is not None
-    }
+    exact = {(end, name): part for part, (_, places) in NAMES[work].items() for end, name in places if name is not None}
     for (end, name), part in exact.items():
         if file.endswith(end) and function == name:
             return part

@@ -55,9 +55,7 @@ def enumerate_all(golds: list[list[int]], n_labels: int, order: int) -> Enumerat
     return Enumerated(np.array(sentence), paths, np.array(hamming), np.array(labels), np.array(pairs))
 
 
-def solve(
-    gram: Floats, costs: Floats, sentence: npt.NDArray[np.int64], bounds: Floats
-) -> tuple[Floats, float]:
+def solve(gram: Floats, costs: Floats, sentence: npt.NDArray[np.int64], bounds: Floats) -> tuple[Floats, float]:
     """max costs·a - ½ a·G a with a >= 0 and sums of a by sentence <= bounds: (a, the greatest value)."""
     n, n_sentences = len(costs), len(bounds)
     sums = sparse.csc_matrix((np.ones(n), (sentence, np.arange(n))), shape=(n_sentences, n))

@@ -35,9 +35,7 @@ def apply(call: Call, value: str) -> str | None:
     if call.name == "lower":
         return value.lower()
     if call.name == "shape":
-        spelled = re.sub(
-            r"[0-9]", "d", re.sub(r"[a-zäöü]", "x", re.sub(r"[A-ZÄÖÜ]", "X", value.replace("d", "x")))
-        )
+        spelled = re.sub(r"[0-9]", "d", re.sub(r"[a-zäöü]", "x", re.sub(r"[A-ZÄÖÜ]", "X", value.replace("d", "x"))))
         return re.sub(r"(.)\1\1+", r"\1\1", spelled)
     if call.name in ("prefix", "suffix"):
         k = int(call.arguments[0])
@@ -166,9 +164,7 @@ class Twin:
         seen, rare = self.tags
         return [sorted(seen.get(word, rare)) for word in words]
 
-    def potentials(
-        self, tokens: Any, edges: Any, words: Sequence[str], weights: Any = None
-    ) -> reference.Potentials:
+    def potentials(self, tokens: Any, edges: Any, words: Sequence[str], weights: Any = None) -> reference.Potentials:
         w = self.weights if weights is None else weights
         L = len(self.labels)
         emit = np.zeros((len(tokens), L))
@@ -182,10 +178,7 @@ class Twin:
         tri = None
         if self.order == 2:
             tri = np.array(
-                [
-                    [[w.get(("tri", x, y, z), 0.0) for z in range(L)] for y in range(L + 1)]
-                    for x in range(L + 1)
-                ]
+                [[[w.get(("tri", x, y, z), 0.0) for z in range(L)] for y in range(L + 1)] for x in range(L + 1)]
             )
         allowed = self.allowed(words)
         return reference.Potentials(emit if allowed is None else reference.restrict(emit, allowed), edge, tri)

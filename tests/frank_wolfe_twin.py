@@ -114,9 +114,7 @@ class FrankWolfeTwin(Twin):
             for i, gold, every in zip(members, golds, paths, strict=True)
             for y in every
         ]
-        c = np.array(
-            [self.C[i] * self.cost(i, y) for i, every in zip(members, paths, strict=True) for y in every]
-        )
+        c = np.array([self.C[i] * self.cost(i, y) for i, every in zip(members, paths, strict=True) for y in every])
         ends = np.cumsum([len(every) for every in paths])[:-1]
         columns = np.array(D).T
         gram = columns.T @ columns

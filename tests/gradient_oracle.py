@@ -71,9 +71,7 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
     gold = rng.integers(0, L, n).astype(np.int32)
 
     def lists(n_attributes: int, values: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        chosen = [
-            rng.choice(n_attributes, rng.integers(0, n_attributes), replace=False).tolist() for _ in range(n)
-        ]
+        chosen = [rng.choice(n_attributes, rng.integers(0, n_attributes), replace=False).tolist() for _ in range(n)]
         ids = np.array([a for some in chosen for a in some], np.int32)
         numbers = rng.uniform(0.1, 2, len(ids)).astype(np.float32) if values else np.empty(0, np.float32)
         return np.cumsum([0, *map(len, chosen)], dtype=np.int64), ids, numbers
@@ -135,9 +133,7 @@ def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[P
     L, stride = problem.n_labels, padded(problem.n_labels)
     n_slots = len(parameters.rows.labels)
     n_edge_slots = 0 if parameters.edge_rows is None else len(parameters.edge_rows.labels)
-    edge = (
-        np.zeros((L + 1) * stride) if problem.edge_base is None else problem.edge_base.astype(float).ravel()
-    )
+    edge = np.zeros((L + 1) * stride) if problem.edge_base is None else problem.edge_base.astype(float).ravel()
     edge = edge.copy()
     first = n_slots + n_edge_slots
     edge[parameters.edge_places] += x[first : first + len(parameters.edge_places)]

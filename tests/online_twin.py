@@ -64,8 +64,7 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
     ]
     edges = [[some(E, 2) if E else [] for _ in range(n)] for n in lengths]
     golds = [
-        [(token[0][0] + (rng.random() < 0.3) * int(rng.integers(L))) % L for token in sentence]
-        for sentence in tokens
+        [(token[0][0] + (rng.random() < 0.3) * int(rng.integers(L))) % L for token in sentence] for sentence in tokens
     ]
     allowed = partial = None
     if kind == "dictionary":
@@ -92,18 +91,11 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         extra |= {"edge_base": base, "end_base": end}
     if kind == "seen":
         seen = sorted(
-            {
-                (a, z)
-                for s, g in zip(tokens, golds, strict=True)
-                for t, z in zip(s, g, strict=True)
-                for a, _ in t
-            }
+            {(a, z) for s, g in zip(tokens, golds, strict=True) for t, z in zip(s, g, strict=True) for a, _ in t}
         )
         sizes = np.bincount([a for a, _ in seen], minlength=A)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
-        extra["seen"] = Rows(
-            starts, np.array([z for _, z in seen], np.uint32), np.zeros(len(seen), np.float32)
-        )
+        extra["seen"] = Rows(starts, np.array([z for _, z in seen], np.uint32), np.zeros(len(seen), np.float32))
     if kind == "initial":
         w = rng.integers(-3, 4, (A, L)).astype(np.float32)
         edge = np.zeros((L + 1, stride), np.float32)
@@ -279,12 +271,8 @@ def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:
     if weights.edge_rows is not None:
         for a in range(given.n_edges):
             for s in range(weights.edge_rows.starts[a], weights.edge_rows.starts[a + 1]):
-                out[twin.at_edges + a * twin.pairs + weights.edge_rows.labels[s]] = weights.edge_rows.weights[
-                    s
-                ]
-    edge = (
-        weights.edge if given.problem.edge_base is None else np.where(np.isinf(weights.edge), 0, weights.edge)
-    )
+                out[twin.at_edges + a * twin.pairs + weights.edge_rows.labels[s]] = weights.edge_rows.weights[s]
+    edge = weights.edge if given.problem.edge_base is None else np.where(np.isinf(weights.edge), 0, weights.edge)
     out[twin.at_pairs : twin.at_tri] = edge.reshape(-1)
     if weights.tri is not None:
         out[twin.at_tri :] = weights.tri.reshape(-1)

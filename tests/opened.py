@@ -30,9 +30,7 @@ def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragg
         name, strings, attributes = vocabulary.bag
         bag_column = corpus.columns.get(name)
         if not isinstance(bag_column, BagColumn):
-            raise TemplateError(
-                f"the model reads attributes from column {name!r}, which the corpus does not have"
-            )
+            raise TemplateError(f"the model reads attributes from column {name!r}, which the corpus does not have")
         number = {s: int(a) for s, a in zip(strings, attributes, strict=True)}
         bag = bag_column.renumber(np.array([number.get(s, -1) for s in bag_column.names], np.int32))
         lists = _join(lists, bag.starts, bag.ids, bag.values)
@@ -44,27 +42,19 @@ def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragg
 
 
 def known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> Ints:
-    numbers = [
-        {s: i for i, s in enumerate(known.values if strings is None else strings)}
-        for strings in known.strings
-    ]
+    numbers = [{s: i for i, s in enumerate(known.values if strings is None else strings)} for strings in known.strings]
     functions = [function_of(view, vocabulary.lookups, known.name) for view in known.views]
     shift = 2 * vocabulary.plan.reach
     rows = list[list[int]]()
     for value in values:
         said = [function(value) for function in functions]
         rows.append(
-            [
-                -1 if s is None or s not in table else table[s] + shift
-                for s, table in zip(said, numbers, strict=True)
-            ]
+            [-1 if s is None or s not in table else table[s] + shift for s, table in zip(said, numbers, strict=True)]
         )
     return np.array(rows, np.int32).reshape(len(rows), len(known.views))
 
 
-def names_of(
-    vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on_edge: bool
-) -> dict[int, Key]:
+def names_of(vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on_edge: bool) -> dict[int, Key]:
     """The oracle's name of every attribute of the vocabulary: each template asked alone, token by token."""
     coded = [
         (corpus.column(c.name).codes, known_view_ids(vocabulary, c, corpus.column(c.name).values))

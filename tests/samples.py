@@ -43,10 +43,7 @@ def random_corpus(
         if bag:
             columns["attributes"].append(
                 [
-                    {
-                        f"x{k}": float(rng.integers(-4, 5)) / 4
-                        for k in rng.choice(5, rng.integers(0, 4), replace=False)
-                    }
+                    {f"x{k}": float(rng.integers(-4, 5)) / 4 for k in rng.choice(5, rng.integers(0, 4), replace=False)}
                     for _ in chosen
                 ]
             )
@@ -105,9 +102,7 @@ KINDS = {
     "pairs seen": Kind(options={"pairs": "seen"}),
     "cut-off": Kind(options={"cutoff": 3}),
     "seen cut-off": Kind(options={"cutoff": 2, "pairs": "seen"}),
-    "shared": Kind(
-        ("near: word[-1]", "near: word[1]", "two: pos[-1] & pos[0]", "two: pos[0] & pos[1]", "word[0]")
-    ),
+    "shared": Kind(("near: word[-1]", "near: word[1]", "two: pos[-1] & pos[0]", "two: pos[0] & pos[1]", "word[0]")),
     "folds": Kind(
         (
             " & ".join(f"word[{i}]" for i in range(-6, 7)),

@@ -94,9 +94,7 @@ def test_bounds_by_enumeration(name: str) -> None:
             assert exact == pytest.approx(theory.z(k, step), rel=1e-9)
             assert exact <= tight * (1 + 1e-12) <= loose * (1 + 2e-12)
             if low < high:
-                assert loose == pytest.approx(
-                    s * np.exp(step * low) + (1 - s) * np.exp(step * high), rel=1e-9
-                )
+                assert loose == pytest.approx(s * np.exp(step * low) + (1 - s) * np.exp(step * high), rel=1e-9)
             by_sentence = sum(
                 theory.d(i) * (s_i * np.exp(step * low_i) + (1 - s_i) * np.exp(step * high_i) - 1)
                 for i, low_i, high_i, s_i in booster.meetings(k)
@@ -238,9 +236,7 @@ def test_a_risk_that_falls_far_is_measured_anew() -> None:
     words = [[f"w{i}" for i in range(300)], ["w0", "w1"], [f"w{i}" for i in range(0, 300, 4)]]
     corpus = trellis.read({"word": words, "label": [[f"L{int(w[1:]) % 40}" for w in s] for s in words]})
     learner = Compared(epochs=300, max_step=20.0, bound="tight")
-    tagger = trellis.train(
-        corpus, target="label", features=["word[0]"], order=0, learner=learner, observer=compare
-    )
+    tagger = trellis.train(corpus, target="label", features=["word[0]"], order=0, learner=learner, observer=compare)
     history = tagger.info["history"]
     assert history[0]["objective"] > 1000 > 1 > history[-1]["objective"]
     assert all(b["objective"] < a["objective"] for a, b in pairwise(history))
@@ -249,13 +245,9 @@ def test_a_risk_that_falls_far_is_measured_anew() -> None:
 
 
 def test_only_sentences_with_the_feature_are_run_again() -> None:
-    corpus = trellis.read(
-        {"word": [["a", "b"], ["b", "b", "c"], ["c"]], "label": [["A", "B"], ["B", "B", "C"], ["C"]]}
-    )
+    corpus = trellis.read({"word": [["a", "b"], ["b", "b", "c"], ["c"]], "label": [["A", "B"], ["B", "B", "C"], ["C"]]})
     events: list[Event] = []
-    trellis.train(
-        corpus, target="label", features=["word[0]"], learner=SequenceBoost(epochs=6), observer=events.append
-    )
+    trellis.train(corpus, target="label", features=["word[0]"], learner=SequenceBoost(epochs=6), observer=events.append)
     sizes = {"word[0]=a": (1, 2), "word[0]=b": (2, 5), "word[0]=c": (2, 4), "label[-1]": (3, 6)}
     assert len(events) == 6
     for event in events:
@@ -369,9 +361,7 @@ def test_cross_validation_by_hand() -> None:
     assert len(history) == (curve.argmax() + 1) * every
     looked = [event["dev_score"] for event in history if "dev_score" in event]
     assert looked == pytest.approx(curve[: len(looked)], abs=1e-9)
-    plain = trellis.train(
-        corpus, target="label", features=features, learner=SequenceBoost(epochs=len(history))
-    )
+    plain = trellis.train(corpus, target="label", features=features, learner=SequenceBoost(epochs=len(history)))
     assert np.array_equal(plain.model.weights.rows.weights, tagger.model.weights.rows.weights)
 
 

@@ -28,9 +28,7 @@ def noisy_corpus(seed: int, n: int) -> Corpus:
         sentence = rng.integers(0, 4, int(rng.integers(1, 9)))
         before, row = 0, []
         for w in sentence.tolist():
-            before = int(
-                rng.choice(3, p=[[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.3, 0.1, 0.6]][(w + before) % 3])
-            )
+            before = int(rng.choice(3, p=[[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.3, 0.1, 0.6]][(w + before) % 3]))
             row.append(("O", "B-X", "I-X")[before])
         words.append([f"w{w}" for w in sentence])
         labels.append(row)
@@ -52,8 +50,7 @@ def times(tagger: Tagger, factor: float) -> Tagger:
     """The same tagger with all scores multiplied."""
     w = tagger.model.weights
     rows, edge_rows = (
-        None if r is None else replace(r, weights=np.float32(factor) * r.weights)
-        for r in (w.rows, w.edge_rows)
+        None if r is None else replace(r, weights=np.float32(factor) * r.weights) for r in (w.rows, w.edge_rows)
     )
     assert rows is not None
     weights = replace(w, rows=rows, edge_rows=edge_rows, edge=np.float32(factor) * w.edge)
@@ -151,9 +148,7 @@ def test_impossible_labels_are_left_out() -> None:
 
 def test_search() -> None:
     for least in (0.02, 0.5, 1.0, 7.3, 900.0):
-        assert search(lambda t, least=least: (np.log(t) - np.log(least)) ** 2) == pytest.approx(
-            least, rel=1e-3
-        )
+        assert search(lambda t, least=least: (np.log(t) - np.log(least)) ** 2) == pytest.approx(least, rel=1e-3)
     assert search(lambda t: t) == pytest.approx(LEAST, rel=1e-3)
     assert search(lambda t: -t) == pytest.approx(MOST, rel=1e-3)
 

@@ -50,9 +50,7 @@ def as_list(scored: chain.ScoredPath) -> tuple[list[int], float]:
     return scored.path.tolist(), scored.score
 
 
-@pytest.fixture(
-    params=CASES, ids=lambda c: f"order{c[0]}-{'edges' if c[1] else 'edge'}-{'end-' * c[2]}{c[3]}"
-)
+@pytest.fixture(params=CASES, ids=lambda c: f"order{c[0]}-{'edges' if c[1] else 'edge'}-{'end-' * c[2]}{c[3]}")
 def small(request: pytest.FixtureRequest) -> list[reference.Potentials]:
     """One sentence of every length 0 to 4 with every number of labels 1 to 4."""
     seed = CASES.index(request.param) * 100

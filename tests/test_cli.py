@@ -35,9 +35,7 @@ def test_lines_of_the_documentation(here: Path) -> None:
     assert first == "the DT B-NP B-NP"
     report = json.loads(shell("trellis evaluate --model chunk.trellis test.txt --json").stdout)
     assert report["spans"]["types"]["NP"]["f1"] == 1
-    done = shell(
-        "trellis train en_ewt-ud-train.conllu.gz --target upos --dev en_ewt-ud-dev.conllu --model pos.trellis"
-    )
+    done = shell("trellis train en_ewt-ud-train.conllu.gz --target upos --dev en_ewt-ud-dev.conllu --model pos.trellis")
     assert done.returncode == 0
     assert "dev 100.00 (best)" in done.stderr
 
@@ -63,9 +61,7 @@ def test_help_and_unknown_words(call) -> None:
 def test_tag_with_and_without_the_target(chunk: Path, call) -> None:
     with_target = call("tag -m chunk.trellis test.txt").out
     assert with_target.splitlines()[:2] == ["the DT B-NP B-NP", "dog NN I-NP I-NP"]
-    without = call(
-        "tag -m chunk.trellis", given=COLUMNS.replace(" B-NP", "").replace(" I-NP", "").replace(" B-VP", "")
-    )
+    without = call("tag -m chunk.trellis", given=COLUMNS.replace(" B-NP", "").replace(" I-NP", "").replace(" B-VP", ""))
     assert without.out == COLUMNS
     refused(call("tag -m chunk.trellis", given="a b c d\n"), "<stdin>", "4 columns", "word, pos, chunk")
     refused(call("tag -m chunk.trellis", given="a\n"), "1 column,", "--columns")
@@ -106,9 +102,7 @@ def test_tabs_and_comments_are_remembered(here: Path, call) -> None:
 
 def test_kbest(chunk: Path, call) -> None:
     lines = call("tag -m chunk.trellis --kbest 4", given="the DT\n\n").out.splitlines()
-    assert sorted(lines[0].split()[2:]) == sorted(
-        [*trellis.load(chunk).labels, "_"]
-    )  # three labels, so three paths
+    assert sorted(lines[0].split()[2:]) == sorted([*trellis.load(chunk).labels, "_"])  # three labels, so three paths
     record = json.loads(call("tag -m chunk.trellis --kbest 2 --json", given="the DT\ndog NN\nsees VB\n").out)
     assert record["kbest"][0]["labels"] == ["B-NP", "I-NP", "B-VP"]
     assert record["kbest"][0]["score"] > record["kbest"][1]["score"]
@@ -144,9 +138,7 @@ def test_a_pipe_is_answered_before_it_ends(chunk: Path) -> None:
 
 
 def test_only_what_is_needed_is_imported(chunk: Path) -> None:
-    slow = (
-        "import sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis test.txt'.split(); m.main()"
-    )
+    slow = "import sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis test.txt'.split(); m.main()"
     watched = "set(sys.modules) & {'matplotlib', 'pyarrow', 'rich', 'typer', 'trellis.training', 'trellis.learners'}"
     code = f"import atexit, sys; atexit.register(lambda: print({watched})); {slow}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -163,17 +155,13 @@ def test_output_file(chunk: Path, here: Path, call) -> None:
     assert not Path("/dev/null").is_file()
 
 
-def test_nothing_changes_when_tagging_fails(
-    chunk: Path, here: Path, call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_changes_when_tagging_fails(chunk: Path, here: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "out.txt").write_text("precious\n")
     (here / "bad.txt").write_text(COLUMNS + "the DT\n")
     monkeypatch.setattr(tag, "PIECE_BYTES", 16)
     before = sorted(here.iterdir())
     line = COLUMNS.count("\n") + 1
-    refused(
-        call("tag -m chunk.trellis bad.txt --output out.txt"), f"bad.txt:{line}: 2 fields", "word, pos, chunk"
-    )
+    refused(call("tag -m chunk.trellis bad.txt --output out.txt"), f"bad.txt:{line}: 2 fields", "word, pos, chunk")
     assert (here / "out.txt").read_text() == "precious\n"
     assert sorted(here.iterdir()) == before
 
@@ -182,9 +170,7 @@ def test_jsonl_and_tables(chunk: Path, here: Path, call) -> None:
     (here / "in.jsonl").write_text('{"word": ["the", "dog", "sees"], "pos": ["DT", "NN", "VB"]}\n')
     done = call("tag -m chunk.trellis in.jsonl")
     assert json.loads(done.out)["chunk"] == ["B-NP", "I-NP", "B-VP"]
-    assert json.loads(call("tag -m chunk.trellis in.jsonl --json").out) == {
-        "labels": ["B-NP", "I-NP", "B-VP"]
-    }
+    assert json.loads(call("tag -m chunk.trellis in.jsonl --json").out) == {"labels": ["B-NP", "I-NP", "B-VP"]}
     trellis.write(trellis.read("in.jsonl"), "in.parquet")
     refused(call("tag -m chunk.trellis in.parquet"), "--output")
     assert call("tag -m chunk.trellis in.parquet --output out.parquet").code == 0
@@ -198,9 +184,7 @@ def test_evaluate_two_columns(here: Path, call) -> None:
     done = call("evaluate tagged.txt")
     assert "50.00% right" in done.out
     assert json.loads(call("evaluate tagged.txt --json").out)["spans"]["precision"] == 0.5
-    assert (
-        json.loads(call("evaluate tagged.txt --gold pos --predicted pos --json").out)["token_accuracy"] == 1
-    )
+    assert json.loads(call("evaluate tagged.txt --gold pos --predicted pos --json").out)["token_accuracy"] == 1
     (here / "words.txt").write_text("a\n")
     refused(call("evaluate words.txt"), "--model")
 
@@ -229,9 +213,7 @@ def test_weights_have_the_names_of_their_features(here: Path, call) -> None:
         "bias\nis_first\nsuffix(word[0], 2)\nword[-1]\nshared: word[1]\nshared: word[2]\nlabel[-1] & pos[0]\n"
         + " & ".join(f"word[{i}]" for i in range(-12, 13))
     )
-    assert (
-        call("train train.txt --columns word,pos,chunk --features templates.txt --order 2 -m m -q").code == 0
-    )
+    assert call("train train.txt --columns word,pos,chunk --features templates.txt --order 2 -m m -q").code == 0
     tagger = trellis.load("m")
     facts = json.loads(call("info m --json --top 100000").out)
     assert len(facts["heaviest"]) == facts["sizes"]["weights"]
@@ -313,9 +295,7 @@ def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: li
 
 def test_train_options(here: Path, call) -> None:
     line = f"train {TRAIN} --no-average --shuffle --seed 3 --cutoff 2 --pairs seen"
-    done = call(
-        f"{line} --tag-dictionary 2 --threads 1 --set epochs=3 --dev test.txt --model m --json --quiet"
-    )
+    done = call(f"{line} --tag-dictionary 2 --threads 1 --set epochs=3 --dev test.txt --model m --json --quiet")
     assert done.err == ""
     facts = json.loads(done.out)
     assert [entry["dev_score"] for entry in facts["history"]][-1] == 1
@@ -381,9 +361,7 @@ def test_two_columns_of_conllu_must_be_named(here: Path, call: Any) -> None:
 def test_going_on_from_a_model_and_plotting(here: Path, call: Any) -> None:
     assert call(f"train {TRAIN} --epochs 2 --model first --plot curve.svg --quiet").code == 0
     assert "<svg" in (here / "curve.svg").read_text()
-    done = call(
-        "train train.txt --columns word,pos,chunk --init first --epochs 1 --model second --json --quiet"
-    )
+    done = call("train train.txt --columns word,pos,chunk --init first --epochs 1 --model second --json --quiet")
     assert done.code == 0, done.err
     assert json.loads(done.out)["history"][0]["mistakes"] == 0
 

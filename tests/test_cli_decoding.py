@@ -36,9 +36,7 @@ def test_by_label(noisy: Path, call) -> None:
         found = [line.split()[-1] for line in done.out.splitlines() if line]
         assert found == tagger.tag_corpus(corpus, by=by).tolist()
         done = call(f"tag --model noisy.trellis noisy.txt --by {by} --json --quiet")
-        assert [json.loads(line)["labels"] for line in done.out.splitlines()] == tagger.tag_batch(
-            corpus, by=by
-        )
+        assert [json.loads(line)["labels"] for line in done.out.splitlines()] == tagger.tag_batch(corpus, by=by)
         done = call(f"evaluate --model noisy.trellis noisy.txt --by {by} --json")
         assert json.loads(done.out) == tagger.evaluate(corpus, by=by).to_dict()
     for command in ("tag", "evaluate"):
@@ -98,9 +96,7 @@ def test_calibrate(noisy: Path, call) -> None:
     assert fitted.temperature == trellis.load(noisy).calibrated(corpus).temperature != 1.0
     done = call("calibrate -m noisy.trellis noisy.txt -o again.trellis --loss paths --json")
     figures = json.loads(done.out)
-    assert (
-        figures["temperature"] == trellis.load("again.trellis").temperature == figures["after"]["temperature"]
-    )
+    assert figures["temperature"] == trellis.load("again.trellis").temperature == figures["after"]["temperature"]
     assert figures["before"]["temperature"] == 1.0
     assert call("calibrate -m noisy.trellis noisy.txt -o x.trellis --loss tokens").code == 2
     assert not Path("x.trellis").exists()

@@ -112,9 +112,7 @@ def test_running_text(words: Path, here: Path, call: Any) -> None:
     assert call("tag -m pos.trellis --text", "").out == ""
 
 
-def test_running_text_into_a_table(
-    words: Path, here: Path, call: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_text_into_a_table(words: Path, here: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tag, "PIECE_BYTES", 16)
     (here / "text.txt").write_text("the dog ran\n" * 5)
     for name in ("out.parquet", "out.jsonl"):
@@ -161,9 +159,7 @@ def test_help(call: Any, name: str) -> None:
 def test_help_says_what_there_is_to_choose_from(call: Any) -> None:
     shown = call("train --help").out
     assert "(default: perceptron)" in shown
-    assert all(
-        name in shown for name in ("kernel-perceptron", "tolerance=1e-05", "ratnaparkhi-pos", "c2=1.0")
-    )
+    assert all(name in shown for name in ("kernel-perceptron", "tolerance=1e-05", "ratnaparkhi-pos", "c2=1.0"))
     shown = call("calibrate --help").out
     assert "file to write the calibrated model to" in shown
 
@@ -201,6 +197,4 @@ def test_epochs_mean_something_to_every_learner(here: Path, call: Any) -> None:
         done = call(line if learner != "maxent" else line.replace("--order 1", ""))
         assert done.code == 0, done.err
         assert len(json.loads(done.out)["history"]) == 2
-    refused(
-        call(f"train {TRAIN.replace('perceptron', 'hmm')} --epochs 2 --model m -q"), "no parameter 'epochs'"
-    )
+    refused(call(f"train {TRAIN.replace('perceptron', 'hmm')} --epochs 2 --model m -q"), "no parameter 'epochs'")

@@ -43,9 +43,7 @@ def test_allowed_labels(tagger: Tagger) -> None:
         for allowed in (chosen, as_list):
             assert tuple(tagger.tag(sentence, allowed=allowed)) == ranked[0]
             best = tagger.kbest(sentence, 4, allowed=allowed)
-            assert [paths[tuple(path)] for path, _ in best] == pytest.approx(
-                [paths[path] for path in ranked[:4]]
-            )
+            assert [paths[tuple(path)] for path, _ in best] == pytest.approx([paths[path] for path in ranked[:4]])
             node = tagger.marginals(sentence, allowed=allowed)
             for t, z in itertools.product(range(len(sentence)), tagger.labels):
                 share = sum(p for path, p in paths.items() if path[t] == z)
@@ -162,9 +160,7 @@ def test_the_best_of_what_is_legal(scheme: str, order: int) -> None:
     free = random_tagger(order, LABELS[scheme], order=order, end=True, spread=2.0)
     tagger = free.constrained(scheme)
     for sentence in sentences(3):
-        legal = {
-            path: p for path, p in all_paths(free, sentence).items() if schemes.check(path, scheme) is None
-        }
+        legal = {path: p for path, p in all_paths(free, sentence).items() if schemes.check(path, scheme) is None}
         assert tuple(tagger.tag(sentence)) == max(legal, key=legal.__getitem__)
         total = sum(legal.values())
         node = tagger.marginals(sentence)

@@ -63,9 +63,7 @@ def twin_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def twin_parse(
-    text: str, layout: Layout
-) -> tuple[list[list[list[str]]], list[int], list[tuple[int, int, str]]]:
+def twin_parse(text: str, layout: Layout) -> tuple[list[list[list[str]]], list[int], list[tuple[int, int, str]]]:
     """Sentences of rows of fields, the line of every token, the lines that are no tokens."""
     sentences: list[list[list[str]]] = [[]]
     numbers: list[int] = []
@@ -141,9 +139,7 @@ def test_a_stream_gives_what_the_whole_gives(text: str, layout: Layout, piece_by
     assert [s for piece in pieces for s in piece.corpus] == list(whole)
     mark = Strings.of(["X"])
     marked = [
-        append_labels(
-            p.text, Column(np.zeros(p.corpus.n_tokens, np.int32), mark), p.layout, first_line=p.first_line
-        )
+        append_labels(p.text, Column(np.zeros(p.corpus.n_tokens, np.int32), mark), p.layout, first_line=p.first_line)
         for p in pieces
     ]
     everywhere = Column(np.zeros(whole.n_tokens, np.int32), mark)

@@ -31,9 +31,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
         losses, slope = objective.gradient(x, problem.sentence_weights, 1)
         return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
 
-    peer = scipy_minimize(
-        function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15}
-    )
+    peer = scipy_minimize(function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})
     events: list[Event] = []
     learner = CRF(c2=0.3, transitions="all", **SLOW)
     weights, _ = learner.fit(problem, events.append)
@@ -42,9 +40,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
     assert losses_of(problem, parameters, found) == pytest.approx(objective.losses(peer.x, 1), abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    "kind", ["plain", "order 0", "order 2", "edges", "edges 2", "tag dictionary 2", "bag"]
-)
+@pytest.mark.parametrize("kind", ["plain", "order 0", "order 2", "edges", "edges 2", "tag dictionary 2", "bag"])
 def test_orthant_search_and_wolfe_search_agree(kind: str) -> None:
     ends = []
     for c1 in (0.0, 1e-13):
@@ -178,9 +174,7 @@ def test_transitions_seen_or_all() -> None:
     corpus = trellis.read({"word": [["a", "b", "c"]], "label": [["A", "B", "C"]]})
     counts = []
     for transitions in ("seen", "all"):
-        tagger = trellis.train(
-            corpus, target="label", features=["word[0]"], learner=CRF(transitions=transitions)
-        )
+        tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=CRF(transitions=transitions))
         counts.append(np.count_nonzero(tagger.model.weights.edge))
     assert counts[0] == 3
     assert counts[1] == 12

@@ -23,11 +23,7 @@ def test_marginals(tagger: Tagger) -> None:
     for sentence in sentences():
         found, paths = tagger.marginals(sentence, edges=True), all_paths(tagger, sentence)
         assert len(found) == len(sentence) == len(list(found))
-        assert (
-            found.measure
-            == tagger.measure
-            == ("confidence" if tagger.model.family == "scores" else "probability")
-        )
+        assert found.measure == tagger.measure == ("confidence" if tagger.model.family == "scores" else "probability")
         node = np.zeros((len(sentence), len(tagger.labels)))
         pairs: list[dict[tuple[str, str], float]] = [{} for _ in sentence]
         for path, p in paths.items():
@@ -36,9 +32,7 @@ def test_marginals(tagger: Tagger) -> None:
                 pairs[t][y, z] = pairs[t].get((y, z), 0.0) + p
         np.testing.assert_allclose(found.node, node, rtol=1e-6, atol=1e-9)
         for t in range(len(sentence)):
-            assert found[t] == pytest.approx(
-                dict(zip(tagger.labels, node[t], strict=True)), rel=1e-6, abs=1e-9
-            )
+            assert found[t] == pytest.approx(dict(zip(tagger.labels, node[t], strict=True)), rel=1e-6, abs=1e-9)
             assert found.edges(t) == pytest.approx(pairs[t], rel=1e-6, abs=1e-9)
 
 

@@ -66,9 +66,7 @@ def test_trained_models(name: str) -> None:
                 sizes = [abs(term.weight) for term in token.terms[label]]
                 assert sizes == sorted(sizes, reverse=True)
             own = [term for term in found.best.terms if term.token == t]
-            assert sorted(map(repr, own)) == sorted(
-                map(repr, [*token.terms[token.label], *token.transitions])
-            )
+            assert sorted(map(repr, own)) == sorted(map(repr, [*token.terms[token.label], *token.transitions]))
 
 
 def test_features_are_those_of_the_token() -> None:
@@ -106,9 +104,7 @@ def test_names() -> None:
 
 def test_values_of_attributes() -> None:
     attributes = [[{"x": 2.0, "kind": "big"}], [{"x": -1.0}]]
-    tagger = trellis.train(
-        {"attributes": attributes, "tag": [["A"], ["B"]]}, target="tag", features=["attributes[0]"]
-    )
+    tagger = trellis.train({"attributes": attributes, "tag": [["A"], ["B"]]}, target="tag", features=["attributes[0]"])
     found = tagger.explain(attributes[0])
     by_name = {term.feature: term.weight for term in found.tokens[0].terms["A"]}
     half = tagger.explain([{"x": 1.0}]).tokens[0].terms["A"]

@@ -31,9 +31,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
         _, slope = objective.gradient(x, inverse, 1)
         return float(inverse.sum() + 0.4 * (x**2).sum()), slope + 0.8 * x
 
-    peer = scipy_minimize(
-        function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15}
-    )
+    peer = scipy_minimize(function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})
     events: list[Event] = []
     ExponentialLoss(c2=0.4, transitions="all", **SLOW).fit(problem, events.append)
     assert np.exp(events[-1].objective) == pytest.approx(peer.fun, rel=1e-6)

@@ -59,9 +59,7 @@ def extracted(corpus: Corpus, features: list[str], n_threads: int = 1) -> Extrac
 
 def frozen(extraction: Extraction) -> Vocabulary:
     """The vocabulary with all attributes under their own numbers."""
-    everything = [
-        np.arange(n, dtype=np.int32) for n in (extraction.n_attributes, extraction.n_edge_attributes)
-    ]
+    everything = [np.arange(n, dtype=np.int32) for n in (extraction.n_attributes, extraction.n_edge_attributes)]
     return freeze(extraction, *everything)
 
 
@@ -75,9 +73,7 @@ def check_bijection(expected: list[list[list[tuple[Key, float]]]], lists: Ragged
     """The same features at every token, and one number for one feature."""
     tokens = [token for sentence in expected for token in sentence]
     found = by_token(lists)
-    assert [[value for _, value in token] for token in tokens] == [
-        [value for _, value in token] for token in found
-    ]
+    assert [[value for _, value in token] for token in tokens] == [[value for _, value in token] for token in found]
     number: dict[Key, int] = {}
     for names, ids in zip(tokens, found, strict=True):
         for (key, _), (a, _) in zip(names, ids, strict=True):
@@ -166,9 +162,7 @@ def test_keys_of_exactly_63_bits() -> None:
 
 def test_keys_of_65_bits() -> None:
     """Thirteen views of 5 bits: without a fold, the highest bit of the first one would fall off the key."""
-    values = [
-        f"v{i}" for i in range(20)
-    ]  # with 2 · 6 numbers for what lies outside, 32; v0 is 12 and v16 is 28
+    values = [f"v{i}" for i in range(20)]  # with 2 · 6 numbers for what lies outside, 32; v0 is 12 and v16 is 28
     words = [values, *([first, *["v1"] * 12] for first in ("v0", "v16"))]
     corpus = trellis.read({"word": words, "pos": words, "label": [["L"] * len(s) for s in words]})
     plan = check(corpus, corpus, [" & ".join(f"word[{i}]" for i in range(-6, 7))]).vocabulary.plan

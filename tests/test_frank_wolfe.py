@@ -106,14 +106,10 @@ def test_many_labels(cost: str, n_labels: int) -> None:
 @grid
 def test_the_optimum_lies_between_dual_and_primal(cost: Any, order: int, kind: str) -> None:
     for C in (0.1, 1.0):
-        twin, _ = pair(
-            kind, order, cost, C, n_sentences=7, n_labels=3 if kind == "constraints" else 2, seed=1
-        )
+        twin, _ = pair(kind, order, cost, C, n_sentences=7, n_labels=3 if kind == "constraints" else 2, seed=1)
         best = twin.optimum()
         for average in (False, True):
-            weights, history = fit_frank_wolfe(
-                twin.case.problem, C=C, cost=cost, epochs=3000, average=average
-            )
+            weights, history = fit_frank_wolfe(twin.case.problem, C=C, cost=cost, epochs=3000, average=average)
             last = history[-1]
             assert last.objective is not None
             assert last.dual is not None
@@ -213,9 +209,7 @@ def test_the_average_is_its_definition() -> None:
             run.renew()
     run.average = True
     k = np.arange(1, 36)
-    np.testing.assert_allclose(
-        flat(run.weights(), twin), k @ np.array(moments) / k.sum(), rtol=1e-5, atol=1e-7
-    )
+    np.testing.assert_allclose(flat(run.weights(), twin), k @ np.array(moments) / k.sum(), rtol=1e-5, atol=1e-7)
 
 
 def ends_of(words: list[str], labels: list[str], weights: Any = None, **options: Any) -> tuple[float, float]:
@@ -304,9 +298,7 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
     corpus, ends = random_corpus(1, 200), []
     for n_threads in (1, 2, 5):
         events: list[Event] = []
-        tagger = KINDS["edges 2"].train(
-            corpus, learner=large(epochs=3), n_threads=n_threads, observer=events.append
-        )
+        tagger = KINDS["edges 2"].train(corpus, learner=large(epochs=3), n_threads=n_threads, observer=events.append)
         last = events[-1]
         ends.append((tagger.model.weights.rows.weights.tobytes(), last.objective, last.dual))
     assert ends[0] == ends[1] == ends[2]

@@ -80,9 +80,7 @@ def test_joint_probabilities_of_all_sentences_sum_to_one() -> None:
 
 def test_a_template_that_is_often_silent_has_a_probability_too() -> None:
     corpus = trellis.read({"word": [["a1", "b", "c", "d"]], "label": [["N", "N", "W", "W"]]})
-    tagger = trellis.train(
-        corpus, target="label", features=["has_digit(word[0])"], order=0, learner=HMM(k=0.1)
-    )
+    tagger = trellis.train(corpus, target="label", features=["has_digit(word[0])"], order=0, learner=HMM(k=0.1))
     # N: one of two has a digit, seen once, so "no digit" counts 1 + 1; W: none of two.
     yes = tagger.score(["9"], ["N"]) - tagger.score(["9"], ["W"])
     no = tagger.score(["x"], ["N"]) - tagger.score(["x"], ["W"])
@@ -150,10 +148,7 @@ def test_unknown_words_have_the_references_probabilities() -> None:
     rare = [(w, z) for w, z in rare if counts.words[w] <= 10]
     assert len(rare) < corpus.n_tokens
     for word in ("zbba", "zza", "zb", "q", "zcab"):
-        levels = [
-            Counter(z for w, z in rare if w.endswith(word[-n:]) or n == 0)
-            for n in range(min(4, len(word) + 1))
-        ]
+        levels = [Counter(z for w, z in rare if w.endswith(word[-n:]) or n == 0) for n in range(min(4, len(word) + 1))]
         levels = levels[:1] + [level for level in levels[1:] if level]
         for z in counts.labels:
             of_suffix, of_rare = (
@@ -165,9 +160,7 @@ def test_unknown_words_have_the_references_probabilities() -> None:
 
 def test_dev_scores_are_those_of_tagging() -> None:
     corpus = suffix_corpus()
-    dev = trellis.read(
-        {"word": [["the", "xing", "of", "Qs"], ["bbbbb"]], "label": [["D", "V", "P", "NP"], ["V"]]}
-    )
+    dev = trellis.read({"word": [["the", "xing", "of", "Qs"], ["bbbbb"]], "label": [["D", "V", "P", "NP"], ["V"]]})
     for features in ("hmm", ["word[0]", "suffix(word[0], 2)"]):
         tagger = trellis.train(corpus, target="label", features=features, learner=HMM(), order=2, dev=dev)
         (event,) = tagger.info["history"]
@@ -177,9 +170,7 @@ def test_dev_scores_are_those_of_tagging() -> None:
 def test_rare_suffix_speaks_for_rare_words_only() -> None:
     corpus = trellis.read({"word": [["often"] * 11 + ["rare"] * 10], "label": [["A"] * 11 + ["B"] * 10]})
     learner = trellis.Perceptron(epochs=2, average=False)
-    tagger = trellis.train(
-        corpus, target="label", features=["rare_suffix(word[0], 2)"], learner=learner, order=0
-    )
+    tagger = trellis.train(corpus, target="label", features=["rare_suffix(word[0], 2)"], learner=learner, order=0)
     assert tagger.model.weights.rows.n_attributes == 1
     assert tagger.score(["often"], ["B"]) == 0
     assert tagger.score(["rare"], ["B"]) == tagger.score(["square"], ["B"]) != 0

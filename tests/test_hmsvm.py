@@ -88,18 +88,14 @@ def test_the_optimum_is_that_of_a_general_solver(kernel: str, cost: str, order: 
         assert found == pytest.approx(margins[k], abs=2e-3)
 
 
-def losses_of(
-    tagger: trellis.Tagger, corpus: trellis.Corpus, cost: str
-) -> list[dict[tuple[str, ...], float]]:
+def losses_of(tagger: trellis.Tagger, corpus: trellis.Corpus, cost: str) -> list[dict[tuple[str, ...], float]]:
     """cost(y) - (score(gold) - score(y)) of every sequence y of every sentence, 0 of the gold one."""
     out = []
     for words, gold in zip(corpus.sentences("word"), corpus.sentences("label"), strict=True):
         right, found = tagger.score(words, gold), {}
         for path in product(tagger.labels, repeat=len(gold)):
             wrong = sum(a != b for a, b in zip(path, gold, strict=True))
-            found[path] = (
-                (wrong if cost == "hamming" else float(wrong > 0)) - right + tagger.score(words, path)
-            )
+            found[path] = (wrong if cost == "hamming" else float(wrong > 0)) - right + tagger.score(words, path)
         out.append(found)
     return out
 
@@ -378,9 +374,7 @@ def test_all_ways_of_decoding_agree(kernel: str, order: int) -> None:
         scores = {p: tagger.score(sentence, p) for p in product(tagger.labels, repeat=len(sentence))}
         found = tagger.kbest(sentence, 4)
         assert found[0][0] == labels
-        assert [s for _, s in found] == pytest.approx(
-            sorted(scores.values(), reverse=True)[: len(found)], abs=1e-4
-        )
+        assert [s for _, s in found] == pytest.approx(sorted(scores.values(), reverse=True)[: len(found)], abs=1e-4)
         believed = tagger.marginals(sentence)
         total = sum(np.exp(s) for s in scores.values())
         share = sum(np.exp(s) for p, s in scores.items() if p[0] == labels[0]) / total

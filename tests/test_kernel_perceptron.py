@@ -30,9 +30,7 @@ def test_linear_is_the_perceptron(order: int, average: bool, shuffle: bool) -> N
     weights = np.resize([1.0, 2.0, 0.0, 0.5], len(corpus))
     options: dict[str, Any] = {"epochs": 6, "average": average, "shuffle": shuffle}
     plain = train(corpus, trellis.Perceptron(**options), order=order, sample_weight=weights)
-    dual = train(
-        corpus, trellis.KernelPerceptron(kernel="linear", **options), order=order, sample_weight=weights
-    )
+    dual = train(corpus, trellis.KernelPerceptron(kernel="linear", **options), order=order, sample_weight=weights)
     ours, theirs = dual.model.weights, plain.model.weights
     assert ours.expansion is None
     assert [e["mistakes"] for e in dual.info["history"]] == [e["mistakes"] for e in plain.info["history"]]
@@ -122,9 +120,7 @@ def test_threads_change_no_bit(tmp_path: Path) -> None:
     corpus = random_corpus(0, 40)
     files = []
     for n_threads in (1, 3):
-        train(corpus, trellis.KernelPerceptron(kernel="rbf", epochs=4), n_threads=n_threads).save(
-            tmp_path / "m"
-        )
+        train(corpus, trellis.KernelPerceptron(kernel="rbf", epochs=4), n_threads=n_threads).save(tmp_path / "m")
         files.append((tmp_path / "m").read_bytes())
     assert files[0] == files[1]
 

@@ -46,9 +46,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
         losses, slope = objective.gradient(x, problem.sentence_weights, 1)
         return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
 
-    peer = scipy_minimize(
-        function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15}
-    )
+    peer = scipy_minimize(function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})
     events: list[Event] = []
     MaxEnt(c2=0.3, transitions="all", **SLOW).fit(problem, events.append)
     assert events[-1].objective == pytest.approx(peer.fun, rel=1e-7)
@@ -95,9 +93,7 @@ def mixed(problem: Problem) -> Problem:
     L, corpus = problem.n_labels, problem.corpus
     gold = np.concatenate([(problem.gold + i) % L for i in (0, 0, 1)]).astype(np.int32)
     starts = np.concatenate([[0], np.cumsum(np.tile(np.diff(problem.starts), 3))])
-    encoded = _core.Encoded(
-        starts, again(corpus.lists), again(corpus.edge_lists), None, 4, corpus.n_edge_attributes, L
-    )
+    encoded = _core.Encoded(starts, again(corpus.lists), again(corpus.edge_lists), None, 4, corpus.n_edge_attributes, L)
     weights = problem.sentence_weights
     return replace(
         problem,

@@ -61,9 +61,7 @@ def test_columns_of_any_name(tmp_path: Path) -> None:
         {name: [[f"{name}{i % 3}" for i in range(5)]] * 3 for name in names} | {"y": [list("PQRPQ")] * 3}
     )
     file = tmp_path / "template"
-    file.write_text(
-        "".join(f"U{c}:%x[{i},{c}]\n" for c in range(5) for i in (-1, 0)) + "B0:%x[0,0]/%x[-1,1]\nB\n"
-    )
+    file.write_text("".join(f"U{c}:%x[{i},{c}]\n" for c in range(5) for i in (-1, 0)) + "B0:%x[0,0]/%x[-1,1]\nB\n")
     tagger = trellis.train(corpus, target="y", features=file)
     tagger.save(tmp_path / "model")
     loaded = trellis.load(tmp_path / "model")
@@ -331,9 +329,7 @@ HOSTILE: dict[str, Change] = {
     **heads("columns", [], None, "ab"),
     **heads("lookups", [], [None], None),
     **heads("templates", ["word[0"], [5], None),
-    "no tables at all": both(
-        head("tables", [-1, -1, 9]), resize("tables.starts", 0), resize("folds.starts", 0)
-    ),
+    "no tables at all": both(head("tables", [-1, -1, 9]), resize("tables.starts", 0), resize("folds.starts", 0)),
     "reach": lambda tensors, header: header["tables"].__setitem__(2, BIG),
     "negative reach": lambda tensors, header: header["tables"].__setitem__(2, -1),
     "one column less": lambda tensors, header: header["columns"].pop(),
@@ -442,10 +438,7 @@ def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     for more in range(1, 8):
         shifted = (size + more).to_bytes(8, "little") + data[8 : 8 + size] + b" " * more + data[8 + size :]
         (tmp_path / "shifted").write_bytes(shifted)
-        assert (
-            trellis.load(tmp_path / "shifted").tag_corpus(corpus).tolist()
-            == tagger.tag_corpus(corpus).tolist()
-        )
+        assert trellis.load(tmp_path / "shifted").tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
 
 
 # ---------------------------------------------------------------------------- writing

@@ -17,9 +17,7 @@ FOLDER = Path(__file__).parent / "files" / "models"
 WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"], []]
 LABELS = [["B-NP", "I-NP", "O", "B-NP", "I-NP"], ["B-NP", "O", "B-NP"], ["B-NP", "I-NP", "O"], []]
 NEW = [["Ann", "barked"], ["the", "dögs", "saw", "three", "men"], ["?"], []]
-PLAIN: dict[str, Any] = {
-    "features": ["word[0]", "word[-1] & word[0]", "suffix(word[0], 2)", "shape(word[0])"]
-}
+PLAIN: dict[str, Any] = {"features": ["word[0]", "word[-1] & word[0]", "suffix(word[0], 2)", "shape(word[0])"]}
 EDGES: dict[str, Any] = {"features": ["word[0]", "label[-1] & word[0]"]}
 MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
@@ -77,9 +75,7 @@ def write() -> None:
     (folder / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
-@pytest.mark.parametrize(
-    "path", sorted(FOLDER.glob("*/*.trellis")), ids=lambda p: f"{p.parent.name}-{p.stem}"
-)
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.trellis")), ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_model_files_stay_loadable(path: Path) -> None:
     tagger = trellis.load(path)
     expected = json.loads((path.parent / "expected.json").read_text("utf-8"))[path.stem]

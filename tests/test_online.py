@@ -163,9 +163,7 @@ def test_votes_keep_to_what_is_allowed(rules: str | None) -> None:
     for u in range(len(votes.counts)):
         if u:
             here = slice(votes.starts[u - 1], votes.starts[u])
-            for row, place, change in zip(
-                votes.rows[here], votes.places[here], votes.changes[here], strict=True
-            ):
+            for row, place, change in zip(votes.rows[here], votes.places[here], votes.changes[here], strict=True):
                 if row < n_rows:
                     rows[row, place] += change
                 else:

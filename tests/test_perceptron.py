@@ -31,9 +31,7 @@ def test_weights_are_the_twins(kind: str, shuffle: bool) -> None:
     corpus = chosen.corpus(seed=5)
     options = {"order": 1, **chosen.options}
     twin = Twin(chosen.templates, corpus, **options)
-    counts = [
-        twin.epoch(shuffled(len(corpus), 7, e + 1) if shuffle else range(len(corpus))) for e in range(EPOCHS)
-    ]
+    counts = [twin.epoch(shuffled(len(corpus), 7, e + 1) if shuffle else range(len(corpus))) for e in range(EPOCHS)]
     assert counts[0][1] > 0
     for average in (False, True):
         events: list[Event] = []
@@ -59,9 +57,7 @@ def test_the_twin_is_the_reference(order: int) -> None:
     for _ in range(EPOCHS):
         twin.epoch(range(len(corpus)))
     for average, weights in ((False, alpha), (True, gamma)):
-        found = {
-            ("emit", key, z): weights.emit[a, z] for key, a in ids.items() for z in range(len(twin.labels))
-        }
+        found = {("emit", key, z): weights.emit[a, z] for key, a in ids.items() for z in range(len(twin.labels))}
         found |= {("edge", y, z): weights.edge[y, z] for y, z in np.ndindex(*weights.edge.shape)}
         if weights.tri is not None:
             found |= {("tri", *at): weights.tri[at] for at in np.ndindex(*weights.tri.shape)}
@@ -89,9 +85,7 @@ def test_seeds() -> None:
 
     def trained(seed: int) -> Any:
         learner = Perceptron(epochs=2, shuffle=True, seed=seed)
-        return weights_of(
-            KINDS["plain"].train(corpus, learner=learner), list(KINDS["plain"].templates), corpus
-        )
+        return weights_of(KINDS["plain"].train(corpus, learner=learner), list(KINDS["plain"].templates), corpus)
 
     assert trained(1) == trained(1)
     assert trained(1) != trained(2)
@@ -119,17 +113,13 @@ def test_events() -> None:
     assert "seconds" not in tagger.info["history"][0]
 
 
-@pytest.mark.parametrize(
-    "kind", ["plain", "edges", "order 2", "tag dictionary", "bag and columns", "folds", "files"]
-)
+@pytest.mark.parametrize("kind", ["plain", "edges", "order 2", "tag dictionary", "bag and columns", "folds", "files"])
 @pytest.mark.parametrize("average", [False, True])
 def test_the_best_epoch_on_dev_is_kept(kind: str, average: bool) -> None:
     chosen = KINDS[kind]
     corpus, dev = chosen.corpus(5, 20), chosen.corpus(11, 20)
     events: list[Event] = []
-    tagger = chosen.train(
-        corpus, learner=Perceptron(epochs=6, average=average), dev=dev, observer=events.append
-    )
+    tagger = chosen.train(corpus, learner=Perceptron(epochs=6, average=average), dev=dev, observer=events.append)
     scores = [e.dev_score for e in events]
     best = scores.index(max(scores)) + 1  # the first among equals
     assert [e.best for e in events] == [s > max(scores[:i], default=-1.0) for i, s in enumerate(scores)]
@@ -212,9 +202,7 @@ def test_tag_dictionaries(min_count: int) -> None:
 
 def test_the_usual_tag_dictionary() -> None:
     """True means words seen five times."""
-    five, usual = (
-        KINDS["plain"].train(random_corpus(6, 25), tag_dictionary=t).model.dictionary for t in (5, True)
-    )
+    five, usual = (KINDS["plain"].train(random_corpus(6, 25), tag_dictionary=t).model.dictionary for t in (5, True))
     assert five is not None
     assert usual is not None
     assert five.set_of.tolist() == usual.set_of.tolist()

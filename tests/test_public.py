@@ -47,9 +47,7 @@ def test_what_functions_return_can_be_named() -> None:
         thing = getattr(trellis, name)
         functions = [thing] if not isinstance(thing, type) else []
         if isinstance(thing, type):
-            functions = [
-                m for n, m in vars(thing).items() if callable(m) and not n.startswith("_") and n != "begin"
-            ]
+            functions = [m for n, m in vars(thing).items() if callable(m) and not n.startswith("_") and n != "begin"]
         for function in functions:
             text = str(typing.cast(typing.Any, function).__annotations__.get("return", ""))
             unnamed |= {word for word in classes_in(text) if not hasattr(trellis, word)}

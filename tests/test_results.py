@@ -6,9 +6,7 @@ from benchmarks.report import pages
 
 def test_tables_agree_with_the_results_kept():
     for page, text in pages().items():
-        assert page.read_text(encoding="utf-8") == text, (
-            f"{page.name} is stale: run python -m benchmarks report"
-        )
+        assert page.read_text(encoding="utf-8") == text, f"{page.name} is stale: run python -m benchmarks report"
 
 
 def test_the_guard_names_the_kernel_that_became_slower():

@@ -25,9 +25,7 @@ def check(tagger: Tagger, sentence: list[str], allowed: list[list[str]] | None =
     read = {path: spans(path) for path in paths}
     for span in every_span(len(sentence)):
         expected = sum(p for path, p in paths.items() if span in read[path])
-        assert tagger.span_probability(sentence, span, allowed=allowed) == pytest.approx(
-            expected, rel=1e-6, abs=1e-12
-        )
+        assert tagger.span_probability(sentence, span, allowed=allowed) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -45,9 +45,7 @@ def rows_of(tagger: Tagger, corpus: Corpus) -> list[Any]:
     return [tokens[a:b] for a, b in zip(corpus.starts[:-1], corpus.starts[1:], strict=True)]
 
 
-def expected_potentials(
-    kind: Kind, tagger: Tagger, trained_on: Corpus, corpus: Corpus
-) -> list[reference.Potentials]:
+def expected_potentials(kind: Kind, tagger: Tagger, trained_on: Corpus, corpus: Corpus) -> list[reference.Potentials]:
     """From the weights by name and the features by name."""
     weights = {name: float(w) for name, w in weights_of(tagger, list(kind.templates), trained_on).items()}
     options = {"order": 1, **kind.options}
@@ -61,9 +59,7 @@ def expected_potentials(
 
 def test_tags_are_the_best_paths(kind: Kind, tagger: Tagger, corpora: list[Corpus]) -> None:
     for corpus in corpora:
-        for p, rows in zip(
-            expected_potentials(kind, tagger, corpora[0], corpus), rows_of(tagger, corpus), strict=True
-        ):
+        for p, rows in zip(expected_potentials(kind, tagger, corpora[0], corpus), rows_of(tagger, corpus), strict=True):
             path, score = reference.viterbi(p)
             labels = [tagger.labels[z] for z in path]
             assert tagger.tag(rows) == labels
@@ -150,9 +146,7 @@ def test_a_bounded_memory_gives_the_same_answers(
 
 @pytest.mark.parametrize("cache_bytes", [1, 1 << 20])
 @pytest.mark.parametrize("kind", ["plain", "tag dictionary", "functions", "bag and columns"], indirect=True)
-def test_many_python_threads(
-    kind: Kind, tagger: Tagger, cache_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_python_threads(kind: Kind, tagger: Tagger, cache_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = kind.corpus(8, 120)
     rows = rows_of(tagger, corpus)
     expected = tagger.tag_batch(rows)
@@ -211,9 +205,7 @@ def test_more_words_than_one_block_holds() -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_new_words_are_the_same_by_native_code_and_by_python(
-    n_threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_words_are_the_same_by_native_code_and_by_python(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which attributes words have that the model never met: ASCII or not, met twice, in one batch or in two."""
     random = np.random.default_rng(5)
     letters = list("abAB19.-é")
@@ -371,9 +363,7 @@ def test_heaviest_and_evaluate_of_a_file(tmp_path: Path) -> None:
         ("word[0]=b", "Y"),
     }
     assert tagger.evaluate(tmp_path / "a.txt").token_accuracy == 1
-    assert repr(trellis.read(tmp_path / "a.txt")).startswith(
-        "Corpus(word, label; 2 sentences, 4 tokens from "
-    )
+    assert repr(trellis.read(tmp_path / "a.txt")).startswith("Corpus(word, label; 2 sentences, 4 tokens from ")
 
 
 def test_bytes(tmp_path: Path) -> None:
@@ -399,9 +389,7 @@ def test_a_file_is_read_as_the_training_file_was(tmp_path: Path) -> None:
         assert tagger.reliability(source).tokens.n == 3
         assert tagger.calibrated(source).temperature < 1
     (tmp_path / "wide.txt").write_text("a b c d\n")
-    with pytest.raises(
-        CorpusError, match=r"wide.txt: 4 columns, but the model learned from 3 \(word, pos, chunk\)"
-    ):
+    with pytest.raises(CorpusError, match=r"wide.txt: 4 columns, but the model learned from 3 \(word, pos, chunk\)"):
         tagger.evaluate(tmp_path / "wide.txt")
     (tmp_path / "narrow.txt").write_text("a b\n")
     with pytest.raises(CorpusError, match="no column 'chunk'; the columns are word, pos"):

@@ -69,9 +69,7 @@ def test_functions_without_arguments(name: str) -> None:
 any_text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=6)
 calls = st.one_of(
     st.sampled_from(sorted(templates.PLAIN)).map(Call),
-    st.builds(
-        lambda name, k: Call(name, (k,)), st.sampled_from(sorted(templates.SIZED)), st.integers(1, 100)
-    ),
+    st.builds(lambda name, k: Call(name, (k,)), st.sampled_from(sorted(templates.SIZED)), st.integers(1, 100)),
     st.builds(lambda path: Call("listed", (path,)), any_text),
     st.builds(lambda path, k: Call("cluster", (path, k)), any_text, st.integers(1, 20)),
 )
@@ -179,9 +177,7 @@ def test_columns() -> None:
     chosen = feature_set(["is_first", "pos[0]", "word[0] & is_last"], COLUMNS)
     assert chosen.columns == ["pos", "word"]  # is_first reads what the other templates read first
     assert feature_set(["is_first"], COLUMNS).columns == ["word"]
-    with pytest.raises(
-        TemplateError, match=r"'lemma\[0\] & word\[0\]' reads column 'lemma'; the corpus has word, pos"
-    ):
+    with pytest.raises(TemplateError, match=r"'lemma\[0\] & word\[0\]' reads column 'lemma'; the corpus has word, pos"):
         feature_set(["lemma[0] & word[0]"], COLUMNS)
     assert feature_set(["word[0]", "pos[0]"], ["form", "upos"]).columns == ["form", "upos"]
     assert feature_set(["letter[0]"], ["word"]).columns == ["word"]
@@ -361,9 +357,7 @@ def test_template_files(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=r"my\.templates: not UTF-8"):
         feature_set(file, COLUMNS)
     for nothing in (tmp_path / "none", "word[0]", tmp_path):
-        with pytest.raises(
-            TemplateError, match=r"no preset and no file .*; the presets are default, chunking"
-        ):
+        with pytest.raises(TemplateError, match=r"no preset and no file .*; the presets are default, chunking"):
             feature_set(nothing, COLUMNS)
 
 

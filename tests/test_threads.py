@@ -40,9 +40,7 @@ except MemoryError:
 
 
 def run(script: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

@@ -138,9 +138,7 @@ def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
         fresh = trellis.train(corpus, **changed | {"checkpoint": None})
         assert saved(found, tmp_path / "found") == saved(fresh, tmp_path / "fresh")
         return
-    with pytest.raises(
-        ModelError, match=r"checkpoint of another training .*; delete it or name another file"
-    ):
+    with pytest.raises(ModelError, match=r"checkpoint of another training .*; delete it or name another file"):
         trellis.train(changed.pop("corpus"), **changed)
     assert (tmp_path / "checkpoint").read_bytes() == kept
 
@@ -228,9 +226,7 @@ def test_metrics(metric: str) -> None:
     report = tagger.evaluate(dev)
     figure = report.sentence_accuracy if metric == "sentence" else report.token_accuracy
     assert max(event["dev_score"] for event in tagger.info["history"]) == figure
-    with pytest.raises(
-        LearnerError, match="metric must be 'auto' or 'token' or 'sentence' or 'span', not 'f2'"
-    ):
+    with pytest.raises(LearnerError, match="metric must be 'auto' or 'token' or 'sentence' or 'span', not 'f2'"):
         train(corpus_of(0), dev=dev, metric="f2")
 
 
@@ -263,9 +259,7 @@ def test_dev_scores_are_the_taggers(name: str, order: int) -> None:
     """The score that chose an epoch is the one its tagger has, to the bit, with all that restricts labels."""
     words = [["a", "b", "c"], ["c", "b", "a", "a"], ["b", "a"], ["c", "d"]] * 3
     labels = [["B", "I", "O"], ["O", "B", "I", "I"], ["B", "I"], ["O", "O"]] * 3
-    corpus = trellis.read(
-        {"word": words, "label": [[z if z == "O" else f"{z}-X" for z in s] for s in labels]}
-    )
+    corpus = trellis.read({"word": words, "label": [[z if z == "O" else f"{z}-X" for z in s] for s in labels]})
     dev = trellis.read({"word": [["b", "c", "e", "a"]], "label": [["B-X", "O", "O", "B-X"]]})
     learner = trellis.HMM() if name == "hmm" else LEARNERS[name]
     for options in ({}, {"scheme": "iob2"}, {"scheme": "iob2", "tag_dictionary": 2}):
@@ -278,9 +272,7 @@ def test_dev_scores_are_the_taggers(name: str, order: int) -> None:
 # ------------------------------------------------------------ weights of sentences
 
 
-@pytest.mark.parametrize(
-    "learner", [trellis.CRF(), trellis.MaxEnt(), trellis.CRF(c1=0.2)], ids=["crf", "maxent", "l1"]
-)
+@pytest.mark.parametrize("learner", [trellis.CRF(), trellis.MaxEnt(), trellis.CRF(c1=0.2)], ids=["crf", "maxent", "l1"])
 def test_a_weight_of_two_is_the_sentence_twice(learner: Any) -> None:
     corpus = corpus_of(0, 12)
     weights = np.array([1.0, 2.0, 3.0] * 4)
@@ -327,9 +319,7 @@ def test_costs_move_mistakes() -> None:
     corpus = trellis.read({"word": [["a"]] * 10, "label": [["L0"], ["L1"]] * 5})
     for dear in ("L0", "L1"):
         learner = trellis.MIRA(epochs=20, C=100.0)
-        tagger = trellis.train(
-            corpus, target="label", features=["word[0]"], learner=learner, label_costs={dear: 20.0}
-        )
+        tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=learner, label_costs={dear: 20.0})
         assert tagger.tag(["a"]) == [dear]
 
 
@@ -361,9 +351,7 @@ def hidden(corpus: trellis.Corpus, how: str) -> trellis.Corpus:
     seen = sorted({label for sentence in sentences for label in sentence})
     other = {label: seen[(i + 1) % len(seen)] for i, label in enumerate(seen)}
     change = {"unknown": lambda y: "", "one of two": lambda y: f"{y}|{other[y]}"}[how]
-    partial = [
-        [change(y) if (i + t) % 3 == 0 else y for t, y in enumerate(s)] for i, s in enumerate(sentences)
-    ]
+    partial = [[change(y) if (i + t) % 3 == 0 else y for t, y in enumerate(s)] for i, s in enumerate(sentences)]
     return trellis.read({"word": corpus.sentences("word"), "label": partial})
 
 
@@ -374,9 +362,7 @@ PARTIAL = ["perceptron", "mira", "pa", "arow", "crf", "crf l1", "crf adagrad", "
 def test_partial_labels_that_are_whole_change_nothing(name: str, tmp_path: Path) -> None:
     corpus = corpus_of(0)
     plain = train(corpus, learner=LEARNERS[name])
-    assert saved(train(corpus, learner=LEARNERS[name], partial=True), tmp_path / "a") == saved(
-        plain, tmp_path / "b"
-    )
+    assert saved(train(corpus, learner=LEARNERS[name], partial=True), tmp_path / "a") == saved(plain, tmp_path / "b")
 
 
 @pytest.mark.parametrize("how", ["unknown", "one of two"])

@@ -75,9 +75,7 @@ def older_models() -> dict[tuple[str, int], trellis.Tagger]:
         edges = ["label[-1] & word[0]"] if order and name not in NEVER else []
         features = [*FEATURES, *edges]
         first, _ = older_and_new(order)
-        out[name, order] = trellis.train(
-            first, target="label", features=features, learner=learner, order=order
-        )
+        out[name, order] = trellis.train(first, target="label", features=features, learner=learner, order=order)
     return out
 
 

@@ -24,9 +24,7 @@ def train(work: Work, model: str, learner: str, epochs: int | None = None) -> Wo
     """Learning has its loading of the attributes in it: it shows no log."""
     algorithm, parameters = CRFSUITE[learner]
     with Clock() as total:
-        trainer = chaine.Trainer(
-            algorithm, **parameters | ({} if epochs is None else {"max_iterations": epochs})
-        )
+        trainer = chaine.Trainer(algorithm, **parameters | ({} if epochs is None else {"max_iterations": epochs}))
         sentences = read_rows(work["train"])
         given = [_dicts(work, sentence) for sentence in sentences]
         labels = [labels_of(sentence) for sentence in sentences]
@@ -38,9 +36,7 @@ def train(work: Work, model: str, learner: str, epochs: int | None = None) -> Wo
 def label(work: Work, model: str, repeats: int = 2) -> Work:
     """Sentence by sentence."""
     sentences, opened = read_rows(work["test"]), chaine.Model(model)
-    figures, found = best(
-        lambda: [opened.predict_single(_dicts(work, sentence)) for sentence in sentences], repeats
-    )
+    figures, found = best(lambda: [opened.predict_single(_dicts(work, sentence)) for sentence in sentences], repeats)
     return figures | {"labels": [list(labels) for labels in found]}
 
 

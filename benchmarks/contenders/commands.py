@@ -26,8 +26,7 @@ _PLACES = [
     *([(k, 1), (k + 1, 1), (k + 2, 1)] for k in range(-2, 1)),
 ]
 TEMPLATE = "".join(
-    f"U{i:02}:{'/'.join(f'%x[{row},{column}]' for row, column in places)}\n"
-    for i, places in enumerate(_PLACES)
+    f"U{i:02}:{'/'.join(f'%x[{row},{column}]' for row, column in places)}\n" for i, places in enumerate(_PLACES)
 )
 
 
@@ -66,8 +65,7 @@ def crfpp_file(work: Work, model: str, source: str, output: str) -> Work:
 def train_hunpos(work: Work, model: str, learner: str = "hmm", epochs: int = 1) -> Work:
     """The whole of its command."""
     text = "".join(
-        "".join(f"{token[0]}\t{token[-1]}\n" for token in sentence) + "\n"
-        for sentence in read_rows(work["train"])
+        "".join(f"{token[0]}\t{token[-1]}\n" for token in sentence) + "\n" for sentence in read_rows(work["train"])
     )
     return _clocked(["hunpos-train", model], input=text.encode())
 

@@ -23,9 +23,7 @@ def train(work: Work, model: str, learner: str = "network", epochs: int = 2) -> 
         nlp = spacy.blank("en")
         nlp.add_pipe("tagger")
         examples = [
-            Example.from_dict(
-                Doc(nlp.vocab, words=[token[0] for token in sentence]), {"tags": labels_of(sentence)}
-            )
+            Example.from_dict(Doc(nlp.vocab, words=[token[0] for token in sentence]), {"tags": labels_of(sentence)})
             for sentence in read_rows(work["train"])
         ]
         optimizer = nlp.initialize(lambda: examples)

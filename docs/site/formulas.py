@@ -40,11 +40,7 @@ class Blocks(Preprocessor):
         """The lines, with formulas put aside."""
 
         def stash(found: re.Match[str]) -> str:
-            return (
-                "\n"
-                + self.md.htmlStash.store(f'<p class="formula">{mathml(found[1], block=True)}</p>')
-                + "\n"
-            )
+            return "\n" + self.md.htmlStash.store(f'<p class="formula">{mathml(found[1], block=True)}</p>') + "\n"
 
         return BLOCK.sub(stash, "\n".join(lines)).split("\n")
 

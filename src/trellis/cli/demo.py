@@ -33,9 +33,7 @@ HELD_OUT = 10  # one paragraph in so many is kept for the test
 TYPOS = 0.1  # of the letters
 
 _ROWS = (("qwertyuiop", 0.0), ("asdfghjkl", 0.25), ("zxcvbnm", 0.75))  # letters and how far the row is set in
-_PLACES = {
-    letter: (row, shift + i) for row, (letters, shift) in enumerate(_ROWS) for i, letter in enumerate(letters)
-}
+_PLACES = {letter: (row, shift + i) for row, (letters, shift) in enumerate(_ROWS) for i, letter in enumerate(letters)}
 
 # Keys that touch: in the same row or the next, at most one key's width to either side.
 NEIGHBOURS = {
@@ -65,9 +63,7 @@ def describe(parser: Parser) -> None:
     add("text", nargs="?", metavar="LINE", help="a line to correct (default: a line of the demo's)")
     add("--seed", type=at_least(0), default=1, metavar="N", help="seed of the typos")
     add("--words", type=at_least(100), metavar="N", help="use only so many words of the text")
-    add(
-        "--epochs", type=at_least(1), default=10, metavar="N", help="number of passes over the training words"
-    )
+    add("--epochs", type=at_least(1), default=10, metavar="N", help="number of passes over the training words")
     parser.share("quiet", "json")
 
 
@@ -99,9 +95,7 @@ def command(given: Namespace) -> None:
                 observer=observer,
             )
         seconds[order] = time.perf_counter() - begun
-        guessed = [
-            "".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])
-        ]
+        guessed = ["".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])]
         facts[f"order_{order}"] = asdict(measure(guessed, test, known))
     line = LINE if given.text is None else given.text
     facts["line"], facts["corrected"] = line, correct(taggers[max(ORDERS)], line)
@@ -148,9 +142,7 @@ def correct(tagger: Tagger, line: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         letters = tagger.tag(list(match[0].lower()))
-        return "".join(
-            new.upper() if old.isupper() else new for new, old in zip(letters, match[0], strict=True)
-        )
+        return "".join(new.upper() if old.isupper() else new for new, old in zip(letters, match[0], strict=True))
 
     return re.sub(r"[A-Za-z]+", replace, line)
 
@@ -158,16 +150,13 @@ def correct(tagger: Tagger, line: str) -> str:
 def _text(facts: dict[str, Any], seconds: dict[int, float]) -> str:
     """The facts for readers."""
     found = [("before", facts["before"], "")] + [
-        (f"averaged perceptron, order {order}", facts[f"order_{order}"], f"{seconds[order]:.1f} s")
-        for order in ORDERS
+        (f"averaged perceptron, order {order}", facts[f"order_{order}"], f"{seconds[order]:.1f} s") for order in ORDERS
     ]
     rows = [
         (name, *(f"{100 * errors[key]:.2f}%" for key in ("letters", "words", "new_words")), took)
         for name, errors, took in found
     ]
-    table = align(
-        [("wrong of the held-out", "letters", "words", "new words", "training"), *rows], right=range(1, 5)
-    )
+    table = align([("wrong of the held-out", "letters", "words", "new words", "training"), *rows], right=range(1, 5))
     return f"""\
 Typos in the manual of Python: one letter in ten is replaced by a neighbour on the keyboard (seed {facts["seed"]}).
 {facts["training_words"]:,} words to train on, {facts["test_words"]:,} held out, \

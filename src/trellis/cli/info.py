@@ -30,9 +30,7 @@ def describe(parser: Parser) -> None:
     model = parser.add_mutually_exclusive_group(required=True)
     model.add_argument("place", nargs="?", metavar="MODEL", help="model file")
     model.add_argument("--model", "-m", metavar="MODEL", help="the same, as for other commands")
-    parser.add_argument(
-        "--top", type=at_least(0), default=20, metavar="N", help="number of the heaviest weights"
-    )
+    parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of the heaviest weights")
     parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
     parser.share("json")
 
@@ -95,9 +93,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         parts.append("heaviest weights\n" + align([("weight", "label", "feature"), *found], right=[0]))
     if history := facts["history"]:
         kept = history if n_epochs is None else history[-n_epochs:]
-        title = (
-            "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
-        )
+        title = "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
         lines = (f"epoch {entry['epoch']}: {describe_epoch(Event(**entry))}" for entry in kept)
         parts.append("\n".join((title, *lines)))
     return "\n\n".join(parts)

@@ -25,9 +25,7 @@ def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str]) 
             raise LearnerError(f"{key} is given twice; leave one of them out")
         parameters[key] = _value(text)
     if (unknown := next((key for key in parameters if key not in kind.constraints), None)) is not None:
-        raise LearnerError(
-            f"learner {name} has no parameter {unknown!r}; it has {', '.join(kind.constraints)}"
-        )
+        raise LearnerError(f"learner {name} has no parameter {unknown!r}; it has {', '.join(kind.constraints)}")
     learner: Learner = kind(**parameters)
     return learner
 

@@ -36,9 +36,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help, with what is shown at its end."""
-        needed = [
-            f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required
-        ]
+        needed = [f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required]
         places = [a.metavar if a.nargs is None else f"[{a.metavar}]" for a in self._get_positional_actions()]
         self.usage = self.usage or " ".join((self.prog, *needed, "[options]", *map(str, places)))
         self.epilog = self.more() or None

@@ -21,13 +21,9 @@ def check_plot(path: str, learner: Learner) -> None:
         raise LearnerError("--plot needs matplotlib; install trellis-tagger[plot]") from None
     known = Figure().canvas.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in known:
-        raise LearnerError(
-            f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}"
-        )
+        raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")
     if "epochs" not in learner.constraints:
-        raise LearnerError(
-            f"--plot: {type(learner).__name__} learns without epochs, so there is no curve to draw"
-        )
+        raise LearnerError(f"--plot: {type(learner).__name__} learns without epochs, so there is no curve to draw")
 
 
 def score_name(metric: str, labels: Sequence[str]) -> str:

@@ -128,9 +128,7 @@ def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
     if given.confidence and not given.json:
         raise ArgumentError("--confidence has no place in columns; give it with --json")
     if given.text and len(tagger.columns) > 1:
-        raise ArgumentError(
-            f"--text: the model reads {', '.join(tagger.columns)}; running text has only words"
-        )
+        raise ArgumentError(f"--text: the model reads {', '.join(tagger.columns)}; running text has only words")
     if given.text and (given.columns or given.format):
         raise ArgumentError("--text: running text has no columns; leave out --columns and --format")
     if given.json:
@@ -208,9 +206,7 @@ def _text_corpus(text: bytes, column: str, source: str, first_line: int) -> Corp
         sentences = [line.split() for line in text.decode().splitlines()]
     except UnicodeDecodeError as error:
         line = first_line + text.count(b"\n", 0, error.start)
-        raise CorpusError(
-            source, line, "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
-        ) from None
+        raise CorpusError(source, line, "not valid UTF-8; convert the file, for example with iconv -t UTF-8") from None
     return from_mapping({column: [words for words in sentences if words]}, None)
 
 
@@ -278,11 +274,7 @@ def _with_confidence(
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=given.threads)
     has_spans = guess_scheme(tagger.labels) is not None
-    spans = (
-        tagger.tag_spans_batch(corpus, by=given.by, n_threads=given.threads)
-        if has_spans
-        else [[]] * len(tagged)
-    )
+    spans = tagger.tag_spans_batch(corpus, by=given.by, n_threads=given.threads) if has_spans else [[]] * len(tagged)
     for labels, posterior, found in zip(tagged, marginals, spans, strict=True):
         sure = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
         record: dict[str, Any] = {"labels": labels, tagger.measure: sure}

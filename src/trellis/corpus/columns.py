@@ -66,10 +66,7 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     if trouble:
         raise CorpusError(source, line, _why(trouble, found, expected, layout))
     names = layout.names or (layout.naming(len(coded)) if coded else ())
-    columns = {
-        name: Column(codes, Strings(data, ends))
-        for name, (codes, data, ends) in zip(names, coded, strict=True)
-    }
+    columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     return Corpus(columns, starts, source, lines, _extras(text, asides))
 
 
@@ -104,11 +101,7 @@ def _extras(text: bytes, asides: Longs) -> Extras | None:
 def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
     if trouble == "utf8":
         return "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
-    wanted = (
-        f"{expected} ({', '.join(layout.names)})"
-        if layout.names
-        else f"{expected} like the first row of the file"
-    )
+    wanted = f"{expected} ({', '.join(layout.names)})" if layout.names else f"{expected} like the first row of the file"
     between = "single tabs" if layout.tabs else "blanks or tabs"
     return f"{_fields(found)} between {between}, expected {wanted}; correct the row or name all columns there are"
 

@@ -161,9 +161,7 @@ class Corpus:
         if isinstance(found, Column):
             return found
         if found is not None:
-            raise CorpusError(
-                self.source, None, f"column {name!r} holds attributes, not one string per token"
-            )
+            raise CorpusError(self.source, None, f"column {name!r} holds attributes, not one string per token")
         raise CorpusError(self.source, None, f"no column {name!r}; the columns are {', '.join(self.columns)}")
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:

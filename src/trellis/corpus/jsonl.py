@@ -37,9 +37,7 @@ def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
     except RecursionError:
         raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None
     if not isinstance(record, dict):
-        raise CorpusError(
-            source, number, "not an object; write one object per line, column name to list of strings"
-        )
+        raise CorpusError(source, number, "not an object; write one object per line, column name to list of strings")
     return record
 
 

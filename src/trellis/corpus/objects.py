@@ -41,9 +41,7 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
     starts = np.zeros(1, np.int64)
     for name in chosen:
         if name not in columns:
-            raise CorpusError(
-                origin.source, None, f"no column {name!r}; the columns are {', '.join(columns)}"
-            )
+            raise CorpusError(origin.source, None, f"no column {name!r}; the columns are {', '.join(columns)}")
         encoded[name], ends = _encode(name, columns[name], origin)
         if name == chosen[0]:
             starts = ends
@@ -63,9 +61,7 @@ def from_records(
     for i, record in enumerate(records):
         for name, sentences in columns.items():
             if name not in record:
-                raise origin.error(
-                    i, f"no column {name!r}; the columns here are {', '.join(record) or 'none'}"
-                )
+                raise origin.error(i, f"no column {name!r}; the columns here are {', '.join(record) or 'none'}")
             sentences.append(record[name])
         if names is None and len(record) != len(chosen):
             extra = next(name for name in record if name not in columns)
@@ -76,9 +72,7 @@ def from_records(
 def from_lists(sentences: Iterable[Any], names: Sequence[str] | None) -> Corpus:
     """A corpus from sentences: lists of strings, of tuples or of dicts of attributes, or dicts of lists."""
     if isinstance(sentences, (bytes, bytearray)) or not isinstance(sentences, Iterable):
-        raise CorpusError(
-            "", None, f"cannot read a corpus from {type(sentences).__name__!r}; see trellis.read"
-        )
+        raise CorpusError("", None, f"cannot read a corpus from {type(sentences).__name__!r}; see trellis.read")
     rows = list(sentences)
     if rows and all(isinstance(row, Mapping) for row in rows):
         return from_records(rows, names)
@@ -91,9 +85,7 @@ def from_lists(sentences: Iterable[Any], names: Sequence[str] | None) -> Corpus:
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if not isinstance(token, (tuple, list)) or len(token) != width:
-                raise _MEMORY.error(
-                    i, f"token {t} is not a tuple of {width} like the first token; make all alike"
-                )
+                raise _MEMORY.error(i, f"token {t} is not a tuple of {width} like the first token; make all alike")
     columns = _names_for(width, names, default_names(width))
     return from_mapping({name: [[t[c] for t in row] for row in rows] for c, name in enumerate(columns)}, None)
 
@@ -118,17 +110,13 @@ def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
 
 def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColumn, Longs]:
     if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
-        raise CorpusError(
-            origin.source, None, f"column {name!r} must be a list of sentences, each a list of strings"
-        )
+        raise CorpusError(origin.source, None, f"column {name!r} must be a list of sentences, each a list of strings")
     rows = [_as_list(row, i, origin) for i, row in enumerate(sentences)]
     first = next((token for row in rows for token in row), "")
     try:
         if isinstance(first, (dict, list, tuple)):
             (codes, data, ends), weights, items = _core.intern_bags([token for row in rows for token in row])
-            return BagColumn(items, codes, weights, Strings(data, ends)), starts_of(
-                [len(row) for row in rows]
-            )
+            return BagColumn(items, codes, weights, Strings(data, ends)), starts_of([len(row) for row in rows])
         (codes, data, ends), starts = _core.intern_sentences(rows)
         return Column(codes, Strings(data, ends)), starts
     except (TypeError, ValueError):
@@ -171,9 +159,7 @@ def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -
         )
     sizes, others = np.diff(starts), np.diff(ends)
     i = int(np.flatnonzero(sizes != others)[0])
-    return origin.error(
-        i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match"
-    )
+    return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match")
 
 
 def _token_lines(starts: Longs, origin: Origin) -> Longs | None:

@@ -110,9 +110,7 @@ def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> I
             line += _core.count_lines(text)
             wanted = min(2 * wanted, piece_bytes)
         elif not pauses:
-            wanted *= (
-                2  # a sentence longer than a piece: read ever more, so that searching its end stays linear
-            )
+            wanted *= 2  # a sentence longer than a piece: read ever more, so that searching its end stays linear
         blocks, size = [rest[cut:]], size - cut
     if rest := b"".join(blocks):
         yield _Text(rest, line, False)

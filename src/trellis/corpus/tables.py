@@ -110,9 +110,7 @@ def _to_arrow(source: Any, path: str) -> pa.Table:
         if kind == ("polars", "DataFrame"):
             return source.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CorpusError(
-            path, None, f"not a table of strings or lists of strings: {_first_line(error)}"
-        ) from None
+        raise CorpusError(path, None, f"not a table of strings or lists of strings: {_first_line(error)}") from None
     raise CorpusError(path, None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
 
 

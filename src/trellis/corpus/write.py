@@ -63,10 +63,7 @@ def format_conllu(corpus: Corpus) -> str:
     if unknown := next((name for name in corpus.columns if name not in CONLLU_NAMES), None):
         why = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}: choose with columns="
         raise CorpusError(corpus.source, None, why)
-    lists = [
-        _fields(corpus, name, True) if name in corpus.columns else _filler(corpus, name)
-        for name in CONLLU_NAMES
-    ]
+    lists = [_fields(corpus, name, True) if name in corpus.columns else _filler(corpus, name) for name in CONLLU_NAMES]
     rows = ["\t".join(fields) for fields in zip(*lists, strict=True)]
     return _join(corpus, rows, lambda line: True)
 

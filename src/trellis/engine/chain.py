@@ -242,9 +242,7 @@ def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Longs]:
     """(emit, edge, tri, end) as the core wants them, edge with three axes, one table or one per token; and starts."""
     L = potentials.emit.shape[1]
     edge = potentials.edge.reshape(-1, L + 1, L) if potentials.edge.size else potentials.edge
-    return (potentials.emit, edge, potentials.tri, potentials.end), np.ascontiguousarray(
-        starts, dtype=np.int64
-    )
+    return (potentials.emit, edge, potentials.tri, potentials.end), np.ascontiguousarray(starts, dtype=np.int64)
 
 
 def _label_sets(allowed: Allowed | None) -> LabelSets | None:
@@ -258,8 +256,5 @@ def scaled(potentials: Potentials, temperature: float) -> Potentials:
         return potentials
     p = potentials
     return Potentials(
-        *(
-            None if table is None else table.astype(np.float64) / temperature
-            for table in (p.emit, p.edge, p.tri, p.end)
-        )  # type: ignore[arg-type]
+        *(None if table is None else table.astype(np.float64) / temperature for table in (p.emit, p.edge, p.tri, p.end))  # type: ignore[arg-type]
     )

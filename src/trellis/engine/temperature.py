@@ -34,9 +34,7 @@ class Fit:
     n: int  # labels or paths that it was fitted to
 
 
-def fit_temperature(
-    pieces: Sequence[Chains], golds: Sequence[Ints], loss: Loss, n_threads: int
-) -> Fit | None:
+def fit_temperature(pieces: Sequence[Chains], golds: Sequence[Ints], loss: Loss, n_threads: int) -> Fit | None:
     """The temperature of least loss on these sentences; None if no gold label is possible.
 
     Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out, and so are paths

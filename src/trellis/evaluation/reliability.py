@@ -42,8 +42,7 @@ class Reliability:
     def __str__(self) -> str:
         lines = ["  from    to        n  confidence    right"]
         lines += [
-            f"{bin.low:6.2f}{bin.high:6.2f}{bin.n:9}"
-            + (f"{bin.confidence:12.4f}{bin.accuracy:9.4f}" if bin.n else "")
+            f"{bin.low:6.2f}{bin.high:6.2f}{bin.n:9}" + (f"{bin.confidence:12.4f}{bin.accuracy:9.4f}" if bin.n else "")
             for bin in self.bins
         ]
         lines.append(f"{'all':12}{self.n:9}{self.confidence:12.4f}{self.accuracy:9.4f}")
@@ -70,10 +69,7 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
     errors = np.abs(confidence - accuracy)
     total = max(len(confidence_of), 1)
     return Reliability(
-        [
-            Bin(k / n_bins, (k + 1) / n_bins, int(n[k]), float(confidence[k]), float(accuracy[k]))
-            for k in range(n_bins)
-        ],
+        [Bin(k / n_bins, (k + 1) / n_bins, int(n[k]), float(confidence[k]), float(accuracy[k])) for k in range(n_bins)],
         len(confidence_of),
         float(confidence_of.sum() / total),
         float(was_right.sum() / total),

@@ -95,9 +95,7 @@ METRICS: dict[str, Callable[[Report], float]] = {
 }
 
 
-def evaluate(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, spans: bool | None = None
-) -> Report:
+def evaluate(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, spans: bool | None = None) -> Report:
     """Compare label sequences; ``spans`` None: count spans if gold labels are of a scheme such as IOB2."""
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
     return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans)

@@ -87,22 +87,13 @@ class Extraction:
     known_edges: Ints
 
 
-def extract(
-    corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabulary | None = None
-) -> Extraction:
+def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabulary | None = None) -> Extraction:
     """Number every attribute of the corpus under these templates, and all that were ``known`` before."""
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
     for template in bag_templates:
-        if (
-            len(template.looks) != 1
-            or template.looks[0].offset
-            or template.looks[0].calls
-            or template.on_edge
-        ):
-            raise TemplateError(
-                f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone"
-            )
+        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.on_edge:
+            raise TemplateError(f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone")
     if len(bag_templates) > 1:
         raise TemplateError("one column of attributes is enough; join the others into it")
     rest = [t for t in features.templates if t not in bag_templates]
@@ -153,9 +144,7 @@ def extract(
     empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
     vocabulary = Vocabulary(tuple(templates), n_emission, columns, plan, empty, empty, bag, lookups)
     n_edges = growing_edges.n_attributes if growing_edges else 0
-    return Extraction(
-        vocabulary, growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers
-    )
+    return Extraction(vocabulary, growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers)
 
 
 def _frequent_words(

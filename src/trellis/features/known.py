@@ -37,9 +37,7 @@ def entries(
         yield k, numbers, ids
 
 
-def _taken(
-    tables: Tables, table: int, wanted: npt.ArrayLike | None = None
-) -> tuple[npt.NDArray[np.uint64], Ints]:
+def _taken(tables: Tables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
     """The keys and numbers of a table in the order of the numbers, all or those wanted."""
     keys, ids, starts = tables
     here = slice(int(starts[table]), int(starts[table + 1]))
@@ -51,9 +49,7 @@ def _taken(
 # ------------------------------------------------------------ names
 
 
-def attribute_names(
-    vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: bool = False
-) -> dict[int, str]:
+def attribute_names(vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
     """Names of attributes (``on_edge``: of those of label pairs), such as ``word[-1]=the & pos[0]=NN``."""
     some, names = np.unique(np.fromiter(wanted, np.int64)), dict[int, str]()
     for k, numbers, ids in entries(vocabulary, on_edge=on_edge, wanted=some):
@@ -100,6 +96,4 @@ def united_bag(column: BagColumn, known: Strings) -> BagColumn:
 def _united(known: Strings, more: Strings) -> tuple[Ints, Strings]:
     """The number of each of the strings ``more``, and all strings."""
     numbers = {value: i for i, value in enumerate(known)}
-    return np.array([numbers.setdefault(value, len(numbers)) for value in more], np.int32), Strings.of(
-        numbers
-    )
+    return np.array([numbers.setdefault(value, len(numbers)) for value in more], np.int32), Strings.of(numbers)

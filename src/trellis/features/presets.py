@@ -9,10 +9,7 @@ def _window(column: str, first: int, last: int) -> list[str]:
 
 def _runs(column: str, length: int, first: int, last: int) -> list[str]:
     """All runs of that many neighbours within first..last: length 2 gives bigrams."""
-    return [
-        " & ".join(f"{column}[{offset + i}]" for i in range(length))
-        for offset in range(first, last - length + 2)
-    ]
+    return [" & ".join(f"{column}[{offset + i}]" for i in range(length)) for offset in range(first, last - length + 2)]
 
 
 def _around(inner: str, reach: int) -> list[str]:

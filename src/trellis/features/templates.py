@@ -100,9 +100,7 @@ def read_lookup(function: str, path: str) -> dict[str, str]:
             continue
         fields = line.split("\t")
         if len(fields) < 2:
-            raise TemplateError(
-                f"{path}:{number}: a cluster file has lines 'cluster TAB word', this one has no tab"
-            )
+            raise TemplateError(f"{path}:{number}: a cluster file has lines 'cluster TAB word', this one has no tab")
         found[fields[1]] = fields[0]
     return found
 
@@ -170,9 +168,7 @@ class Template:
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _PLAIN = re.compile(r"(?!label\[)([^\W\d]\w*)\[([+-]?\d\d?)\]")
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:]))"""
-)
+_TOKEN = re.compile(r"""\s*(?:(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:]))""")
 
 
 def _quoted(text: str) -> str:
@@ -236,9 +232,7 @@ class _Parser:
                 break
             self.take("sign", "&")
         if on_edge and not looks:
-            raise self.error(
-                "label[-1] alone comes with order=1; join it with a look, as in label[-1] & word[0]", 0
-            )
+            raise self.error("label[-1] alone comes with order=1; join it with a look, as in label[-1] & word[0]", 0)
         return Template(tuple(looks), on_edge, name)
 
     def offset(self) -> int:

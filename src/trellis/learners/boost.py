@@ -63,14 +63,10 @@ class SequenceBoost(BatchLearner):
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
         if self.folds and problem.score_dev is not None:
-            raise LearnerError(
-                "the number of rounds comes from a dev corpus or from folds; leave one of them out"
-            )
+            raise LearnerError("the number of rounds comes from a dev corpus or from folds; leave one of them out")
         return _Rounds(self, problem, self.layout(problem))
 
-    def booster(
-        self, problem: Problem, parameters: Parameters, sentence_weights: Doubles | None
-    ) -> _core.Booster:
+    def booster(self, problem: Problem, parameters: Parameters, sentence_weights: Doubles | None) -> _core.Booster:
         """The rounds themselves, in native code."""
         return parameters.booster(problem, sentence_weights, self.bound, self.max_step)
 
@@ -155,9 +151,7 @@ def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parame
         held_out = np.sort(order[part::n_folds])
         weights = np.ones(n) if problem.sentence_weights is None else problem.sentence_weights.copy()
         weights[held_out] = 0
-        right += _held_out_right(
-            learner, replace(problem, sentence_weights=weights), parameters, held_out, len(right)
-        )
+        right += _held_out_right(learner, replace(problem, sentence_weights=weights), parameters, held_out, len(right))
     return right / max(1, len(problem.gold))
 
 

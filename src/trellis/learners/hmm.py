@@ -240,9 +240,7 @@ class _Emissions:
             if root is None:
                 root = np.log((counts.sum(axis=0) + self.k) / (counts.sum() + self.k * self.n))
             before = np.zeros((len(self.source_of), self.n))
-            before[ids] = (
-                root + summed[token]
-            )  # log P(z | shorter suffix), the same for all tokens of a suffix
+            before[ids] = root + summed[token]  # log P(z | shorter suffix), the same for all tokens of a suffix
             shorter = before[here]
             total = counts.sum(axis=1, keepdims=True)
             logs = np.log((counts + self.strength * np.exp(shorter)) / (total + self.strength))

@@ -44,9 +44,7 @@ class FrankWolfeRun(Work):
                 "a margin is one between known paths: labels must not be partial; Perceptron and CRF take them"
             )
         if problem.initial is not None:
-            raise LearnerError(
-                "Frank-Wolfe starts at zero, where its dual variables are known; leave init out"
-            )
+            raise LearnerError("Frank-Wolfe starts at zero, where its dual variables are known; leave init out")
         self.problem, self.C, self.zero_one, self.average = problem, C, cost == "zero-one", average
         self.epochs, self.tolerance, self.seed = epochs, tolerance, seed
         self.solved = False  # for certain, not by the estimate

@@ -50,9 +50,7 @@ def whole(least: int = 0, most: int | None = None, **more: Any) -> Constraint:
             raise ValueError
         return number
 
-    return Constraint(
-        f"a whole number from {least} " + ("on" if most is None else f"to {most}"), convert, **more
-    )
+    return Constraint(f"a whole number from {least} " + ("on" if most is None else f"to {most}"), convert, **more)
 
 
 def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:

@@ -73,9 +73,7 @@ class OnlineRun(Work):
             native.set_rows(_wide(problem.seen), grows=False)
         if first is not None:
             if first.tri is not None and problem.order < 2:
-                raise LearnerError(
-                    "the weights to begin with are of order 2; train at order 2, or begin anew"
-                )
+                raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
             # Beside what was seen, if that is all they may have.
             native.set_rows(_wide(first.rows), grows=True)
             if first.edge_rows is not None:
@@ -110,9 +108,7 @@ class OnlineRun(Work):
             return learnt
         # The weights after update u have a vote for every example until the next update.
         clocks, starts, rows, places, changes = self.native.log()
-        votes = Votes(
-            np.diff(np.concatenate([[0], clocks, [self.native.clock]])), starts, rows, places, changes
-        )
+        votes = Votes(np.diff(np.concatenate([[0], clocks, [self.native.clock]])), starts, rows, places, changes)
         edge_rows = learnt.edge_rows
         if edge_rows is not None:
             edge_rows = _with_rows_of(edge_rows, votes, self.problem.corpus.n_attributes)

@@ -63,13 +63,9 @@ class Parameters:
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        return _core.Objective(
-            self._layout(problem), problem.gold, problem.partial, local=local, single=single
-        )
+        return _core.Objective(self._layout(problem), problem.gold, problem.partial, local=local, single=single)
 
-    def booster(
-        self, problem: Problem, sentence_weights: Doubles | None, bound: str, max_step: float
-    ) -> _core.Booster:
+    def booster(self, problem: Problem, sentence_weights: Doubles | None, bound: str, max_step: float) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
         layout = self._layout(problem)
         return _core.Booster(layout, problem.gold, sentence_weights, bound=bound, max_step=max_step)
@@ -82,14 +78,10 @@ class Parameters:
             problem.corpus,
             order=max(1, problem.order),
             rows=(self.rows.starts, self.rows.labels.astype(np.uint16)),
-            edge_rows=no_rows
-            if edge_rows is None
-            else (edge_rows.starts, edge_rows.labels.astype(np.uint32)),
+            edge_rows=no_rows if edge_rows is None else (edge_rows.starts, edge_rows.labels.astype(np.uint32)),
             edge_places=self.edge_places,
             tri_places=self.tri_places,
-            edge_base=np.zeros((n + 1, stride), np.float32)
-            if problem.edge_base is None
-            else problem.edge_base,
+            edge_base=np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             end_base=np.empty(0, np.float32) if problem.end is None else problem.end,
         )
 
@@ -251,8 +243,7 @@ def _places(problem: Problem, transitions: str, start: bool) -> tuple[Ints, Ints
     if transitions == "all":
         y, z = np.divmod(np.arange((n + 1) * n), n)
         x3, y3, z3 = (
-            a.reshape(-1)
-            for a in np.meshgrid(np.arange(n + 1), np.arange(n + 1), np.arange(n), indexing="ij")
+            a.reshape(-1) for a in np.meshgrid(np.arange(n + 1), np.arange(n + 1), np.arange(n), indexing="ij")
         )
         possible = (x3 == null) | (y3 != null)  # NULL stands only before the sentence
         x3, y3, z3 = x3[possible], y3[possible], z3[possible]

@@ -51,9 +51,7 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     if foreign is not None:
         guess = guess_scheme(labels)
         fits = "" if guess is None else f" ({guess}?)"
-        raise ConstraintError(
-            f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}"
-        )
+        raise ConstraintError(f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}")
     n, stride = len(labels), padded(len(labels))
     edge, end = np.zeros((n + 1, stride), np.float32), np.zeros(stride, np.float32)
     for z, label in enumerate(labels):
@@ -65,9 +63,7 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     return edge, end
 
 
-def scheme_rules(
-    corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str
-) -> tuple[Floats, Floats]:
+def scheme_rules(corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str) -> tuple[Floats, Floats]:
     """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
     edge, end = _scheme_tables(labels, scheme)
     broken = first_illegal(gold, corpus.starts, edge, end)
@@ -82,14 +78,10 @@ def scheme_rules(
     else:
         why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
     guess = guess_scheme(labels)
-    other = (
-        f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
-    )
+    other = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
     line = None if corpus.lines is None else int(corpus.lines[token])
     place = "" if line is not None else f"token {token} (counted from 0): "
-    raise CorpusError(
-        corpus.source, line, f"{place}{why} (column {target!r}); {other} or leave out the scheme"
-    )
+    raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {other} or leave out the scheme")
 
 
 def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
@@ -157,9 +149,7 @@ def label_sets(
     for given, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         for t, some in _positions(given, end - begin):
             if not some:
-                raise ConstraintError(
-                    f"no label is allowed at position {t}; allow at least one, or give None"
-                )
+                raise ConstraintError(f"no label is allowed at position {t}; allow at least one, or give None")
             tokens.append(begin + t)
             sets.append([_number_of(label, number) for label in some])
     return otherwise.replaced(np.array(tokens, np.int64), LabelSets.of(sets))
@@ -177,9 +167,7 @@ def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Se
     if isinstance(given, Mapping):
         items: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
     elif isinstance(given, str) or not isinstance(given, Sequence):
-        raise ConstraintError(
-            f"allowed must be a dict by position or a list with one entry per token, not {given!r}"
-        )
+        raise ConstraintError(f"allowed must be a dict by position or a list with one entry per token, not {given!r}")
     else:
         if len(given) != n_tokens:
             raise ConstraintError(f"constraints for {len(given)} tokens, but the sentence has {n_tokens}")

@@ -87,9 +87,7 @@ class Dual:
         if self.expansion is not None:
             out["kernel"] = self.expansion.kernel.parameters
             out |= {f"expansion.{part}": getattr(self.expansion, part) for part in _EXPANSION}
-            out |= {
-                f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS
-            }
+            out |= {f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS}
         return {f"dual.{name}": array for name, array in out.items()}
 
     @classmethod

@@ -88,9 +88,7 @@ class Kernel:
             raise ModelError("the model's kernel is a function that it was loaded without")
         out = np.ascontiguousarray(np.asarray(self.function(a, b), np.float64))
         if out.shape != (len(a), len(b)):
-            raise ModelError(
-                f"the kernel must give an array of {len(a)} rows and {len(b)} columns, not {out.shape}"
-            )
+            raise ModelError(f"the kernel must give an array of {len(a)} rows and {len(b)} columns, not {out.shape}")
         if not np.isfinite(out).all():
             raise ModelError("the kernel gave values that are not finite numbers")
         return out
@@ -120,9 +118,7 @@ class Expansion:
         return np.concatenate(
             [
                 native.emit_given(
-                    self.kernel.values(
-                        self.observations, tokens.take(np.arange(t, min(t + step, len(tokens))))
-                    )
+                    self.kernel.values(self.observations, tokens.take(np.arange(t, min(t + step, len(tokens)))))
                 )
                 for t in range(0, max(1, len(tokens)), step)
             ]

@@ -85,9 +85,7 @@ class Rows:
         """Only the attributes that have a weight, and the new number of each attribute (-1: it has none)."""
         alive = np.diff(self.starts) > 0
         rank = np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
-        return Rows(
-            np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights
-        ), rank
+        return Rows(np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights), rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +154,7 @@ class ChainWeights:
             _expand("edge", tensors, (n + 1, n)),
             _expand("tri", tensors, (n + 1, n + 1, n)) if "tri.places" in tensors else None,
             _expand("end", tensors, (n,)) if "end.places" in tensors else None,
-            Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes)))
-            if "votes.counts" in tensors
-            else None,
+            Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
             Dual.of_tensors(tensors, rows.n_attributes),
         )
 

@@ -91,9 +91,7 @@ def _header(model: Model) -> dict[str, Any]:
         "templates": [str(template) for template in vocabulary.templates],
         "n_emission": vocabulary.n_emission,
         "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
-        "columns": [
-            {"name": c.name, "views": [_view_text(view) for view in c.views]} for c in vocabulary.columns
-        ],
+        "columns": [{"name": c.name, "views": [_view_text(view) for view in c.views]} for c in vocabulary.columns],
         "bag": None if vocabulary.bag is None else vocabulary.bag[0],
         "lookups": [list(key) for key in vocabulary.lookups],
         "info": model.info,
@@ -160,16 +158,14 @@ def _template(text: str, columns: list[dict[str, Any]]) -> Template:
         return template
     # is_first and is_last look at the first input column, which is not in their text.
     looks = tuple(
-        replace(look, column=str(columns[0]["name"])) if look.column == "" else look
-        for look in template.looks
+        replace(look, column=str(columns[0]["name"])) if look.column == "" else look for look in template.looks
     )
     return replace(template, looks=looks)
 
 
 def _column(c: int, entry: dict[str, Any], tensors: Tensors) -> ColumnVocabulary:
     views = tuple(
-        (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls
-        for text in entry["views"]
+        (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls for text in entry["views"]
     )
     strings = tuple(_strings(f"column{c}.view{j}", tensors) if view else None for j, view in enumerate(views))
     return ColumnVocabulary(

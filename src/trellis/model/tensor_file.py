@@ -67,9 +67,7 @@ def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return safetensors_parts(
-        arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text}
-    )
+    return safetensors_parts(arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text})
 
 
 def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: bool = True) -> Opened:
@@ -120,9 +118,7 @@ class Opened:
     def _verify(self) -> None:
         with rejecting_damage(self.path, self.what):
             if self._given != self._check.result():
-                raise ModelError(
-                    f"{self.path}: damaged: its content does not match its digest; copy or make it again"
-                )
+                raise ModelError(f"{self.path}: damaged: its content does not match its digest; copy or make it again")
 
 
 @contextmanager
@@ -174,9 +170,7 @@ def _split(
         tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
         if len(entry["shape"]) != 1:
             tensor = tensor.reshape(entry["shape"])
-        tensors[name] = (
-            tensor if tensor.flags.aligned else tensor.copy()
-        )  # another program may have written it
+        tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # another program may have written it
     return tensors, header["__metadata__"]
 
 

@@ -80,9 +80,7 @@ class Round:
     def s(self, k: int, low: float, high: float, i: int | None = None) -> float:
         """Equation 8; within sentence i equation 11."""
         some = self.sentences if i is None else [self.sentences[i]]
-        return float(sum(s.risk @ (high - s.u[:, k]) for s in some) / sum(s.risk.sum() for s in some)) / (
-            high - low
-        )
+        return float(sum(s.risk @ (high - s.u[:, k]) for s in some) / sum(s.risk.sum() for s in some)) / (high - low)
 
     def loose(self, k: int, step: float) -> float:
         """Equation 7."""

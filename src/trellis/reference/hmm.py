@@ -92,9 +92,7 @@ class Counts:
         return total + (math.log(self.stop(labels[-1])) if end and len(labels) else 0.0)
 
 
-def suffix_probability(
-    counts: Sequence[Counter[str]], z: str, n_labels: int, k: float, strength: float
-) -> float:
+def suffix_probability(counts: Sequence[Counter[str]], z: str, n_labels: int, k: float, strength: float) -> float:
     """P(z | suffix) = (count + strength P(z | shorter suffix)) / (total + strength), among rare words.
 
     ``counts`` has the labels of all rare words, then of those with the same last letter, the same last two, ... A word

@@ -83,9 +83,7 @@ def local_gradient(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> Wei
     """Expected less observed features, given the gold labels before each token."""
     gradient = _like(weights)
     x = y = weights.emit.shape[1]
-    for features, scores, z in zip(
-        tokens, local_scores(potentials(weights, tokens), gold), gold, strict=True
-    ):
+    for features, scores, z in zip(tokens, local_scores(potentials(weights, tokens), gold), gold, strict=True):
         expected = np.exp(scores - log_sum_exp(scores, 0))  # [L]
         for f in features:
             gradient.emit[f] += expected

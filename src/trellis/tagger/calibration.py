@@ -42,9 +42,7 @@ def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_thre
     return replace(decoder.model, temperature=fit.temperature, info=info)
 
 
-def measure_reliability(
-    decoder: Decoder, corpus: Corpus, gold: Column, n_bins: int, n_threads: int
-) -> Calibration:
+def measure_reliability(decoder: Decoder, corpus: Corpus, gold: Column, n_bins: int, n_threads: int) -> Calibration:
     """How reliable the confidences of the best labels are, and those of their spans."""
     codes, _ = decoder.best_codes(corpus, "path", None, n_threads)
     nodes = [p.node for p in posteriors(decoder, corpus, None, edges=False, n_threads=n_threads)]

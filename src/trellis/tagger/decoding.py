@@ -268,9 +268,7 @@ class Decoder:
 
     # ------------------------------------------------------------ labels out
 
-    def best_codes(
-        self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
-    ) -> tuple[Ints, Longs]:
+    def best_codes(self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int) -> tuple[Ints, Longs]:
         """The numbers of the best labels, one per token, and where sentences begin."""
         if by not in get_args(By):
             raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
@@ -314,9 +312,7 @@ class Decoder:
         forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
         return self.votes.decode(encoded, forbidden, weights.end, n_threads)
 
-    def kbest(
-        self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int
-    ) -> list[list[ScoredPath]]:
+    def kbest(self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int) -> list[list[ScoredPath]]:
         """The k best paths of every sentence with their scores, best first."""
         from trellis.engine.chain import kbest_batch
         from trellis.model.constraints import require_possible

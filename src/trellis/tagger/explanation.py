@@ -81,9 +81,7 @@ class Explanation:
             shown = list(token.scores)[:n_labels]
             width = max(len(label) for label in shown)
             for label in shown:
-                lines.append(
-                    f"  {label:{width}} {token.scores[label]:+9.4f}  {_terms(token.terms[label], n_terms)}"
-                )
+                lines.append(f"  {label:{width}} {token.scores[label]:+9.4f}  {_terms(token.terms[label], n_terms)}")
             lines += [f"  {term.label}   {term.feature} {term.weight:+.4f}" for term in token.transitions]
         if self.second is not None:
             lines += ["", f"path 1 beats path 2 by {self.gap:.4f}:"]
@@ -156,9 +154,7 @@ def _difference(best: PathExplanation, second: PathExplanation) -> list[Term]:
 class _Explainer:
     """The terms of one sentence."""
 
-    def __init__(
-        self, model: Model, attributes: Lists, edge_attributes: Lists | None, potentials: Potentials
-    ) -> None:
+    def __init__(self, model: Model, attributes: Lists, edge_attributes: Lists | None, potentials: Potentials) -> None:
         self.model, self.potentials = model, potentials
         self.names = (*model.labels, START)
         named = _named(model, attributes, on_edge=False)

@@ -43,9 +43,7 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
     return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
 
 
-def _of_rows(
-    model: Model, rows: Rows, n: int, label: Callable[[int], str], *, on_edge: bool
-) -> list[NamedWeight]:
+def _of_rows(model: Model, rows: Rows, n: int, label: Callable[[int], str], *, on_edge: bool) -> list[NamedWeight]:
     slots = _top(rows.weights, n)
     attributes = [int(np.searchsorted(rows.starts, slot, side="right")) - 1 for slot in slots]
     names = attribute_names(model.vocabulary, attributes, on_edge=on_edge)

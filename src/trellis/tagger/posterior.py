@@ -47,8 +47,7 @@ class Posterior:
             raise ArgumentError("label pairs were not asked for; give edges=True")
         names = (*self.labels, START)
         return {
-            (names[y], self.labels[z]): float(self.edge[t, y, z])
-            for y, z in np.argwhere(self.edge[t] > 0).tolist()
+            (names[y], self.labels[z]): float(self.edge[t, y, z]) for y, z in np.argwhere(self.edge[t] > 0).tolist()
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,9 +101,7 @@ def probabilities(
     The sum over all label sequences that have a span of that type that begins there and ends there.
     """
     number = {kind: i for i, kind in enumerate(reading.types)}
-    rows = [
-        (i, span.begin, span.end, number.get(span.type, -2)) for i, some in enumerate(spans) for span in some
-    ]
+    rows = [(i, span.begin, span.end, number.get(span.type, -2)) for i, some in enumerate(spans) for span in some]
     found = chain.span_probabilities(
         chains, reading.type_of, reading.cut, np.array(rows, np.int64).reshape(-1, 4), n_threads
     ).tolist()

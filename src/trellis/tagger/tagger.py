@@ -130,9 +130,7 @@ class Tagger:
         found = self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
         return [[([self.labels[z] for z in path.tolist()], score) for path, score in some] for some in found]
 
-    def marginals(
-        self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None
-    ) -> Posterior:
+    def marginals(self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None) -> Posterior:
         """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
 
         With ``edges`` also of label pairs. They are probabilities, or of a learner that has none (perceptron)
@@ -231,9 +229,7 @@ class Tagger:
             raise ArgumentError(f"{len(labels)} labels for {len(potentials.emit)} tokens")
         unknown = next((label for label in labels if label not in self.labels), None)
         if unknown is not None:
-            raise ArgumentError(
-                f"no label {unknown!r} in this model; its labels are {', '.join(self.labels)}"
-            )
+            raise ArgumentError(f"no label {unknown!r} in this model; its labels are {', '.join(self.labels)}")
         return path_score(potentials, np.array([self.labels.index(label) for label in labels], np.int32))
 
     def evaluate(
@@ -288,9 +284,7 @@ class Tagger:
         model_file.save(self._model, path)
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True
-    ) -> Tagger:
+    def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
         """Read a model that ``save`` wrote; see ``trellis.load``."""
         if not isinstance(path, (str, os.PathLike)):
             what = type(path).__name__
@@ -329,9 +323,7 @@ def _with_kernel(model: Model, kernel: KernelFunction | None) -> Model:
     expansion, dual = model.weights.expansion, model.weights.dual
     wanted = expansion is not None and expansion.kernel.name == "callable"
     if wanted and kernel is None:
-        raise ModelError(
-            "its kernel is a function, which no file can hold: trellis.load(path, kernel=function)"
-        )
+        raise ModelError("its kernel is a function, which no file can hold: trellis.load(path, kernel=function)")
     if kernel is not None and not wanted:
         raise ModelError("it has no kernel that is a function; leave kernel out")
     if dual is None or not wanted:

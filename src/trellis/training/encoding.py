@@ -85,9 +85,7 @@ def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False)
     missing = np.flatnonzero(np.isin(column.codes, empty))
     if len(missing) and not missing_allowed:
         line = None if corpus.lines is None else int(corpus.lines[missing[0]])
-        why = (
-            f"no label in column {target!r}; fill it in, leave the sentence out or train with partial labels"
-        )
+        why = f"no label in column {target!r}; fill it in, leave the sentence out or train with partial labels"
         raise CorpusError(corpus.source, line, why)
     return column
 
@@ -113,9 +111,7 @@ def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> Floats | None:
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
-        raise LearnerError(
-            f"label_costs must be a dict of labels, or pairs of labels, to numbers, not {costs!r}"
-        )
+        raise LearnerError(f"label_costs must be a dict of labels, or pairs of labels, to numbers, not {costs!r}")
     number = {label: i for i, label in enumerate(labels)}
     matrix = np.ones((len(labels), len(labels)), np.float32)
     for key, cost in costs.items():
@@ -170,17 +166,13 @@ def select(
         return _by_frequency(frequency, alive), None
     tokens, labels_of_tokens = seen
     kept_lists = lists if len(tokens) == len(lists.starts) - 1 else lists.take(tokens)
-    starts, labels, counts = _core.count_pairs(
-        kept_lists.starts, kept_lists.ids, labels_of_tokens, n_attributes
-    )
+    starts, labels, counts = _core.count_pairs(kept_lists.starts, kept_lists.ids, labels_of_tokens, n_attributes)
     attribute = np.repeat(np.arange(n_attributes), np.diff(starts))
     kept = counts >= max(1, cutoff)
     attribute, labels = attribute[kept], labels[kept]
     sizes = np.bincount(attribute, minlength=n_attributes)
     rank = _by_frequency(frequency, alive | (sizes > 0))
-    by_rank = np.argsort(np.where(rank < 0, n_attributes, rank), kind="stable")[
-        : int(rank.max(initial=-1)) + 1
-    ]
+    by_rank = np.argsort(np.where(rank < 0, n_attributes, rank), kind="stable")[: int(rank.max(initial=-1)) + 1]
     row_starts = starts_of(sizes[by_rank]).astype(np.uint32)
     row_labels = labels[np.argsort(rank[attribute], kind="stable")]
     return rank, Rows(row_starts, row_labels, np.zeros(len(row_labels), np.float32))
@@ -230,9 +222,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         if self.patience is not None and self.dev is None:
-            raise LearnerError(
-                "patience is a number of epochs without a better dev score; it needs a dev corpus"
-            )
+            raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
         if self.dev is not None:
             target_column(self.dev, self.target)
 
@@ -251,9 +241,7 @@ class Encoding:
 def encode(setup: Setup) -> Encoding:
     """Number attributes, choose those that get weights, and put the problem together."""
     corpus, labelling, init = setup.corpus, setup.labelling, setup.init
-    extraction = extract(
-        corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary
-    )
+    extraction = extract(corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary)
     seen_pairs, n = labelling.pairs(), len(labelling.labels)
     rank, seen = select(
         extraction.lists, seen_pairs, extraction.n_attributes, setup.cutoff, setup.pairs, extraction.known

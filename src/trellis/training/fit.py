@@ -116,9 +116,7 @@ def train(
         cutoff=whole().check("cutoff", cutoff),
         pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
         frequent=_frequent(tag_dictionary, init),
-        rules=None
-        if scheme is None
-        else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme),
+        rules=None if scheme is None else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme),
         sentence_weights=sentence_weights(sample_weight, corpus),
         label_costs=_costs(label_costs, labelling.labels, learner),
         init=init,
@@ -213,9 +211,7 @@ def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Fl
     return cost_matrix(costs, labels)
 
 
-def _about(
-    corpus: Corpus, learner: Learner, scheme: str | None, info: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _about(corpus: Corpus, learner: Learner, scheme: str | None, info: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the model will say of its training, as it is after a file was written and read."""
     if info is not None and not isinstance(info, Mapping):
         raise LearnerError(f"info must be a dict of what JSON can hold, not {info!r}")
@@ -309,6 +305,4 @@ def _tagger(
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
     labels, family = setup.labelling.labels, setup.learner.family
-    return Tagger(
-        Model(labels, setup.target, setup.order, vocabulary, weights, encoding.dictionary, info, family)
-    )
+    return Tagger(Model(labels, setup.target, setup.order, vocabulary, weights, encoding.dictionary, info, family))

@@ -40,9 +40,7 @@ def features_of(init: Tagger) -> list[str]:
 def order_from(init: Tagger, order: int | None) -> int:
     """The order of the new model: the older one's, or a higher one, whose further weights start at zero."""
     if order is not None and order < init.order:
-        raise LearnerError(
-            f"the older model has order {init.order}; order {order} has no place for its weights"
-        )
+        raise LearnerError(f"the older model has order {init.order}; order {order} has no place for its weights")
     return init.order if order is None else order
 
 
@@ -61,9 +59,7 @@ def carried_over(
         edge_rows = _rows(old.edge_rows, edge_numbers, n_edges, np.uint32)
         previous, label = np.divmod(edge_rows.labels.astype(np.int64), padded(old.n_labels))
         previous[previous == old.n_labels] = n_labels
-        edge_rows = Rows(
-            edge_rows.starts, (previous * padded(n_labels) + label).astype(np.uint32), edge_rows.weights
-        )
+        edge_rows = Rows(edge_rows.starts, (previous * padded(n_labels) + label).astype(np.uint32), edge_rows.weights)
     elif n_edges:
         edge_rows = Rows(np.zeros(n_edges + 1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
     to = np.append(np.arange(old.n_labels), n_labels)  # NULL is the last of them
@@ -78,9 +74,7 @@ def carried_over(
     if old.end is not None:
         end = np.zeros(padded(n_labels), np.float32)
         end[: old.n_labels] = old.end[: old.n_labels]
-    return ChainWeights(
-        n_labels, _rows(old.rows, numbers, n_attributes, np.uint16), edge_rows, edge, tri, end
-    )
+    return ChainWeights(n_labels, _rows(old.rows, numbers, n_attributes, np.uint16), edge_rows, edge, tri, end)
 
 
 def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
