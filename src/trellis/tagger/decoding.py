@@ -11,7 +11,7 @@ import numpy as np
 
 from trellis import _core
 from trellis.arguments import whole_number
-from trellis.arrays import Ints, LabelSets, Longs
+from trellis.arrays import Floats, Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import ArgumentError, CorpusError, ModelError
 from trellis.features.vocabulary import function_of, native_calls
@@ -36,6 +36,7 @@ class Decoder:
     """A model with its native decoder. The number of threads never changes an answer."""
 
     __slots__ = (
+        "_is_checked",
         "columns",
         "expansion",
         "forbids",
@@ -90,6 +91,8 @@ class Decoder:
         self.expansion: _core.Expansion | None = None
         if weights.expansion is not None:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
+        # Whether the tables of label scores are known to be finite.
+        self._is_checked = False
         # Whether the native decoder alone knows the best path.
         self.plain = self.votes is None and self.expansion is None
 
@@ -213,9 +216,10 @@ class Decoder:
         if weights.expansion is not None and self.expansion is not None:
             lists = self.native.attribute_lists(batch, False)
             emit = weights.expansion.emit(self.expansion, lists, n_threads)
-        for table in (emit, weights.edge if edges is None else edges, weights.tri, weights.end):
-            if table is not None and table.size and not table.max() < np.inf:  # nor if it is NaN
-                raise ModelError("the weights of the model give scores that are not finite; train it again")
+        once = () if self._is_checked else (weights.edge, weights.tri, weights.end)
+        if not all(_is_finite(table) for table in (emit, edges, *once)):
+            raise ModelError("the weights of the model give scores that are not finite; train it again")
+        self._is_checked = True
         n, tri, end = len(self.labels), weights.tri, weights.end
         potentials = Potentials(
             emit.astype(np.float32 if single else np.float64, copy=False),
@@ -331,6 +335,11 @@ class Decoder:
         return [labels[a:b] for a, b in pairwise(ends)]
 
 
+def _is_finite(table: Floats | None) -> bool:
+    """Whether no score is infinity or NaN; minus infinity forbids."""
+    return table is None or table.size == 0 or bool(table.max() < np.inf)
+
+
 def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
     """What is allowed in a batch of one sentence."""
     return None if allowed is None else [allowed]
@@ -343,7 +352,9 @@ def listed(sentences: Any) -> Any:
 
 def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:
     """Some sentences at a time, of n_tokens or so; a corpus is sliced, which costs nothing."""
-    if isinstance(sentences, Corpus):
+    if len(sentences) == 1:
+        sizes = [0]
+    elif isinstance(sentences, Corpus):
         sizes = np.diff(sentences.starts).tolist()
     else:
         lists = [next(iter(s.values()), ()) if isinstance(s, Mapping) else s for s in sentences]
