@@ -58,7 +58,7 @@ _COMMON = {"L": "E", "U": "S", "M": "I"}  # letters of other schemes in the word
 
 def scheme_named(name: str) -> str:
     """The scheme's own name, from any of its names."""
-    scheme = _ALIASES.get(name.lower(), name.lower())
+    scheme = _ALIASES.get(str(name).lower(), str(name).lower())
     if scheme not in SCHEMES:
         raise ArgumentError(f"no scheme {name!r}; the schemes are {', '.join(SCHEMES)}")
     return scheme
