@@ -117,7 +117,7 @@ void measure_loops(const std::string& folder) {
        heavy * (4 + 4.0 * stride) + light * 8 + 4.0 * n * stride, heavy * stride + light);
 
   Factors<float> factors;
-  make_factors<float>(edge, {}, {}, L, factors);
+  make_factors(edge, {}, {}, L, factors);
   PassScratch<float> scratch;
   // Forward, backward and pairs: a multiplication and an addition each for all pairs of labels; exp takes about 20.
   const double passes = 3.0 * 2 * L * stride + 26.0 * stride;

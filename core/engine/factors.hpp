@@ -87,8 +87,9 @@ TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size
 
 // The factors of label pairs [L+1, stride] (or none, where each token has its own), triples [L+1, L+1, stride] or none,
 // and ends [stride] or none.
-template <class Real>
-void make_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, const std::vector<Real>& end,
-                  std::size_t L, Factors<Real>& factors);
+void make_factors(const std::vector<float>& edge, const std::vector<float>& tri, const std::vector<float>& end,
+                  std::size_t L, Factors<float>& factors);
+void make_factors(const std::vector<double>& edge, const std::vector<double>& tri, const std::vector<double>& end,
+                  std::size_t L, Factors<double>& factors);
 
 }  // namespace trellis

@@ -73,43 +73,25 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
   return log_z;
 }
 
-TRELLIS_CLONES void run(const std::vector<float>& edge, const std::vector<float>& tri, const std::vector<float>& end, std::size_t L,
-                        Factors<float>& f) {
-  make_factors_any(edge, tri, end, L, f);
-}
-TRELLIS_CLONES double run(const Factors<float>& f, const float* emit, std::size_t n, const float* token_edge, float weight,
-                          PassScratch<float>& w, const Expectations<float>* x) {
-  return sum_product_any(f, emit, n, token_edge, weight, w, x);
-}
-TRELLIS_CLONES void run(const std::vector<double>& edge, const std::vector<double>& tri, const std::vector<double>& end, std::size_t L,
-                        Factors<double>& f) {
-  make_factors_any(edge, tri, end, L, f);
-}
-TRELLIS_CLONES double run(const Factors<double>& f, const double* emit, std::size_t n, const double* token_edge, double weight,
-                          PassScratch<double>& w, const Expectations<double>* x) {
-  return sum_product_any(f, emit, n, token_edge, weight, w, x);
-}
-
 }  // namespace
 
-template <class Real>
-void make_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, const std::vector<Real>& end,
-                  std::size_t L, Factors<Real>& factors) {
-  run(edge, tri, end, L, factors);
+TRELLIS_CLONES void make_factors(const std::vector<float>& edge, const std::vector<float>& tri,
+                                 const std::vector<float>& end, std::size_t L, Factors<float>& factors) {
+  make_factors_any(edge, tri, end, L, factors);
 }
-template <class Real>
-double sum_product(const Factors<Real>& factors, const Real* emit, std::size_t n, const Real* token_edge, Real weight,
-                   PassScratch<Real>& w, const Expectations<Real>* x) {
-  return run(factors, emit, n, token_edge, weight, w, x);
+TRELLIS_CLONES void make_factors(const std::vector<double>& edge, const std::vector<double>& tri,
+                                 const std::vector<double>& end, std::size_t L, Factors<double>& factors) {
+  make_factors_any(edge, tri, end, L, factors);
 }
-
-template void make_factors(const std::vector<float>&, const std::vector<float>&, const std::vector<float>&, std::size_t,
-                           Factors<float>&);
-template void make_factors(const std::vector<double>&, const std::vector<double>&, const std::vector<double>&,
-                           std::size_t, Factors<double>&);
-template double sum_product(const Factors<float>&, const float*, std::size_t, const float*, float, PassScratch<float>&,
-                            const Expectations<float>*);
-template double sum_product(const Factors<double>&, const double*, std::size_t, const double*, double,
-                            PassScratch<double>&, const Expectations<double>*);
+TRELLIS_CLONES double sum_product(const Factors<float>& factors, const float* emit, std::size_t n,
+                                  const float* token_edge, float weight, PassScratch<float>& w,
+                                  const Expectations<float>* x) {
+  return sum_product_any(factors, emit, n, token_edge, weight, w, x);
+}
+TRELLIS_CLONES double sum_product(const Factors<double>& factors, const double* emit, std::size_t n,
+                                  const double* token_edge, double weight, PassScratch<double>& w,
+                                  const Expectations<double>* x) {
+  return sum_product_any(factors, emit, n, token_edge, weight, w, x);
+}
 
 }  // namespace trellis

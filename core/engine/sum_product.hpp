@@ -166,8 +166,9 @@ struct Expectations {
 
 // Both passes over one sentence of at least one token. Returns log Z; minus infinity where factors underflowed. With
 // expectations null only log Z is computed.
-template <class Real>
-double sum_product(const Factors<Real>& factors, const Real* emit, std::size_t n, const Real* token_edge, Real weight,
-                   PassScratch<Real>& w, const Expectations<Real>* x);
+double sum_product(const Factors<float>& factors, const float* emit, std::size_t n, const float* token_edge, float weight,
+                   PassScratch<float>& w, const Expectations<float>* x);
+double sum_product(const Factors<double>& factors, const double* emit, std::size_t n, const double* token_edge,
+                   double weight, PassScratch<double>& w, const Expectations<double>* x);
 
 }  // namespace trellis
