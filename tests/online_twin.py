@@ -11,7 +11,7 @@ import numpy as np
 from trellis import _core, reference
 from trellis.learning.run import Problem
 from trellis.model.model import ChainWeights, Rows, padded
-from trellis.reference.online import arow_step, elected, mira_step, passive_aggressive_step
+from trellis.reference.steps import arow_step, elected, mira_step, passive_aggressive_step
 
 Float = np.float32
 

@@ -1,4 +1,4 @@
-"""Hidden Markov models against reference/hmm.py; probabilities that sum to one."""
+"""Hidden Markov models against reference/counting.py; probabilities that sum to one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trellis import HMM
 from trellis.corpus.corpus import Corpus
 from trellis.errors import LearnerError, TemplateError
 from trellis.learners.hmm import label_probabilities
-from trellis.reference.hmm import Counts, suffix_probability
+from trellis.reference.counting import Counts, suffix_probability
 
 
 def counts_of(corpus: Corpus, order: int, k: float) -> Counts:

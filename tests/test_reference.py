@@ -22,7 +22,7 @@ from trellis.reference.loglinear import (
     local_loss,
 )
 from trellis.reference.margin import most_violated, sizes_in_the_dual
-from trellis.reference.online import mira_step
+from trellis.reference.steps import mira_step
 
 SENTENCES: list[Tokens] = [[[0], [1, 3], [2]], [[1, 2], [0, 3]], [[3]]]
 GOLDS = [[0, 2, 1], [1, 1], [2]]

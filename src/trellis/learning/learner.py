@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from trellis.arguments import range_text, whole_number
 from trellis.errors import LearnerError
 from trellis.learning.run import Event, Observer, Problem, Work, run
 from trellis.model.model import ChainWeights
@@ -43,14 +43,7 @@ class Constraint:
 
 def whole(least: int = 0, most: int | None = None, **more: Any) -> Constraint:
     """A whole number."""
-
-    def convert(value: Any) -> int:
-        number = operator.index(value)
-        if isinstance(value, bool) or number < least or (most is not None and number > most):
-            raise ValueError
-        return number
-
-    return Constraint(f"a whole number from {least} " + ("on" if most is None else f"to {most}"), convert, **more)
+    return Constraint(range_text(least, most), lambda value: whole_number("", value, least, most), **more)
 
 
 def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:

@@ -1,30 +1,30 @@
 """The whole theory in plain NumPy: read this first. It is also what the tests hold every native kernel against.
 
-    chain.py      potentials, the best path, the k best, log Z, marginals; weights and Phi(x, y)
+    chains.py     potentials, the best path, the k best, log Z, marginals; weights and Phi(x, y)
     loglinear.py  the CRF, the exponential loss, maximum entropy: losses and gradients
-    online.py     perceptron, passive-aggressive, MIRA, AROW: one sentence, one step
+    steps.py      perceptron, passive-aggressive, MIRA, AROW: one sentence, one step
     margin.py     the step of the HM-SVM in the dual, by working sets and by Frank-Wolfe
     boosting.py   Sequence AdaBoost: the three bounds and one round
-    hmm.py        hidden Markov models by counts
+    counting.py   hidden Markov models by counts
 
-Begin with chain.py; the others need nothing but it. Speed is no aim here: what is clearer by enumeration of all
+Begin with chains.py; the others need nothing but it. Speed is no aim here: what is clearer by enumeration of all
 paths is enumerated.
 """
 
-from trellis.reference.chain import Floats as Floats
-from trellis.reference.chain import Marginals as Marginals
-from trellis.reference.chain import Potentials as Potentials
-from trellis.reference.chain import Tokens as Tokens
-from trellis.reference.chain import Weights as Weights
-from trellis.reference.chain import add_features_of as add_features_of
-from trellis.reference.chain import features_of as features_of
-from trellis.reference.chain import kbest as kbest
-from trellis.reference.chain import log_partition as log_partition
-from trellis.reference.chain import log_sum_exp as log_sum_exp
-from trellis.reference.chain import marginals as marginals
-from trellis.reference.chain import path_score as path_score
-from trellis.reference.chain import potentials as potentials
-from trellis.reference.chain import restrict as restrict
-from trellis.reference.chain import viterbi as viterbi
-from trellis.reference.online import perceptron as perceptron
-from trellis.reference.online import perceptron_step as perceptron_step
+from trellis.reference.chains import Floats as Floats
+from trellis.reference.chains import Marginals as Marginals
+from trellis.reference.chains import Potentials as Potentials
+from trellis.reference.chains import Tokens as Tokens
+from trellis.reference.chains import Weights as Weights
+from trellis.reference.chains import add_features_of as add_features_of
+from trellis.reference.chains import features_of as features_of
+from trellis.reference.chains import kbest as kbest
+from trellis.reference.chains import log_partition as log_partition
+from trellis.reference.chains import log_sum_exp as log_sum_exp
+from trellis.reference.chains import marginals as marginals
+from trellis.reference.chains import path_score as path_score
+from trellis.reference.chains import potentials as potentials
+from trellis.reference.chains import restrict as restrict
+from trellis.reference.chains import viterbi as viterbi
+from trellis.reference.steps import perceptron as perceptron
+from trellis.reference.steps import perceptron_step as perceptron_step

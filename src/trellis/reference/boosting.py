@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trellis.reference.chain import Floats, Tokens, Weights, features_of, path_score, potentials
+from trellis.reference.chains import Floats, Tokens, Weights, features_of, path_score, potentials
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.reference.chain import (
+from trellis.reference.chains import (
     Floats,
     Potentials,
     Tokens,

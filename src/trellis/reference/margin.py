@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.reference.chain import Floats, Potentials, kbest, viterbi
+from trellis.reference.chains import Floats, Potentials, kbest, viterbi
 
 
 def most_violated(p: Potentials, gold: Sequence[int], cost: Floats | None) -> list[int]:

@@ -20,7 +20,6 @@ from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem
 from trellis.model.constraints import neighbours
 from trellis.model.model import Rows, padded
-from trellis.model.tag_dictionary import learn_tags
 from trellis.tagger import Tagger
 from trellis.training.warm_start import carried_over
 
@@ -302,11 +301,22 @@ def _edges(setup: Setup, extraction: Extraction) -> tuple[Ints, Ragged | None, R
 
 
 def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets]:
-    """The tag dictionary by words, and by the tokens of the corpus."""
+    """The tag dictionary, which labels a word may have, by words and by the tokens of the corpus.
+
+    A word seen often may have the labels it was seen with; a rare or unknown one has the open-class labels, those that
+    rare words were seen with. They are the first set.
+    """
     if not extraction.vocabulary.columns:
         raise LearnerError("a tag dictionary needs a column of words")
-    words = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
-    tokens, tags = setup.labelling.pairs()
-    n = len(setup.labelling.labels)
-    learnt = learn_tags(words.codes[tokens], len(words.values), tags, n, setup.frequent)
-    return learnt, learnt.at(words.codes)
+    column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
+    (tokens, tags), n = setup.labelling.pairs(), len(setup.labelling.labels)
+    codes, n_values = column.codes[tokens], len(column.values)
+    frequent = np.bincount(codes, minlength=n_values)[codes] >= setup.frequent  # [n_tokens]
+    open_class = np.unique(tags[~frequent]).tolist() or range(n)
+    pairs = np.unique(codes[frequent].astype(np.int64) * n + tags[frequent])
+    words, first = np.unique(pairs // n, return_index=True)
+    seen = np.split(pairs % n, first[1:]) if len(words) else []
+    sets = LabelSets.of([open_class, *(labels.tolist() for labels in seen)])
+    set_of = np.zeros(n_values, np.int32)
+    set_of[words] = sets.set_of[1:]
+    return sets._replace(set_of=set_of), LabelSets(set_of[column.codes], sets.starts, sets.labels)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trellis.reference.chain import Floats, Potentials, Tokens, Weights, add_features_of, potentials, viterbi
+from trellis.reference.chains import Floats, Potentials, Tokens, Weights, add_features_of, potentials, viterbi
 from trellis.reference.margin import sizes_in_the_dual
 
 
