@@ -30,6 +30,14 @@ struct Allowed {
   }
 };
 
+// Calls work(chain, order) with what the order decides known to the compiler, and the chain in registers.
+template <class Real, class Work>
+TRELLIS_INLINE auto by_order(ChainView<Real> chain, Work work) {
+  if (chain.tri) return work(chain, Size<2>{});
+  chain.tri = nullptr;
+  return work(chain, Size<1>{});
+}
+
 // The middles of the histories of token t.
 template <class Real, class LabelsAt>
 TRELLIS_INLINE auto middles_at(const ChainView<Real>& chain, std::size_t t, const LabelsAt& labels_at) {
@@ -50,34 +58,45 @@ TRELLIS_INLINE Row<Real> row_at(const ChainView<Real>& chain, std::size_t t, std
   const std::size_t L = chain.n_labels, stride = chain.stride;
   Real* out = to + middle * stride;
   const Real* emit = chain.emit_at(t);
+  TRELLIS_ASSUME(emit);
   if (!chain.tri) {
     if (t == 0) return {&one, 0, chain.edge_at(0, L), 0, nullptr, emit, out};
     return {from, 1, chain.edge_at(t, 0), stride, nullptr, emit, out};
   }
-  if (t == 0) return {&one, 0, chain.tri_at(L, L), 0, chain.edge_at(0, L), emit, out};
-  if (t == 1) return {from + middle, 0, chain.tri_at(L, middle), 0, chain.edge_at(1, middle), emit, out};
-  return {from + middle, stride, chain.tri_at(0, middle), (L + 1) * stride, chain.edge_at(t, middle), emit, out};
+  const Real* edge = chain.edge_at(t, t ? middle : L);
+  TRELLIS_ASSUME(edge);
+  if (t == 0) return {&one, 0, chain.tri_at(L, L), 0, edge, emit, out};
+  if (t == 1) return {from + middle, 0, chain.tri_at(L, middle), 0, edge, emit, out};
+  return {from + middle, stride, chain.tri_at(0, middle), (L + 1) * stride, edge, emit, out};
 }
 
 // alpha of all tokens, [T, stride] or [T, L, stride]; only allowed labels' places are written. After each token
 // after(t, its alpha, n_rows) is called; the pass ends where that is false.
 template <class S, class Real, class LabelsAt, class After>
 TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels_at, Real* alpha, After after) {
-  const std::size_t size = chain.token_size();
-  Real* here = alpha;
-  for (std::size_t t = 0; t < chain.n_tokens; ++t, here += size) {
-    const auto middles = middles_at(chain, t, labels_at), leavers = leavers_at(chain, t, labels_at);
-    for (std::size_t j = 0; j < middles.size(); ++j) {
-      const Row<Real> row = row_at<S>(chain, t, middles[j], here - size, here);
-      // A set of a few labels is cheaper one by one than by vectors over all labels.
-      if (LabelsAt::kAll) reduce_all<S>(row, leavers, chain.stride);
-      else if (const auto targets = labels_at(t); targets.size() * kPadding > chain.stride)
-        reduce_all<S>(row, leavers, chain.stride);
-      else reduce_listed<S>(row, leavers, targets);
+  return by_order(chain, [&](const auto& known, auto order) TRELLIS_INLINE_LAMBDA {
+    const std::size_t size = known.token_size();
+    const auto step = [&](std::size_t t) TRELLIS_INLINE_LAMBDA {
+      const auto middles = middles_at(known, t, labels_at), leavers = leavers_at(known, t, labels_at);
+      Real* here = alpha + t * size;
+      for (std::size_t j = 0; j < middles.size(); ++j) {
+        const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
+        // A set of a few labels is cheaper one by one than by vectors over all labels.
+        if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
+        else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride)
+          reduce_all<S>(row, leavers, known.stride);
+        else reduce_listed<S>(row, leavers, targets);
+      }
+      return after(t, here, middles.size());
+    };
+    for (std::size_t t = 0; t < order && t < known.n_tokens; ++t)
+      if (!step(t)) return false;
+    for (std::size_t t = order; t < known.n_tokens; ++t) {
+      TRELLIS_ASSUME(t >= order);
+      if (!step(t)) return false;
     }
-    if (!after(t, here, middles.size())) return false;
-  }
-  return true;
+    return true;
+  });
 }
 
 // Tables as the way back reads them.

@@ -26,26 +26,29 @@ TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::
     constexpr std::size_t N = n_vectors, step = kLanes<Real>;
     const std::size_t n = labels.size();
     using Max = std::conditional_t<std::is_same_v<S, LogSum>, MaxPlus, S>;
-    Vector<Real> sum[N], odd[N];
-    for (std::size_t c = 0; c < N; ++c) sum[c] = odd[c] = Vector<Real>{} + S::template zero<Real>;
-    const auto add = [&](std::size_t i, Vector<Real>* to) TRELLIS_INLINE_LAMBDA {
-      const Real from = row.from[labels[i] * row.from_step];
-      const Real* table = row.table + labels[i] * row.table_step + z;
-      for (std::size_t c = 0; c < N; ++c) to[c] = Max::plus(to[c], Max::times(from, lanes(table + c * step)));
+    const auto product = [&](std::size_t i, std::size_t c) TRELLIS_INLINE_LAMBDA {
+      return Max::times(row.from[labels[i] * row.from_step], lanes(row.table + labels[i] * row.table_step + z + c * step));
     };
-    std::size_t i = 0;
-    if constexpr (std::is_same_v<S, SumProduct>)
+    Vector<Real> sum[N];
+    const auto add = [&](std::size_t i, Vector<Real>* to) TRELLIS_INLINE_LAMBDA {
+      for (std::size_t c = 0; c < N; ++c) to[c] = Max::plus(to[c], product(i, c));
+    };
+    if constexpr (std::is_same_v<S, SumProduct>) {
+      Vector<Real> odd[N] = {};
+      for (std::size_t c = 0; c < N; ++c) sum[c] = Vector<Real>{};
+      std::size_t i = 0;
       for (; i + 2 <= n; i += 2) add(i, sum), add(i + 1, odd);
-    for (; i < n; ++i) add(i, sum);
-    for (std::size_t c = 0; c < N; ++c) sum[c] = Max::plus(sum[c], odd[c]);
+      if (i < n) add(i, sum);
+      for (std::size_t c = 0; c < N; ++c) sum[c] += odd[c];
+    } else {
+      for (std::size_t c = 0; c < N; ++c) sum[c] = product(0, c);
+      for (std::size_t i = 1; i < n; ++i) add(i, sum);
+    }
     if constexpr (std::is_same_v<S, LogSum>) {  // so far the greatest: log sum_y exp(a_y) = top + log sum_y exp(a_y - top)
       Vector<Real> top[N], total[N] = {};
       for (std::size_t c = 0; c < N; ++c) top[c] = sum[c] > kForbidden<Real> ? sum[c] : Vector<Real>{};
-      for (i = 0; i < n; ++i) {
-        const Real from = row.from[labels[i] * row.from_step];
-        const Real* table = row.table + labels[i] * row.table_step + z;
-        for (std::size_t c = 0; c < N; ++c) total[c] += exp_lanes(from + lanes(table + c * step) - top[c]);
-      }
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < N; ++c) total[c] += exp_lanes(product(i, c) - top[c]);
       for (std::size_t c = 0; c < N; ++c) sum[c] = sum[c] > kForbidden<Real> ? top[c] + log_lanes(total[c]) : sum[c];
     }
     for (std::size_t c = 0; c < N; ++c) {

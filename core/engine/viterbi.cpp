@@ -7,61 +7,54 @@
 namespace trellis {
 namespace {
 
-template <class Real>
-struct Viterbi {
-  const ChainView<Real>& chain;
-  Real* delta;  // alpha by maxima
-
-  template <class LabelsAt>
-  TRELLIS_INLINE void prefixes(const LabelsAt& labels_at) const {
-    forward<MaxPlus>(chain, labels_at, delta, [](auto...) TRELLIS_INLINE_LAMBDA { return true; });
-  }
-
-  // The last history: argmax delta_{T-1}[y][z] + end[z], the lowest z first. Then back, the label that left it: the first
-  // with which the history's score comes out again, by the same operations.
-  //   x = first x: ((delta_{t-1}[x][y] + tri[x][y][z]) + edge_t[y][z]) + emit_t[z] = delta_t[y][z]
-  template <class LabelsAt>
-  TRELLIS_INLINE Real trace(const LabelsAt& labels_at, std::int32_t* path) const {
-    const std::size_t T = chain.n_tokens, order = chain.tri ? 2 : 1;
-    const auto finals = labels_at(T - 1), middles = middles_at(chain, T - 1, labels_at);
-    const Real* last = delta + (T - 1) * chain.token_size();
-    std::size_t y = middles[0], z = finals[0];
-    const auto total = [&](std::size_t i, std::size_t j) TRELLIS_INLINE_LAMBDA {
-      const Real score = last[middles[i] * chain.stride + finals[j]];
-      return chain.end ? score + chain.end[finals[j]] : score;
+// The last history: argmax delta_{T-1}[y][z] + end[z], the lowest z first. Then back, the label that left it: the first
+// with which the history's score comes out again, by the same operations.
+//   x = first x: ((delta_{t-1}[x][y] + tri[x][y][z]) + edge_t[y][z]) + emit_t[z] = delta_t[y][z]
+template <class Real, class LabelsAt>
+TRELLIS_INLINE Real trace(const ChainView<Real>& chain, std::size_t order, Real* delta, const LabelsAt& labels_at,
+                          std::int32_t* path) {
+  const std::size_t T = chain.n_tokens;
+  const auto finals = labels_at(T - 1), middles = middles_at(chain, T - 1, labels_at);
+  const Real* last = delta + (T - 1) * chain.token_size();
+  std::size_t y = middles[0], z = finals[0];
+  const auto total = [&](std::size_t i, std::size_t j) TRELLIS_INLINE_LAMBDA {
+    const Real score = last[middles[i] * chain.stride + finals[j]];
+    return chain.end ? score + chain.end[finals[j]] : score;
+  };
+  Real score = total(0, 0);
+  for (std::size_t j = 0; j < finals.size(); ++j)
+    for (std::size_t i = 0; i < middles.size(); ++i)
+      if (total(i, j) > score) score = total(i, j), y = middles[i], z = finals[j];
+  path[T - 1] = static_cast<std::int32_t>(z);
+  if (order == 2 && T > 1) path[T - 2] = static_cast<std::int32_t>(y);
+  for (std::size_t t = T - 1; t >= order; --t) {
+    Real* here = delta + t * chain.token_size();
+    TRELLIS_ASSUME(t >= order);
+    const Row<Real> row = row_at<MaxPlus>(chain, t, y, here - chain.token_size(), here);
+    const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];
+    const auto leavers = labels_at(t - order);
+    std::size_t i = 0;
+    const auto grown = [&](std::size_t x) TRELLIS_INLINE_LAMBDA {
+      const Real sum = row.from[x * row.from_step] + table[x * row.table_step];
+      return (row.edge ? sum + edge : sum) + emit;
     };
-    Real score = total(0, 0);
-    for (std::size_t j = 0; j < finals.size(); ++j)
-      for (std::size_t i = 0; i < middles.size(); ++i)
-        if (total(i, j) > score) score = total(i, j), y = middles[i], z = finals[j];
-    path[T - 1] = static_cast<std::int32_t>(z);
-    if (order == 2 && T > 1) path[T - 2] = static_cast<std::int32_t>(y);
-    for (std::size_t t = T - 1; t >= order; --t) {
-      Real* here = delta + t * chain.token_size();
-      const Row<Real> row = row_at<MaxPlus>(chain, t, y, here - chain.token_size(), here);
-      const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];
-      const auto leavers = labels_at(t - order);
-      std::size_t i = 0;
-      const auto grown = [&](std::size_t x) TRELLIS_INLINE_LAMBDA {
-        const Real sum = row.from[x * row.from_step] + table[x * row.table_step];
-        return (row.edge ? sum + edge : sum) + emit;
-      };
-      while (i + 1 < leavers.size() && grown(leavers[i]) != target) ++i;
-      path[t - order] = static_cast<std::int32_t>(leavers[i]);
-      z = order == 2 ? y : leavers[i];
-      y = order == 2 ? leavers[i] : y;
-    }
-    return score;
+    while (i + 1 < leavers.size() && grown(leavers[i]) != target) ++i;
+    path[t - order] = static_cast<std::int32_t>(leavers[i]);
+    z = order == 2 ? y : leavers[i];
+    y = order == 2 ? leavers[i] : y;
   }
-};
+  return score;
+}
 
-// With a path, the best one and its score; without, the forward pass alone.
+// delta (alpha by maxima) of all tokens; with a path, also the best one and its score.
 template <class Real>
 TRELLIS_INLINE Real run_any(const ChainView<Real>& chain, Real* delta, std::int32_t* path) {
-  const Viterbi<Real> viterbi{chain, delta};
   const auto both = [&](const auto& labels_at) TRELLIS_INLINE_LAMBDA {
-    viterbi.prefixes(labels_at);
-    return path ? viterbi.trace(labels_at, path) : Real(0);
+    forward<MaxPlus>(chain, labels_at, delta, [](auto...) TRELLIS_INLINE_LAMBDA { return true; });
+    if (!path) return Real(0);
+    return by_order(chain, [&](const ChainView<Real>& known, auto order) TRELLIS_INLINE_LAMBDA {
+      return trace(known, order, delta, labels_at, path);
+    });
   };
   return chain.allowed ? both(Allowed{*chain.allowed}) : both(Everything{chain.n_labels});
 }

@@ -43,15 +43,14 @@ std::int32_t Interner::add(std::string_view s, std::uint64_t hash, std::size_t s
 }
 
 std::int32_t Interner::intern_keyed(std::string_view s) {
-  if (!keyed_) {
-    keyed_ = true;
+  if (plain_search_ > 0) {
+    plain_search_ = 0;
     for (Slot& slot : slots_)
       if (slot.id >= 0) slot.hash = keyed_hash((*this)[slot.id]);
     place_all(slots_.size());
   }
   const std::uint64_t hash = keyed_hash(s);
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+  for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
     if (slots_[i].id < 0) return add(s, hash, i);
     if (slots_[i].hash == hash && (*this)[slots_[i].id] == s) return slots_[i].id;
   }
@@ -60,11 +59,11 @@ std::int32_t Interner::intern_keyed(std::string_view s) {
 void Interner::place_all(std::size_t n_slots) {
   std::vector<Slot> old(n_slots);
   old.swap(slots_);
-  std::size_t mask = slots_.size() - 1;
+  mask_ = n_slots - 1;
   for (const Slot& slot : old) {
     if (slot.id < 0) continue;
-    std::size_t i = slot.hash & mask;
-    while (slots_[i].id >= 0) i = (i + 1) & mask;
+    std::size_t i = slot.hash & mask_;
+    while (slots_[i].id >= 0) i = (i + 1) & mask_;
     slots_[i] = slot;
   }
 }

@@ -53,12 +53,10 @@ class Interner {
   Interner() : slots_(64) {}
 
   std::int32_t intern(std::string_view s) {
-    if (keyed_) return intern_keyed(s);
     const std::uint64_t hash = hash_bytes(s);
-    const std::size_t mask = slots_.size() - 1, end = hash + kLongSearch;
-    for (std::size_t i = hash; i != end; ++i) {
-      const Slot& slot = slots_[i & mask];
-      if (slot.id < 0) return add(s, hash, i & mask);
+    for (std::size_t i = hash, end = hash + plain_search_; i != end; ++i) {
+      const Slot& slot = slots_[i & mask_];
+      if (slot.id < 0) return add(s, hash, i & mask_);
       // Up to 8 bytes, every step of the hash is a bijection: equal length and hash are equal strings.
       if (slot.hash == hash && slot.length == static_cast<std::uint32_t>(s.size()) &&
           (s.size() <= 8 || (*this)[slot.id] == s))
@@ -97,7 +95,8 @@ class Interner {
   std::vector<std::uint8_t> data_;
   std::vector<std::int64_t> starts_{0};
   std::vector<Slot> slots_;  // a power of two, at most half full
-  bool keyed_ = false;
+  std::size_t mask_ = slots_.size() - 1;
+  std::size_t plain_search_ = kLongSearch;  // slots looked at by the plain hash; none once the dictionary is keyed
 };
 
 // A dictionary over arrays someone else owns, perhaps mapped from a file. Look-ups check every index they follow, so
