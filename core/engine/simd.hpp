@@ -45,12 +45,10 @@ template <class Real, class Block>
 TRELLIS_INLINE void each_block(std::size_t stride, Block block) {
   constexpr std::size_t kMost = 3 * kPadding / kLanes<Real>, kLess = 2 * kPadding / kLanes<Real>;
   constexpr std::size_t kLeast = kPadding / kLanes<Real>;
-  for (std::size_t z = 0; z < stride;) {
-    const std::size_t left = (stride - z) / kPadding;
-    if (left >= 3 && left != 4) block(Size<kMost>{}, z), z += 3 * kPadding;
-    else if (left >= 2) block(Size<kLess>{}, z), z += 2 * kPadding;
-    else block(Size<kLeast>{}, z), z += kPadding;
-  }
+  std::size_t z = 0, left = stride / kPadding;
+  for (; left >= 3 && left != 4; left -= 3, z += 3 * kPadding) block(Size<kMost>{}, z);
+  for (; left >= 2; left -= 2, z += 2 * kPadding) block(Size<kLess>{}, z);
+  if (left) block(Size<kLeast>{}, z);
 }
 
 // sums[0 .. lanes) += values, in double

@@ -52,13 +52,16 @@ class Chains {
       if (right_[t] != path[t]) end = t + static_cast<std::size_t>(weights_.order) + 1;
       if (t >= end) continue;
       const Part right = part_at(right_.data(), t, null_), wrong = part_at(path, t, null_);
-      for (int reach = 0; reach <= weights_.order; ++reach)
-        if (right.differs(wrong, reach))
-          for (const auto& [part, sign] : {std::pair{&right, 1.0f}, std::pair{&wrong, -1.0f}})
-            weights_.each_feature(examples_.data, begin_, *part, reach,
-                                  [&](std::uint32_t row, std::uint32_t place, float value) {
-                                    out.push_back({row, place, sign * value});
-                                  });
+      const auto add = [&](const Part& part, int reach, float sign) TRELLIS_INLINE_LAMBDA {
+        weights_.each_feature(examples_.data, begin_, part, reach,
+                              [&, sign](std::uint32_t row, std::uint32_t place, float value) TRELLIS_INLINE_LAMBDA {
+                                out.push_back({row, place, sign * value});
+                              });
+      };
+      const auto reach_back = [&](int reach) TRELLIS_INLINE_LAMBDA {
+        if (reach <= weights_.order && right.differs(wrong, reach)) add(right, reach, 1), add(wrong, reach, -1);
+      };
+      reach_back(0), reach_back(1), reach_back(2);
     }
   }
 

@@ -92,6 +92,11 @@ bool rewrite_tokens(std::string_view text, const ColumnFormat& format, std::size
   return token == n_tokens;
 }
 
+// Most lines are seen to be tokens by their first byte: one above all that kind_of looks for.
+inline bool plainly_token(std::string_view line, const ColumnFormat& format) {
+  return !line.empty() && line[0] > '-' && !format.ids;
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -153,7 +158,7 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
   std::int64_t line = format.first_line - 1;
   while (reader.next()) {
     ++line;
-    switch (kind_of(reader.content, format)) {
+    switch (plainly_token(reader.content, format) ? LineKind::token : kind_of(reader.content, format)) {
       case LineKind::blank:
         if (n_tokens == out.starts.back()) keep(reader.content);
         end_sentence();

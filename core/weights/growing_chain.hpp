@@ -38,8 +38,9 @@ struct GrowingChain {
     const std::size_t t = begin + part.token;
     const auto place = static_cast<std::uint32_t>(part.cell(reach, n_labels, stride));
     if (reach == 0) {
-      data.attributes.each(t, [&](std::int32_t a, float value) {
-        if (rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
+      const bool grows = rows.grows();
+      data.attributes.each(t, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
+        if (grows || rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
       });
       return;
     }

@@ -64,6 +64,7 @@ class GrowingRows {
 
   // From now on no row gets a label but by set(). A dense row would have labels it must not have: there will be none.
   void stop_growing() { grows_ = false, dense_from_ = 0; }
+  bool grows() const { return grows_; }
 
   // The place of w[attribute, label], made if there is none.
   LearntWeight make(std::int32_t attribute, std::uint32_t label) {

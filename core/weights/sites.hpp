@@ -14,7 +14,12 @@ struct Sites {
   // Calls visit(attribute, value) for all that stands at a site.
   template <class Visit>
   TRELLIS_INLINE void each(std::size_t site, Visit visit) const {
-    for (std::int64_t i = starts[site]; i < starts[site + 1]; ++i) visit(ids[i], value(i));
+    const std::int32_t* const at = ids;
+    const std::int64_t end = starts[site + 1];
+    if (const float* const numbers = values)
+      for (std::int64_t i = starts[site]; i < end; ++i) visit(at[i], numbers[i]);
+    else
+      for (std::int64_t i = starts[site]; i < end; ++i) visit(at[i], 1.0f);
   }
 };
 
