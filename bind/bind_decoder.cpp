@@ -323,13 +323,14 @@ struct PyDecoder {
     return out;
   }
 
-  std::pair<Numpy<float>, std::optional<Numpy<float>>> potentials(const Batch& batch, std::size_t n_threads) const {
+  std::pair<Numpy<float>, std::optional<Numpy<float>>> potentials(const Batch& batch, bool open,
+                                                                   std::size_t n_threads) const {
     check_defined(batch);
     const std::size_t n = batch.starts.back(), L = core.n_labels();
     std::vector<float> emit(n * L), edges(core.edges_by_token() ? n * (L + 1) * L : 0);
     {
       nb::gil_scoped_release release;
-      core.potentials(batch, n_threads, emit.data(), core.edges_by_token() ? edges.data() : nullptr);
+      core.potentials(batch, open, n_threads, emit.data(), core.edges_by_token() ? edges.data() : nullptr);
     }
     std::optional<Numpy<float>> edge_array;
     if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, L + 1, L});
@@ -374,8 +375,9 @@ void bind_decoder(nb::module_& module) {
       .def("labels", &PyDecoder::label_lists, "batch"_a, "n_threads"_a,
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")
-      .def("potentials", &PyDecoder::potentials, "batch"_a, "n_threads"_a,
-           "(emit [n_tokens, n_labels], edge [n_tokens, n_labels + 1, n_labels] or None).")
+      .def("potentials", &PyDecoder::potentials, "batch"_a, "open"_a, "n_threads"_a,
+           "(emit [n_tokens, n_labels], edge [n_tokens, n_labels + 1, n_labels] or None). open: a local model normalises\n"
+           "over all labels, not over those of the tag dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);
         Decoder::Lists lists = self.core.attribute_lists(batch, on_edge);

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,10 @@ def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> N
     refused(call("calibrate -m chunk.trellis test.txt -o test.txt"), "would replace")
     (here / "dev.svg").write_text(COLUMNS)
     refused(call(f"train {TRAIN} --model m --plot dev.svg --dev dev.svg"), "would replace")
+    with (here / "test.txt").open() as file:
+        command = [sys.executable, "-m", "trellis", "tag", "-m", "chunk.trellis", "-o", "test.txt"]
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False, cwd=here)
+    assert (done.returncode, "would replace standard input" in done.stderr) == (2, True)
     assert (here / "test.txt").read_text() == COLUMNS
     trellis.load(chunk)
 

@@ -38,7 +38,7 @@ def test_no_curve_without_epochs(here: Path, call: Any) -> None:
 
 def test_no_curve_without_matplotlib(here: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    refused(call(f"train {TRAIN} --model m --quiet --plot h.svg"), "trellis-tagger[plot]")
+    refused(call(f"train {TRAIN} --model m --quiet --plot h.svg"), "pip install matplotlib")
 
 
 def test_the_dev_score_has_a_name_and_the_best_epoch_a_mark(here: Path, call: Any) -> None:

@@ -304,3 +304,23 @@ def test_illegal_gold_labels_in_memory() -> None:
         trellis.train({"word": [["a", "b"]], "label": [["O", "I-X"]]}, target="label", scheme="iob2")
     with pytest.raises(ConstraintError, match="label 'P' is not of the scheme iob2"):
         trellis.train(corpus_of(("P", "O")), target="label", scheme="iob2")
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(
+    "learner", [trellis.MaxEnt(epochs=5), trellis.CRF(epochs=5)], ids=lambda learner: type(learner).__name__
+)
+def test_dictionary_yields_to_a_scheme(learner: trellis.Learner, order: int) -> None:
+    """ "old" was only ever inside a phrase, so that the dictionary leaves a sentence that begins with it no path."""
+    corpus = {"word": [["the", "old", "man"], ["the", "man"]], "np": [["B-X", "I-X", "I-X"], ["B-X", "I-X"]]}
+    tagger = trellis.train(
+        corpus, target="np", learner=learner, features=["word[0]"], order=order, tag_dictionary=1, scheme="iob2"
+    )
+    sentence = ["old", "man"]
+    assert tagger.tag(sentence)[0] == "B-X"
+    assert tagger.tag_batch([sentence, ["the", "man"]]) == [tagger.tag(sentence), ["B-X", "I-X"]]
+    assert tagger.kbest(sentence, 1)[0][0] == tagger.tag(sentence)
+    assert tagger.tag(sentence, allowed={0: "B-X"})[0] == "B-X"
+    node = tagger.marginals(sentence).node
+    np.testing.assert_allclose(node.sum(axis=1), 1.0, rtol=1e-6)
+    assert node[0, tagger.labels.index("I-X")] == 0

@@ -488,3 +488,10 @@ def test_a_fit_walks_through_few_files() -> None:
     finally:
         sys.setprofile(before)
     assert len(files) <= 16, sorted(files)
+
+
+@pytest.mark.parametrize("learner", [trellis.Perceptron(epochs=2), trellis.AROW(epochs=2)], ids=["perceptron", "arow"])
+def test_weights_that_are_not_finite_are_an_error(learner: trellis.Learner) -> None:
+    corpus = {"word": [["the", "man"], ["Ann", "saw"]], "pos": [["D", "N"], ["NP", "V"]]}
+    with pytest.raises(trellis.LearnerError, match="not finite"):
+        trellis.train(corpus, target="pos", learner=learner, sample_weight=[1e308, 1e308])

@@ -318,7 +318,7 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
   }
 }
 
-void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers) const {
+void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers, bool open) const {
   const std::int64_t begin = batch.starts[sentence];
   const std::size_t n = batch.starts[sentence + 1] - begin, stride = model_.labels.stride, n_joint = joint_.size();
   if (n == 0) return;
@@ -371,7 +371,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& he
   if (edges_by_token()) sum_edges(n, buffers);
   if (!model_.local) return;
   const LabelSets sets{buffers.sets.data(), model_.sets.starts, model_.sets.labels};
-  normalizer_.normalize(n, model_.sets.starts ? &sets : nullptr, buffers.emit.data(),
+  normalizer_.normalize(n, model_.sets.starts && !open ? &sets : nullptr, buffers.emit.data(),
                         edges_by_token() ? buffers.edge.data() : nullptr, buffers.local);
 }
 
@@ -411,19 +411,20 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
           std::int32_t* path = paths + batch.starts[s];
           if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) continue;
           chain.allowed = nullptr;
+          if (sets.starts && model_.local) fill(batch, s, now.heavy, buffers, true);
           if (!sets.starts || best_path(chain, buffers.viterbi, path) == kForbidden<float>) possible = false;
         }
       });
   return possible;
 }
 
-void Decoder::potentials(const Batch& batch, std::size_t n_threads, float* emit, float* edge) const {
+void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge) const {
   const std::size_t L = model_.labels.n_labels, stride = model_.labels.stride;
   parallel_blocks(
       batch.starts.size() - 1, 32, n_threads, [] { return Buffers{}; },
       [&](Buffers& buffers, std::size_t first, std::size_t last) {
         for (std::size_t s = first; s < last; ++s) {
-          fill(batch, s, state().heavy, buffers);
+          fill(batch, s, state().heavy, buffers, open);
           for (std::int64_t t = batch.starts[s]; t < batch.starts[s + 1]; ++t) {
             const std::size_t here = t - batch.starts[s];
             std::copy_n(buffers.emit.data() + here * stride, L, emit + t * L);

@@ -140,9 +140,9 @@ class Decoder {
 
   // Without the lock: best paths; potentials [n_tokens, n_labels] (and edges [n_tokens, n_labels + 1, n_labels]).
   // Where the tag dictionary leaves a sentence no path, all labels are allowed. False if a sentence has no path at all,
-  // because all of them are forbidden.
+  // because all of them are forbidden. ``open``: a local model normalises over all labels, whatever the dictionary says.
   bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
-  void potentials(const Batch& batch, std::size_t n_threads, float* emit, float* edge) const;
+  void potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge) const;
   // What stands at each token, of templates that speak of a label or of a pair of labels: starts [n_tokens + 1], ids,
   // values (empty where all are one).
   struct Lists {
@@ -151,7 +151,7 @@ class Decoder {
     std::vector<float> values;
   };
   Lists attribute_lists(const Batch& batch, bool on_edge) const;
-    // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
+  // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
   bool edges_by_token() const { return !edge_.empty() || (model_.local && model_.labels.tri); }
   // The label set of a token by the tag dictionary, -1 without one.
   std::int32_t set_of(const Batch& batch, std::size_t token) const;
@@ -202,7 +202,7 @@ class Decoder {
   void make_heavy_rows(HeavyRows& heavy) const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
-  void fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers) const;
+  void fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers, bool open = false) const;
   void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
 
   const TaggerModel model_;

@@ -96,7 +96,7 @@ TEST(decoder_sums_weights_by_hand) {
       const Batch batch = encode(decoder, {{"a", "b"}, {}, {"new"}, {"a", "a", "new", "b"}});
       CHECK(batch.undefined.empty() == (cache_bytes && again));
       std::vector<float> emit(7 * 2), edge(7 * 3 * 2);
-      decoder.potentials(batch, 2, emit.data(), edge.data());
+      decoder.potentials(batch, false, 2, emit.data(), edge.data());
       const std::vector<float> expected{
           1 + 4,      128,            // a: word a, nothing before, bias; b's suffix is silent
           0,          2 + 8 + 128,    // b: word b, a before

@@ -11,7 +11,14 @@ from trellis import __version__
 def main() -> None:
     """Run the command line; the version is printed before anything slow is imported."""
     if sys.argv[1:] in (["--version"], ["-V"]):
-        print(f"trellis {__version__}")
+        try:
+            print(f"trellis {__version__}", flush=True)
+        except OSError as error:  # a closed pipe, a full disk
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            if isinstance(error, BrokenPipeError):
+                sys.exit(141)
+            print(f"trellis: {error.strerror}", file=sys.stderr)
+            sys.exit(2)
         return
     import signal
 

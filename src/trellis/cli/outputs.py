@@ -77,5 +77,9 @@ def check_apart(output: str | None, *inputs: str | None) -> None:
     """ModelError where the output would replace a file that is read."""
     target = Path(output or STANDARD_STREAM)
     for path in inputs:
-        if path is not None and target.is_file() and Path(path).exists() and target.samefile(path):
-            raise ModelError(f"{output}: the output would replace {path}, which is read; name another file")
+        if path is None or not target.is_file():
+            continue
+        read = os.fstat(0) if path == "-" else Path(path).stat() if Path(path).exists() else None
+        if read is not None and os.path.samestat(read, target.stat()):
+            name = "standard input" if path == "-" else path
+            raise ModelError(f"{output}: the output would replace {name}, which is read; name another file")

@@ -18,7 +18,7 @@ def check_plot(path: str, learner: Learner) -> None:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise LearnerError("--plot needs matplotlib; install trellis-tagger[plot]") from None
+        raise LearnerError("--plot needs matplotlib: pip install matplotlib") from None
     known = Figure().canvas.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in known:
         raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")

@@ -19,7 +19,7 @@ from trellis.errors import CorpusError
 try:
     import pyarrow as pa
 except ImportError:
-    why = "tables, Parquet and Feather files need pyarrow: pip install trellis-tagger[tables]"
+    why = "tables, Parquet and Feather files need pyarrow: pip install pyarrow"
     raise CorpusError("", None, why) from None
 
 

@@ -88,6 +88,11 @@ class Rows:
         return Rows(np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights), rank
 
 
+def is_finite(table: Floats | None) -> bool:
+    """Whether no score is NaN or infinity; minus infinity forbids."""
+    return table is None or table.size == 0 or bool(table.max() < np.inf)
+
+
 @dataclass(frozen=True, slots=True)
 class ChainWeights:
     """All weights of a chain: of attributes with labels, with label pairs, of label pairs and triples."""
@@ -102,6 +107,11 @@ class ChainWeights:
     votes: Votes | None = None
     # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
     dual: Dual | None = None
+
+    def is_finite(self) -> bool:
+        """Whether no weight is NaN or infinity; minus infinity forbids."""
+        edge_rows = None if self.edge_rows is None else self.edge_rows.weights
+        return all(is_finite(table) for table in (self.rows.weights, edge_rows, self.edge, self.tri, self.end))
 
     @property
     def expansion(self) -> Expansion | None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from trellis import _core
 from trellis.arguments import whole_number
-from trellis.arrays import Floats, Ints, LabelSets, Longs
+from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import ArgumentError, CorpusError, ModelError
 from trellis.features.vocabulary import function_of, native_calls
-from trellis.model.model import Model
+from trellis.model.model import Model, is_finite
 
 if TYPE_CHECKING:
     from trellis.engine.chain import Chains, ScoredPath
@@ -211,13 +211,13 @@ class Decoder:
         from trellis.model.constraints import label_sets
 
         emit: Any
-        emit, edges = self.native.potentials(batch, n_threads)
+        emit, edges = self.native.potentials(batch, False, n_threads)
         weights, starts = self.model.weights, batch.starts
         if weights.expansion is not None and self.expansion is not None:
             lists = self.native.attribute_lists(batch, False)
             emit = weights.expansion.emit(self.expansion, lists, n_threads)
         once = () if self._is_checked else (weights.edge, weights.tri, weights.end)
-        if not all(_is_finite(table) for table in (emit, edges, *once)):
+        if not all(is_finite(table) for table in (emit, edges, *once)):
             raise ModelError("the weights of the model give scores that are not finite; train it again")
         self._is_checked = True
         n, tri, end = len(self.labels), weights.tri, weights.end
@@ -235,6 +235,11 @@ class Decoder:
                 opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
                 sets = sets.replaced(closed, opened.at(closed))
+                if self.model.family == "local":  # normalised over other labels then
+                    emit, edges = self.native.potentials(batch, True, n_threads)
+                    potentials.emit[closed] = emit[closed]
+                    if edges is not None:
+                        potentials.edge[closed] = edges[closed]
         return Chains(potentials, starts, sets)
 
     def _known(self, batch: _core.Batch) -> LabelSets | None:
@@ -333,11 +338,6 @@ class Decoder:
         """Labels by their names, a list per sentence."""
         labels, ends = [self.labels[z] for z in codes.tolist()], starts.tolist()
         return [labels[a:b] for a, b in pairwise(ends)]
-
-
-def _is_finite(table: Floats | None) -> bool:
-    """Whether no score is infinity or NaN; minus infinity forbids."""
-    return table is None or table.size == 0 or bool(table.max() < np.inf)
 
 
 def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:

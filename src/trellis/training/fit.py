@@ -282,6 +282,8 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
 
 def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: Sequence[Event]) -> Tagger:
     """The tagger of these weights; attributes of which no weight is left are not kept."""
+    if not weights.is_finite():
+        raise LearnerError("training came to weights that are not finite; take smaller steps, costs or sample weights")
     rows, kept = weights.rows.without_empty()
     edge_rows, edges_kept = None, np.empty(0, np.int32)
     if weights.edge_rows is not None:
