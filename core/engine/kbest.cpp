@@ -88,10 +88,11 @@ struct Search {
       history.n_candidates = 1;
     } else {
       const ListedLabels ways = leavers(t);
-      for (std::size_t i = 0; i < ways.size(); ++i)
-        work.candidates.push_back({grown(delta[before(t, at, ways[i])], t, at, ways[i]),
-                                   static_cast<std::int32_t>(ways[i]), kNone, kNone});
       history.n_candidates = ways.size();
+      work.candidates.resize(history.heap + ways.size());
+      Prefix<Real>* to = work.candidates.data() + history.heap;
+      for (std::size_t i = 0; i < ways.size(); ++i)
+        to[i] = {grown(delta[before(t, at, ways[i])], t, at, ways[i]), static_cast<std::int32_t>(ways[i]), kNone, kNone};
     }
     Prefix<Real>* begin = work.candidates.data() + history.heap;
     std::make_heap(begin, begin + history.n_candidates, worse<Real>);
