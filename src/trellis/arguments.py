@@ -29,4 +29,4 @@ def thread_count(n_threads: int | None) -> int:
     """The number itself; all cores that this process may use for None and for -1, as in scikit-learn."""
     if n_threads is None or n_threads == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return whole_number("n_threads", n_threads, 1, also=", or None or -1 for all cores")
+    return whole_number("n_threads", n_threads, 1, 1 << 20, ", or None or -1 for all cores")

@@ -173,4 +173,5 @@ class Descent(VectorWork):
 
 def _check_finite(value: float) -> None:
     if not np.isfinite(value):
-        raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")
+        why = "the gold labels of some sentence are forbidden, or a penalty, rate or sample weight is too large"
+        raise LearnerError(f"the objective is not finite: {why}")

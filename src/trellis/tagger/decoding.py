@@ -326,7 +326,7 @@ class Decoder:
         from trellis.engine.chain import kbest_batch
         from trellis.model.constraints import require_possible
 
-        k = whole_number("k", k, 1)
+        k = whole_number("k", k, 1, 1_000_000)
         found = list[list[Any]]()
         # In single precision as tagging has them, so that the best of the k best is what tagging gives.
         for chains in self.pieces(listed(sentences), allowed, n_threads, single=True):
