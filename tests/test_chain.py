@@ -339,7 +339,7 @@ def test_wrong_values() -> None:
     for path in ([0, 1], [0, 1, 2], [0, -1, 0]):
         with pytest.raises(ValueError, match="path"):
             chain.path_score(p, path)
-    with pytest.raises(ValueError, match="k must be a whole number from 1 to 1000000"):
+    with pytest.raises(ValueError, match="k must be a whole number from 1 on"):
         chain.kbest(p, 0)
     for bad, name in itertools.product((np.nan, np.inf), ("emit", "edge", "tri", "end")):
         tables = {

@@ -55,7 +55,7 @@ def test_trained_models(name: str) -> None:
     for sentence in rows_of(tagger, kind.corpus(3, 10)):
         found = tagger.explain(sentence)
         check_sums(tagger, sentence, found)
-        emit, _ = tagger._decoder.native.potentials(tagger._decoder.encode([sentence]), 1)
+        emit, _ = tagger._decoder.native.potentials(tagger._decoder.encode([sentence]), False, 1)
         for t, token in enumerate(found.tokens):
             assert token.label == found.best.labels[t]
             assert list(token.scores.values()) == sorted(token.scores.values(), reverse=True)
