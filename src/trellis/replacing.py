@@ -30,17 +30,21 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
             raise OSError(errno.EINVAL, "not a plain file; name another")
         prefix = f".trellis-{zlib.crc32(target.name.encode()):08x}-"
         _remove_abandoned(target.parent, prefix)
-        temporary = target.with_name(f"{prefix}{os.urandom(4).hex()}.tmp")
-        handle = _locked(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR)
-    try:
+        temporary = target.with_name(f"{prefix}{os.urandom(8).hex()}.tmp")
+    handle = None
+    try:  # a signal may come as soon as the file is there
+        with _explaining(failed):
+            handle = _locked(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR)
         yield temporary
         with _explaining(failed):
             os.fsync(handle)
             temporary.replace(target)
             _sync_folder(target.parent)
     finally:
-        temporary.unlink(missing_ok=True)
-        os.close(handle)
+        with suppress(OSError):
+            temporary.unlink()
+        if handle is not None:
+            os.close(handle)
 
 
 def _locked(path: Path, flags: int) -> int:
