@@ -30,6 +30,13 @@ Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
   return Numpy<T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
+// What work() gives, called without the GIL.
+template <class Work>
+auto without_gil(Work work) {
+  nb::gil_scoped_release release;
+  return work();
+}
+
 // Calls work(go_on) without the GIL; Ctrl-C is heard whenever it asks go_on().
 template <class Work>
 auto interruptible(Work work) {
@@ -39,10 +46,7 @@ auto interruptible(Work work) {
     interrupted = PyErr_CheckSignals() != 0;
     return !interrupted;
   };
-  const auto result = [&] {
-    nb::gil_scoped_release release;
-    return work(go_on);
-  }();
+  const auto result = without_gil([&] { return work(go_on); });
   if (interrupted) throw nb::python_error();
   return result;
 }

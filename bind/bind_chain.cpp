@@ -125,14 +125,8 @@ struct Sentence {
 
   // What all sentences have in common.
   static ChainView<Real> shared(const Batch<Real>& batch) {
-    ChainView<Real> view{};
-    view.n_labels = batch.n_labels;
-    view.stride = batch.stride;
-    view.edge = batch.edge.data();
-    view.edge_per_token = batch.edge_per_token;
-    view.tri = batch.tri.empty() ? nullptr : batch.tri.data();
-    view.end = batch.end.empty() ? nullptr : batch.end.data();
-    return view;
+    return {0, batch.n_labels, batch.stride, nullptr, batch.edge.data(), batch.edge_per_token,
+            batch.tri.empty() ? nullptr : batch.tri.data(), batch.end.empty() ? nullptr : batch.end.data()};
   }
 };
 
@@ -140,8 +134,7 @@ struct Sentence {
 template <class Real, class MakeState, class Work>
 void for_each_sentence(const Batch<Real>& batch, std::size_t n_threads, MakeState make_state, Work work) {
   std::atomic<bool> ok{true};
-  {
-    nb::gil_scoped_release release;
+  without_gil([&] {
     const auto make = [&] { return std::pair(Sentence<Real>{}, make_state()); };
     parallel_blocks(batch.n_sentences, kSentencesPerBlock, n_threads, make,
                     [&](auto& state, std::size_t begin, std::size_t end) {
@@ -150,7 +143,7 @@ void for_each_sentence(const Batch<Real>& batch, std::size_t n_threads, MakeStat
                         else ok = false;
                       }
                     });
-  }
+  });
   require(ok, "emit, edge: scores must be finite or minus infinity");
 }
 

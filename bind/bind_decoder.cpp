@@ -328,10 +328,9 @@ struct PyDecoder {
     check_defined(batch);
     const std::size_t n = batch.starts.back(), L = core.n_labels();
     std::vector<float> emit(n * L), edges(core.edges_by_token() ? n * (L + 1) * L : 0);
-    {
-      nb::gil_scoped_release release;
+    without_gil([&] {
       core.potentials(batch, open, n_threads, emit.data(), core.edges_by_token() ? edges.data() : nullptr);
-    }
+    });
     std::optional<Numpy<float>> edge_array;
     if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, L + 1, L});
     return {to_numpy(std::move(emit), {n, L}), edge_array};

@@ -94,11 +94,7 @@ Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, cons
   if (static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
       static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size())
     throw nb::value_error("a plan of another vocabulary");
-  AttributeLists lists;
-  {
-    nb::gil_scoped_release release;
-    lists = vocabulary.extract(plan, columns, starts, n_threads);
-  }
+  AttributeLists lists = without_gil([&] { return vocabulary.extract(plan, columns, starts, n_threads); });
   return lists_to_numpy(std::move(lists));
 }
 
@@ -116,21 +112,6 @@ Numpy<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   std::vector<std::int32_t> sizes;
   for (const GrowingTable& table : vocabulary.tables()) sizes.push_back(table.size());
   return to_numpy(std::move(sizes));
-}
-
-Lists extract_frozen(const PlanArrays& plan_arrays, const TableArrays& tables, const TableArrays& folds,
-                     const std::vector<Column>& column_arrays, const Array<std::int64_t, 1>& starts_array,
-                     std::size_t n_threads) {
-  const Plan plan = plan_from(plan_arrays, column_arrays.size());
-  const auto starts = span(starts_array);
-  const auto columns = columns_from(plan, column_arrays, starts_array);
-  const FrozenVocabulary vocabulary{tables_from(tables, plan.n_tables), tables_from(folds, plan.n_folds)};
-  AttributeLists lists;
-  {
-    nb::gil_scoped_release release;
-    lists = extract_known(plan, vocabulary, columns, starts, n_threads);
-  }
-  return lists_to_numpy(std::move(lists));
 }
 
 using Frozen = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
@@ -154,11 +135,7 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count
     std::size_t n_attributes) {
   check_lists(starts, ids, n_attributes);
   require(gold.size() + 1 == starts.size(), "gold needs one label per token");
-  LabelCounts found;
-  {
-    nb::gil_scoped_release release;
-    found = count_labels(span(starts), span(ids), span(gold), n_attributes);
-  }
+  LabelCounts found = without_gil([&] { return count_labels(span(starts), span(ids), span(gold), n_attributes); });
   return {to_numpy(std::move(found.starts)), to_numpy(std::move(found.labels)), to_numpy(std::move(found.counts))};
 }
 
@@ -167,11 +144,7 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
     const Array<std::int32_t, 1>& rank) {
   check_lists(starts, ids, rank.size());
   require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
-  ValuedLists lists;
-  {
-    nb::gil_scoped_release release;
-    lists = renumber(span(starts), span(ids), span(values), span(rank));
-  }
+  ValuedLists lists = without_gil([&] { return renumber(span(starts), span(ids), span(values), span(rank)); });
   return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids)), to_numpy(std::move(lists.values))};
 }
 
@@ -215,8 +188,6 @@ void bind_features(nb::module_& module) {
       .def("extract", &extract, "plan"_array, "columns"_array, "starts"_array, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
       .def("freeze", &freeze, "rank"_array, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
-  module.def("extract_known", &extract_frozen, "plan"_array, "tables"_array, "folds"_array, "columns"_array, "starts"_array, "n_threads"_a,
-             "The attributes of a corpus that a frozen vocabulary has: (starts, ids).");
   module.def("view_table", &view_table, "calls"_a, "data"_array, "starts"_array, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");

@@ -109,11 +109,10 @@ Numpy<double> losses(const Encoded& corpus, const Weights& weights, int order, c
   check_gold(gold, corpus.n_tokens(), corpus.n_labels);
   check_costs(costs, corpus.n_labels);
   std::vector<double> out(corpus.n_sentences());
-  {
-    nb::gil_scoped_release release;
+  without_gil([&] {
     margin_losses(weights, order, {corpus.data, corpus.starts.data(), gold.data()}, corpus.n_sentences(),
                   {zero_one, costs ? costs->data() : nullptr}, n_threads, out.data());
-  }
+  });
   return to_numpy(std::move(out));
 }
 

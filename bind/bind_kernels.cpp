@@ -41,8 +41,7 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
                               std::size_t n_threads) {
   const CheckedLists left(a, n_attributes), right(b, n_attributes);
   std::vector<double> out(left.n * right.n);
-  {
-    nb::gil_scoped_release release;
+  without_gil([&] {
     const Observations columns(right.lists, right.n, n_attributes);
     parallel_blocks(left.n, 16, n_threads, [] { return std::vector<Item>(); },
                     [&](std::vector<Item>& items, std::size_t first, std::size_t last) {
@@ -51,7 +50,7 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
         columns.products(items, out.data() + t * right.n);
       }
     });
-  }
+  });
   return to_numpy(std::move(out), {left.n, right.n});
 }
 
@@ -86,10 +85,9 @@ struct PyExpansion {
     if (kernel.kind == Kernel::kGiven) throw nb::value_error("a kernel that must be given");
     const CheckedLists checked(lists, n_attributes);
     std::vector<double> out(checked.n * n_labels);
-    {
-      nb::gil_scoped_release release;
+    without_gil([&] {
       expand_tokens(kernel, support, coefficients, checked.lists, checked.n, n_labels, n_threads, out.data());
-    }
+    });
     return to_numpy(std::move(out), {checked.n, n_labels});
   }
 

@@ -144,10 +144,9 @@ struct PyVotes {
         corpus.n_edge_attributes != votes.n_edge_attributes)
       throw nb::value_error("votes of another model than the corpus was encoded for");
     std::vector<std::int32_t> paths(corpus.n_tokens());
-    {
-      nb::gil_scoped_release release;
+    without_gil([&] {
       vote_all(votes, labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), n_threads, paths.data());
-    }
+    });
     return to_numpy(std::move(paths));
   }
 };

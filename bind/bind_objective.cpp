@@ -36,10 +36,7 @@ struct PyObjective {
   Numpy<double> losses(const Array<double, 1>& parameters, std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
     std::vector<double> out(n_sentences);
-    {
-      nb::gil_scoped_release release;
-      core->losses(parameters.data(), n_threads, out.data());
-    }
+    without_gil([&] { core->losses(parameters.data(), n_threads, out.data()); });
     return to_numpy(std::move(out));
   }
 
@@ -49,10 +46,9 @@ struct PyObjective {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
     check_weights(weights, n_sentences);
     std::vector<double> out(n_sentences), slope(n_parameters);
-    {
-      nb::gil_scoped_release release;
+    without_gil([&] {
       core->gradient(parameters.data(), weights ? weights->data() : nullptr, n_threads, out.data(), slope.data());
-    }
+    });
     return {to_numpy(std::move(out)), to_numpy(std::move(slope))};
   }
 
@@ -63,11 +59,10 @@ struct PyObjective {
     check_weights(weights, n_sentences);
     check_order(order, n_sentences);
     std::vector<double> out(n_sentences);
-    {
-      nb::gil_scoped_release release;
+    without_gil([&] {
       core->pass({rate, c1, c2}, order.data(), order.size(), weights ? weights->data() : nullptr, parameters.data(),
                  squares.data(), out.data());
-    }
+    });
     return to_numpy(std::move(out));
   }
 };
@@ -106,10 +101,7 @@ Numpy<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Arra
   const PastSteps history = history_of(steps, changes, n_pairs, g);
   if (newest >= n_pairs) throw nb::index_error("no such pair");
   std::vector<double> dots(n_pairs * kHistoryDots);
-  {
-    nb::gil_scoped_release release;
-    history_dots(history, newest, g.data(), n_threads, dots.data());
-  }
+  without_gil([&] { history_dots(history, newest, g.data(), n_threads, dots.data()); });
   return to_numpy(std::move(dots));
 }
 
@@ -119,10 +111,9 @@ Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<s
   const PastSteps history = history_of(steps, changes, step_factors.size(), g);
   if (change_factors.size() != step_factors.size()) throw nb::value_error("one factor a pair");
   std::vector<double> out(g.size());
-  {
-    nb::gil_scoped_release release;
+  without_gil([&] {
     history_sum(history, factor, g.data(), step_factors.data(), change_factors.data(), n_threads, out.data());
-  }
+  });
   return to_numpy(std::move(out));
 }
 

@@ -2,76 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from feature_oracle import Key, feature, parsed
 
-from trellis import _core
-from trellis.arrays import Ints, Ragged
-from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.errors import TemplateError
-from trellis.features.extraction import _join, _part
-from trellis.features.vocabulary import ColumnVocabulary, Vocabulary, function_of
+from trellis.arrays import Ragged
+from trellis.corpus.corpus import Corpus
+from trellis.features.known import entries
+from trellis.features.vocabulary import Vocabulary
+from trellis.model.model import ChainWeights, Model, Rows, padded
 from trellis.tagger import Tagger
+from trellis.tagger.decoding import Decoder
+
+
+def decoder_of(vocabulary: Vocabulary) -> Decoder:
+    """A tagger's decoder over a vocabulary; it has one label and no weights."""
+    n_emission, n_edges = (
+        1 + max((int(numbers.max(initial=-1)) for _, numbers, _ in entries(vocabulary, on_edge=on_edge)), default=-1)
+        for on_edge in (False, True)
+    )
+    if vocabulary.bag is not None:
+        n_emission = max(n_emission, 1 + int(vocabulary.bag[2].max(initial=-1)))
+    rows, edge_rows = (
+        Rows(np.zeros(n + 1, np.uint32), np.empty(0, kind), np.empty(0, np.float32))
+        for n, kind in ((n_emission, np.uint16), (n_edges, np.uint32))
+    )
+    has_edges = vocabulary.n_emission < len(vocabulary.templates)
+    weights = ChainWeights(1, rows, edge_rows if has_edges else None, np.zeros((2, padded(1)), np.float32), None)
+    return Decoder(Model(("X",), "label", 1, vocabulary, weights))
 
 
 def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragged, Ragged | None]:
     """The attributes of another corpus that the vocabulary knows, of labels and of label pairs."""
-    coded = list[tuple[Ints, Ints]]()
-    for known in vocabulary.columns:
-        column = corpus.column(known.name)
-        coded.append((column.codes, known_view_ids(vocabulary, known, column.values)))
-    none = np.empty(0, np.float32)
-    part = _part(vocabulary.plan, 0, vocabulary.n_emission)
-    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
-    lists = Ragged(*found, none)
-    if vocabulary.bag is not None:
-        name, strings, attributes = vocabulary.bag
-        bag_column = corpus.columns.get(name)
-        if not isinstance(bag_column, BagColumn):
-            raise TemplateError(f"the model reads attributes from column {name!r}, which the corpus does not have")
-        number = {s: int(a) for s, a in zip(strings, attributes, strict=True)}
-        bag = bag_column.renumber(np.array([number.get(s, -1) for s in bag_column.names], np.int32))
-        lists = _join(lists, bag.starts, bag.ids, bag.values)
-    if vocabulary.n_emission == len(vocabulary.templates):
-        return lists, None
-    part = _part(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates))
-    found = _core.extract_known(part, vocabulary.tables, vocabulary.folds, coded, corpus.starts, n_threads)
-    return lists, Ragged(*found, none)
-
-
-def known_view_ids(vocabulary: Vocabulary, known: ColumnVocabulary, values: Iterable[str]) -> Ints:
-    numbers = [{s: i for i, s in enumerate(known.values if strings is None else strings)} for strings in known.strings]
-    functions = [function_of(view, vocabulary.lookups, known.name) for view in known.views]
-    shift = 2 * vocabulary.plan.reach
-    rows = list[list[int]]()
-    for value in values:
-        said = [function(value) for function in functions]
-        rows.append(
-            [-1 if s is None or s not in table else table[s] + shift for s, table in zip(said, numbers, strict=True)]
-        )
-    return np.array(rows, np.int32).reshape(len(rows), len(known.views))
+    decoder = decoder_of(vocabulary)
+    batch = decoder.encode(corpus, n_threads)
+    lists = Ragged(*decoder.native.attribute_lists(batch, False))
+    has_edges = vocabulary.n_emission < len(vocabulary.templates)
+    return lists, Ragged(*decoder.native.attribute_lists(batch, True)) if has_edges else None
 
 
 def names_of(vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on_edge: bool) -> dict[int, Key]:
     """The oracle's name of every attribute of the vocabulary: each template asked alone, token by token."""
-    coded = [
-        (corpus.column(c.name).codes, known_view_ids(vocabulary, c, corpus.column(c.name).values))
-        for c in vocabulary.columns
-    ]
     names: dict[int, Key] = {}
     sentences = list(corpus)
     for k, template in enumerate(parsed(templates)):
         if template.on_edge != on_edge:
             continue
-        starts, ids = _core.extract_known(
-            _part(vocabulary.plan, k, k + 1), vocabulary.tables, vocabulary.folds, coded, corpus.starts, 1
+        alone = replace(
+            vocabulary,
+            templates=vocabulary.templates[k : k + 1],
+            n_emission=0 if on_edge else 1,
+            plan=replace(vocabulary.plan, templates=np.ascontiguousarray(vocabulary.plan.templates[k : k + 1])),
+            bag=None,
         )
+        lists = encode(alone, corpus, 1)[on_edge]
+        assert lists is not None
         token = 0
         for sentence in sentences:
             for t in range(len(sentence["label"])):
-                here = ids[starts[token] : starts[token + 1]].tolist()
+                here = lists.ids[lists.starts[token] : lists.starts[token + 1]].tolist()
                 key = feature(k, template, sentence, t)
                 assert len(here) <= (key is not None)
                 for a in here:

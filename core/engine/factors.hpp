@@ -26,10 +26,8 @@ struct Tables {
       transpose(tri.data() + y * stride, (L + 1) * stride, L, L, tri_transposed.data() + y * L * stride, stride);
   }
   ChainView<Real> view(std::size_t n, const Real* emit, const Real* token_edge = nullptr) const {
-    ChainView<Real> chain{n, n_labels, stride, emit, token_edge ? token_edge : edge.data(), token_edge != nullptr};
-    chain.tri = tri.empty() ? nullptr : tri.data();
-    chain.end = end.empty() ? nullptr : end.data();
-    return chain;
+    return {n, n_labels, stride, emit, token_edge ? token_edge : edge.data(), token_edge != nullptr,
+            tri.empty() ? nullptr : tri.data(), end.empty() ? nullptr : end.data()};
   }
 };
 

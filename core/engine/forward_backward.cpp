@@ -9,10 +9,19 @@ double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {
   return sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, x);
 }
 
+// Rows [n, stride] in double, zero in the padding.
+template <class Real>
+void copy_rows(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, std::vector<double>& out) {
+  out.resize(n * stride);
+  for (std::size_t i = 0; i < n * stride; ++i) out[i] = i % stride < L ? static_cast<double>(rows[i]) : 0;
+}
+
+}  // namespace
+
 // P of a part of a path: order 1   exp(alpha_{t-1}[y] + edge[y][z] + after_t[z] - log Z)
 //                        order 2   exp(alpha_{t-1}[x][y] + tri[x][y][z] + after_t[y][z] - log Z)
-TRELLIS_CLONES double exact(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
-                            PassScratch<double>& w, const ExactSums* out) {
+TRELLIS_CLONES double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n,
+                                 const double* token_edge, PassScratch<double>& w, const ExactSums* out) {
   const std::size_t L = tables.n_labels, stride = tables.stride, cells = (L + 1) * stride;
   const double log_z = log_passes(tables, emit, n, token_edge, w);
   if (!out || log_z == kForbidden<double>) return log_z;
@@ -37,20 +46,6 @@ TRELLIS_CLONES double exact(const Tables<double>& tables, const double* emit, st
     }
   }
   return log_z;
-}
-
-// Rows [n, stride] in double, zero in the padding.
-template <class Real>
-void copy_rows(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, std::vector<double>& out) {
-  out.resize(n * stride);
-  for (std::size_t i = 0; i < n * stride; ++i) out[i] = i % stride < L ? static_cast<double>(rows[i]) : 0;
-}
-
-}  // namespace
-
-double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
-                  PassScratch<double>& passes, const ExactSums* out) {
-  return exact(tables, emit, n, token_edge, passes, out);
 }
 
 template <class Real>
@@ -84,7 +79,7 @@ double log_partition(const ChainView<Real>& chain, SumWorkspace& w) {
   const double log_z = scaled(w, chain.n_tokens, nullptr);
   if (log_z > kForbidden<double>) return log_z;
   w.tables.turn();
-  return exact(w.tables, w.emit.data(), chain.n_tokens, w.token_edge(), w.passes, nullptr);
+  return exact_sums(w.tables, w.emit.data(), chain.n_tokens, w.token_edge(), w.passes, nullptr);
 }
 
 template <class Real>
@@ -102,7 +97,7 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   if (log_z == kForbidden<double>) {
     w.tables.turn();
     const ExactSums sums{w.node.data(), pairs, nullptr};
-    log_z = exact(w.tables, w.emit.data(), T, w.token_edge(), w.passes, &sums);
+    log_z = exact_sums(w.tables, w.emit.data(), T, w.token_edge(), w.passes, &sums);
   }
   for (std::size_t t = 0; t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
   for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(pairs + row * stride, L, edge + row * L);

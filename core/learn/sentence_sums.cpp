@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weights/potentials.hpp"
+
 namespace trellis {
 namespace {
 
@@ -107,15 +109,8 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
   for (std::size_t t = 0; t < n && data_.sets.starts; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   if (!edges_by_token()) return;
-  const Sites& at = data_.edge_attributes;
-  w.token_edge.resize(n * pair_cells_);
-  for (std::size_t t = 0; t < n; ++t) {
-    Real* edge = w.token_edge.data() + t * pair_cells_;
-    std::copy(edge_.begin(), edge_.end(), edge);
-    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i)
-      for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
-        edge[layout_.edge_row_labels[k]] += at.value(i) * edge_weights[k];
-  }
+  const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
+  fill_edges(edge_rows, edge_.data(), pair_cells_, data_.edge_attributes, begin, begin + n, w.token_edge);
 }
 
 // loss_i = log Z - score(gold)
@@ -224,29 +219,25 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
                                                    Real* residual_of, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   double loss = 0;
-  std::size_t x = L_, y = L_;
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t gold = gold_.labels[begin + t], triple = (x * (L_ + 1) + y) * stride_;
-    Real* row = w.emit.data() + t * stride_;
-    const Real* edge = (edges_by_token() ? w.token_edge.data() + t * pair_cells_ : edge_.data()) + y * stride_;
+  each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
+    const std::size_t pair = part.y * stride_, triple = (part.x * (L_ + 1) + part.y) * stride_;
+    Real* row = w.emit.data() + part.token * stride_;
+    const Real* edge = (edges_by_token() ? w.token_edge.data() + part.token * pair_cells_ : edge_.data()) + pair;
     for (std::size_t z = 0; z < L_; ++z) row[z] += edge[z] + (triple_cells_ ? tri_[triple + z] : 0);
-    const double gold_score = row[gold];
+    const double gold_score = row[part.z];
     loss += normalize(L_, stride_, row) - gold_score;
-    if (with_gradient) {
-      Real* residual = residual_of + t * stride_;
-      for (std::size_t z = 0; z < stride_; ++z) {
-        const double r = weight * (row[z] - (z == gold ? 1.0 : 0.0));
-        residual[z] = static_cast<Real>(r);
-        piece.pairs[y * stride_ + z] += r;
-        if (triple_cells_) piece.triples[triple + z] += r;
-      }
-      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
-        return place / stride_ == y ? static_cast<double>(residual[place % stride_]) : 0.0;
-      });
+    if (!with_gradient) return;
+    Real* residual = residual_of + part.token * stride_;
+    for (std::size_t z = 0; z < stride_; ++z) {
+      const double r = weight * (row[z] - (z == part.z ? 1.0 : 0.0));
+      residual[z] = static_cast<Real>(r);
+      piece.pairs[pair + z] += r;
+      if (triple_cells_) piece.triples[triple + z] += r;
     }
-    x = y;
-    y = gold;
-  }
+    add_edge_slots(begin + part.token, piece, [&](std::uint32_t place) {
+      return place / stride_ == part.y ? static_cast<double>(residual[place % stride_]) : 0.0;
+    });
+  });
   return loss;
 }
 

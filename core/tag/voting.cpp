@@ -280,7 +280,7 @@ struct Ballot {
 void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std::int32_t* path) {
   const Layout& layout = replay.layout;
   Buffers& buffers = replay.buffers;
-  const std::size_t n = replay.starts[sentence + 1] - replay.starts[sentence], L = layout.n_labels;
+  const std::size_t n = replay.starts[sentence + 1] - replay.starts[sentence];
   if (n == 0) return;
   Potentials& potentials = buffers.potentials;
   potentials.reset(layout.size(n));
@@ -293,12 +293,10 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   std::vector<double> end;
   if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + layout.stride);
   const auto view = [&](const std::vector<double>& scores) {
-    ChainView<double> chain{n, L, layout.stride, scores.data() + layout.emit(0), scores.data() + layout.edge(n, 0, 0),
-                            layout.per_token};
-    chain.tri = layout.has_tri ? scores.data() + layout.pairs : nullptr;
-    chain.end = end.empty() ? nullptr : end.data();
-    chain.allowed = sets.starts ? &sets : nullptr;
-    return chain;
+    return ChainView<double>{n, layout.n_labels, layout.stride, scores.data() + layout.emit(0),
+                             scores.data() + layout.edge(n, 0, 0), layout.per_token,
+                             layout.has_tri ? scores.data() + layout.pairs : nullptr,
+                             end.empty() ? nullptr : end.data(), sets.starts ? &sets : nullptr};
   };
   const ChainView<double> chain = view(potentials.now);
 

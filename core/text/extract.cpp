@@ -62,33 +62,4 @@ std::int32_t GrowingVocabulary::n_attributes() const {
   return n;
 }
 
-AttributeLists extract_known(const Plan& plan, const FrozenVocabulary& vocabulary, std::span<const ColumnCodes> columns,
-                             std::span<const std::int64_t> starts, std::size_t n_threads) {
-  const std::size_t n_sentences = starts.empty() ? 0 : starts.size() - 1;
-  const std::size_t n_tokens = starts.empty() ? 0 : starts.back();
-  constexpr std::size_t kBlock = 256;  // sentences
-  std::vector<std::vector<std::int32_t>> ids((n_sentences + kBlock - 1) / kBlock);
-  AttributeLists out;
-  out.starts.assign(n_tokens + 1, 0);
-
-  parallel_blocks(n_sentences, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t first, std::size_t last) {
-    auto& found = ids[first / kBlock];
-    auto fold = [&](std::int32_t f, std::uint64_t part) { return vocabulary.folds[f].find(part); };
-    for (std::size_t s = first; s < last; ++s)
-      for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
-        const std::size_t before = found.size();
-        for (const Template& shape : plan.templates) {
-          const std::uint64_t key = pack_key(plan, shape, ids_at(columns, t, starts[s], starts[s + 1], plan.reach), fold);
-          const std::int32_t id = key == kSilent ? -1 : vocabulary.tables[shape.table].find(key);
-          if (id >= 0) found.push_back(id);
-        }
-        out.starts[t + 1] = static_cast<std::int64_t>(found.size() - before);
-      }
-  });
-  for (std::size_t t = 0; t < n_tokens; ++t) out.starts[t + 1] += out.starts[t];
-  out.ids.reserve(out.starts[n_tokens]);
-  for (const auto& found : ids) out.ids.insert(out.ids.end(), found.begin(), found.end());
-  return out;
-}
-
 }  // namespace trellis

@@ -106,8 +106,4 @@ class GrowingVocabulary {
   std::vector<GrowingTable> tables_, folds_;
 };
 
-// The attributes of the corpus that the frozen vocabulary knows.
-AttributeLists extract_known(const Plan& plan, const FrozenVocabulary& vocabulary, std::span<const ColumnCodes> columns,
-                             std::span<const std::int64_t> starts, std::size_t n_threads);
-
 }  // namespace trellis

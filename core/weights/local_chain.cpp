@@ -84,14 +84,10 @@ struct LocalPass {
   }
 };
 
-namespace {
-TRELLIS_CLONES void run(const LocalPass& pass, std::size_t n, const LabelSets* allowed) { pass.run(n, allowed); }
-}  // namespace
-
-void LocalNormalizer::normalize(std::size_t n, const LabelSets* allowed, float* emit, float* edge_by_token,
-                                std::vector<float>& scratch) const {
+TRELLIS_CLONES void LocalNormalizer::normalize(std::size_t n, const LabelSets* allowed, float* emit,
+                                               float* edge_by_token, std::vector<float>& scratch) const {
   if (scratch.size() < 2 * stride_) scratch.resize(2 * stride_);
-  run(LocalPass{*this, emit, edge_by_token, scratch.data(), scratch.data() + stride_}, n, allowed);
+  LocalPass{*this, emit, edge_by_token, scratch.data(), scratch.data() + stride_}.run(n, allowed);
 }
 
 }  // namespace trellis

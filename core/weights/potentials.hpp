@@ -26,21 +26,10 @@ struct Potentials {
   // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
   ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& sets, std::size_t begin, std::size_t n,
                         bool by_token) {
-    ChainView<Real> chain{};
-    chain.n_tokens = n;
-    chain.n_labels = labels.n_labels;
-    chain.stride = labels.stride;
-    chain.emit = emit.data();
-    chain.edge = by_token ? edge.data() : labels.edge;
-    chain.edge_per_token = by_token;
-    chain.tri = labels.tri;
-    chain.end = labels.end;
     allowed = sets;
-    if (allowed.starts) {
-      allowed.set_of_token += begin;
-      chain.allowed = &allowed;
-    }
-    return chain;
+    if (allowed.starts) allowed.set_of_token += begin;
+    return {n, labels.n_labels, labels.stride, emit.data(), by_token ? edge.data() : labels.edge, by_token, labels.tri,
+            labels.end, allowed.starts ? &allowed : nullptr};
   }
 };
 

@@ -8,13 +8,13 @@ namespace trellis {
 
 // Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
 // pair's place in the matrix of label pairs, previous * stride + label.
-template <class Label>
+template <class Label, class Real = float>
 struct Rows {
   const std::uint32_t* starts = nullptr;  // [n_attributes + 1]
   const Label* labels = nullptr;          // [n_slots]
-  const float* weights = nullptr;         // [n_slots]
+  const Real* weights = nullptr;          // [n_slots]
 
-  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out) const {
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
     for (std::uint32_t s = starts[attribute]; s < starts[attribute + 1]; ++s) out[labels[s]] += value * weights[s];
   }
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(starts + attribute); }

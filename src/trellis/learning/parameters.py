@@ -196,9 +196,7 @@ def _taken(rows: Rows, kept: Bools) -> Rows:
 
 def _nonzero(rows: Rows, values: Doubles, kind: type[np.unsignedinteger]) -> Rows:
     weights = values.astype(np.float32)
-    kept = weights != 0
-    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
-    return Rows(starts.astype(np.uint32), rows.labels[kept].astype(kind), weights[kept])
+    return _taken(Rows(rows.starts, rows.labels.astype(kind), weights), weights != 0)
 
 
 def _keys(rows: Rows, n_labels: int) -> Longs:
