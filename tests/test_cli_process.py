@@ -254,3 +254,10 @@ def test_tagging_to_a_file_counts_tokens(chunk: Path, here: Path) -> None:
 
 def test_quiet_on_a_terminal(here: Path) -> None:
     assert on_terminal(f"train {TRAIN} --model m --quiet") == ("", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_the_version_that_cannot_be_written_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "trellis: No space left on device\n")

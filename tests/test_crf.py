@@ -244,3 +244,9 @@ def test_learners_by_their_names(name: str, settings: list[str], learner: object
 def test_settings_that_do_not_fit(name: str, setting: str, message: str) -> None:
     with pytest.raises(LearnerError, match=message):
         build_learner(name, {}, [setting])
+
+
+def test_an_objective_that_is_not_finite_is_one_line() -> None:
+    corpus = {"word": [["the", "man"], ["Ann", "saw"]], "pos": [["D", "N"], ["NP", "V"]]}
+    with pytest.raises(LearnerError, match="penalty, rate or sample weight is too large"):
+        trellis.train(corpus, target="pos", learner=trellis.CRF(solver="adagrad", rate=1e300))
