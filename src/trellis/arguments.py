@@ -1,12 +1,48 @@
-"""Whole numbers given to a call: converted (NumPy's too) and checked."""
+"""What is given to a call, converted (NumPy's numbers too) and checked: one function per kind of thing."""
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
 import os
-from typing import Any
+import reprlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from trellis.errors import ArgumentError
+
+T = TypeVar("T")
+
+
+def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...], wanted: str) -> T:
+    """The value itself; ArgumentError if it is of another kind."""
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} must be {wanted}, not {reprlib.repr(value)}")
+    return value
+
+
+def items(value: Any) -> list[Any] | None:
+    """What a list, an array or an iterator has in it; None for a string, a dict and what has nothing in it."""
+    if isinstance(value, (str, bytes, bytearray, Mapping)):
+        return None
+    try:
+        found = iter(value)
+    except TypeError:
+        return None
+    return list(found)
+
+
+def file_path(name: str, value: Any) -> str:
+    """A path as a string; ArgumentError if no file can have it."""
+    try:
+        path = os.fspath(value)
+        os.fsencode(path)
+    except (TypeError, UnicodeEncodeError):
+        path = None
+    if not isinstance(path, str):
+        raise ArgumentError(f"{name} must be the path of a file, not {reprlib.repr(value)}")
+    return path
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None, also: str = "") -> int:
@@ -17,6 +53,18 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None, als
         number = least - 1
     if isinstance(value, bool) or number < least or (most is not None and number > most):
         raise ArgumentError(f"{name} must be {range_text(least, most)}{also}, not {value!r}")
+    return number
+
+
+def real_number(name: str, value: Any, least: float, most: float = math.inf) -> float:
+    """The value as a float; ArgumentError if it is none, not finite, too small or too great."""
+    try:
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not (least <= number <= most and math.isfinite(number)):
+        wanted = f"from {least:g} " + ("on" if most == math.inf else f"to {most:g}")
+        raise ArgumentError(f"{name} must be a finite number {wanted}, not {value!r}")
     return number
 
 

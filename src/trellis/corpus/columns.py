@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
+from trellis.arguments import items
 from trellis.arrays import Bytes, Ints, Longs
 from trellis.corpus.corpus import Column, Corpus, Extras, Strings
 from trellis.errors import CorpusError
@@ -51,7 +53,9 @@ def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """Names of columns from "word,pos,label" or a list."""
     if columns is None:
         return None
-    names = columns.split(",") if isinstance(columns, str) else columns
+    names = columns.split(",") if isinstance(columns, str) else items(columns)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise CorpusError("", None, f"columns must be names, 'word,pos,label' or a list, not {reprlib.repr(columns)}")
     cleaned = tuple(name.strip() for name in names)
     if not all(cleaned) or len(set(cleaned)) != len(cleaned):
         raise CorpusError("", None, f"columns {', '.join(names)!r}: each needs a name of its own")

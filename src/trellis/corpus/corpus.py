@@ -6,6 +6,7 @@ A sentence is a range of tokens, so slicing shares every array and costs nothing
 from __future__ import annotations
 
 import itertools
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arguments import instance, real_number, whole_number
 from trellis.arrays import Bytes, Ints, Longs, Ragged, runs_of
 from trellis.errors import ArgumentError, CorpusError
 
@@ -157,7 +159,7 @@ class Corpus:
 
     def column(self, name: str) -> Column:
         """The column of that name, one string per token."""
-        found = self.columns.get(name)
+        found = self.columns.get(name) if isinstance(name, str) else None
         if isinstance(found, Column):
             return found
         if found is not None:
@@ -166,6 +168,8 @@ class Corpus:
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
         """The same sentences with one column added or replaced."""
+        instance("name", name, str, "a string")
+        instance("column", column, (Column, BagColumn), "a column of a corpus, such as corpus.column(name) gives")
         return replace(self, columns={**self.columns, name: column})
 
     @overload
@@ -205,7 +209,7 @@ class Corpus:
 
     def take(self, indices: npt.ArrayLike) -> Corpus:
         """The given sentences in the given order. What is not a token is left behind."""
-        starts, tokens = runs_of(self.starts, np.asarray(indices, np.int64))
+        starts, tokens = runs_of(self.starts, self._numbers(indices))
         return replace(
             self,
             columns={name: c.take(tokens) for name, c in self.columns.items()},
@@ -214,22 +218,36 @@ class Corpus:
             extras=None,
         )
 
+    def _numbers(self, indices: npt.ArrayLike) -> Longs:
+        """Numbers of sentences, checked."""
+        try:
+            found = np.asarray(indices)
+        except (TypeError, ValueError):
+            found = np.empty(0, object)
+        if found.shape == (0,):
+            return np.empty(0, np.int64)
+        if found.ndim != 1 or found.dtype.kind not in "iu" or found.min() < -len(self) or found.max() >= len(self):
+            wanted = f"numbers of sentences, from 0 to {len(self) - 1}"
+            raise ArgumentError(f"indices must be {wanted}, not {reprlib.repr(indices)}")
+        return found.astype(np.int64)
+
     def split(self, fraction: float, *, seed: int | None = None) -> tuple[Corpus, Corpus]:
         """Two corpora: that fraction of the sentences and the rest, shuffled first if a seed is given."""
-        if not 0 <= fraction <= 1:
-            raise ArgumentError(f"fraction must be from 0 to 1, not {fraction}")
-        cut = round(fraction * len(self))
+        cut = round(real_number("fraction", fraction, 0, 1) * len(self))
         if seed is None:
             return self[:cut], self[cut:]
-        order = np.random.default_rng(seed).permutation(len(self))
+        order = self._shuffled(seed)
         return self.take(np.sort(order[:cut])), self.take(np.sort(order[cut:]))
 
     def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
         """K-fold cross-validation: k pairs of (train, test) whose tests cover every sentence once."""
-        if not 2 <= k <= max(2, len(self)):
-            raise ArgumentError(f"k must be from 2 to the number of sentences ({len(self)}), not {k}")
-        order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
+        k = whole_number("k", k, 2, max(2, len(self)), ", the number of sentences")
+        order = np.arange(len(self)) if seed is None else self._shuffled(seed)
         for i in range(k):
             held_out = np.zeros(len(self), bool)
             held_out[order[i::k]] = True
             yield self.take(np.flatnonzero(~held_out)), self.take(np.flatnonzero(held_out))
+
+    def _shuffled(self, seed: int) -> Longs:
+        """The numbers of the sentences in a random order."""
+        return np.random.default_rng(whole_number("seed", seed, 0)).permutation(len(self))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
+from trellis.arguments import items
 from trellis.arrays import Longs, starts_of
 from trellis.corpus.columns import default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
@@ -37,6 +38,8 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
     chosen = tuple(columns) if names is None else names
     if not chosen:
         raise CorpusError(origin.source, None, "no columns in it; give at least one")
+    if (odd := next((name for name in columns if not isinstance(name, str)), None)) is not None:
+        raise CorpusError(origin.source, None, f"the name of a column must be a string, not {odd!r}")
     encoded: dict[str, Column | BagColumn] = {}
     starts = np.zeros(1, np.int64)
     for name in chosen:
@@ -71,9 +74,9 @@ def from_records(
 
 def from_lists(sentences: Iterable[Any], names: Sequence[str] | None) -> Corpus:
     """A corpus from sentences: lists of strings, of tuples or of dicts of attributes, or dicts of lists."""
-    if isinstance(sentences, (bytes, bytearray)) or not isinstance(sentences, Iterable):
+    rows = items(sentences)
+    if rows is None:
         raise CorpusError("", None, f"cannot read a corpus from {type(sentences).__name__!r}; see trellis.read")
-    rows = list(sentences)
     if rows and all(isinstance(row, Mapping) for row in rows):
         return from_records(rows, names)
     rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(rows)]
@@ -101,22 +104,22 @@ def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[st
 
 
 def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
-    if isinstance(sentence, list):
-        return sentence
-    if isinstance(sentence, (str, bytes, Mapping)) or not isinstance(sentence, Iterable):
+    tokens = sentence if isinstance(sentence, list) else items(sentence)
+    if tokens is None:
         raise origin.error(i, f"a sentence must be a list of tokens, not {type(sentence).__name__}")
-    return list(sentence)
+    return tokens
 
 
 def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColumn, Longs]:
-    if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
+    given = items(sentences)
+    if given is None:
         raise CorpusError(origin.source, None, f"column {name!r} must be a list of sentences, each a list of strings")
-    rows = [_as_list(row, i, origin) for i, row in enumerate(sentences)]
+    rows = [_as_list(row, i, origin) for i, row in enumerate(given)]
     first = next((token for row in rows for token in row), "")
     try:
         if isinstance(first, (dict, list, tuple)):
-            (codes, data, ends), weights, items = _core.intern_bags([token for row in rows for token in row])
-            return BagColumn(items, codes, weights, Strings(data, ends)), starts_of([len(row) for row in rows])
+            (codes, data, ends), weights, places = _core.intern_bags([token for row in rows for token in row])
+            return BagColumn(places, codes, weights, Strings(data, ends)), starts_of([len(row) for row in rows])
         (codes, data, ends), starts = _core.intern_sentences(rows)
         return Column(codes, Strings(data, ends)), starts
     except (TypeError, ValueError):

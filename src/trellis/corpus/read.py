@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trellis.arguments import file_path
 from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, message_name, name_of, read_bytes
@@ -66,7 +67,7 @@ def read(
         return source
     names = parse_names(columns)
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
+        path = file_path("source", source)
         tabs = extension(path) == ".tsv" if tabs is None else tabs
         format = format or format_of(path)
         if format in ("parquet", "feather"):
@@ -90,7 +91,7 @@ def read(
 
 def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, Any]) -> Corpus:
     """As ``read``, but a file of columns is named by ``naming`` (given the file name) and laid out as ``kept`` says."""
-    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
+    path = file_path("source", source) if isinstance(source, (str, os.PathLike)) else ""
     if not path or format_of(path) != "conll":
         return read(source)
     tabs = extension(path) == ".tsv" or bool(kept.get("tabs"))

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
+from trellis.arguments import file_path, instance
 from trellis.corpus.columns import CONLLU_NAMES, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, is_gzip, write_bytes, writing_whole
@@ -30,8 +31,8 @@ def write(
     with; columns that it needs and the corpus has not are filled with numbers (id) and ``_``.
     Lines end in LF; ``.gz`` compresses text.
     """
-    path = os.fspath(path)
-    chosen = _choose(corpus, parse_names(columns))
+    path = file_path("path", path)
+    chosen = _choose(instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives"), parse_names(columns))
     format = format or format_of(path)
     if format in ("parquet", "feather"):
         from trellis.corpus.tables import write_table

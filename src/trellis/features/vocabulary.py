@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from trellis.arguments import items
 from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
@@ -94,7 +95,10 @@ def _templates(features: Features, columns: Sequence[str]) -> tuple[list[Templat
             except TemplateError as error:
                 raise TemplateError(f"{path}:{number}: {error}") from error
         return templates, True
-    return [_template(t) for t in features], True
+    given = items(features)
+    if given is None:
+        raise TemplateError(f"features must be a preset's name, a file or a list of templates, not {features!r}")
+    return [_template(template) for template in given], True
 
 
 def _template(given: str | Template) -> Template:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from trellis.arguments import range_text, whole_number
+from trellis.arguments import range_text, real_number, whole_number
 from trellis.errors import LearnerError
 from trellis.learning.run import Event, Observer, Problem, Work, run
 from trellis.model.model import ChainWeights
@@ -50,10 +48,8 @@ def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:
     """A finite number from ``least`` on, or above it."""
 
     def convert(value: Any) -> float:
-        if not isinstance(value, numbers.Real) or isinstance(value, bool):
-            raise TypeError
-        number = float(value)
-        if not math.isfinite(number) or number < least or (above and number == least):
+        number = real_number("", value, least)
+        if above and number == least:
             raise ValueError
         return number
 

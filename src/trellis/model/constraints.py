@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from trellis.arguments import items
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
@@ -141,7 +143,7 @@ def label_sets(
     otherwise: LabelSets | None = None,
 ) -> LabelSets:
     """The sets of all tokens: what each sentence's caller allows, otherwise the given sets or all labels."""
-    check_number(len(allowed), len(starts) - 1)
+    check_number(allowed, len(starts) - 1)
     if otherwise is None:
         otherwise = LabelSets.of([range(len(labels))]).at(np.zeros(int(starts[-1]), np.int32))
     number = {label: z for z, label in enumerate(labels)}
@@ -155,31 +157,38 @@ def label_sets(
     return otherwise.replaced(np.array(tokens, np.int64), LabelSets.of(sets))
 
 
-def check_number(n_allowed: int, n_sentences: int) -> None:
-    """ConstraintError unless there is one entry per sentence."""
-    if n_allowed != n_sentences:
-        raise ConstraintError(f"constraints for {n_allowed} sentences, but there are {n_sentences}")
+def check_number(allowed: Sequence[AllowedLabels | None], n_sentences: int) -> None:
+    """ConstraintError unless it is a list with one entry per sentence."""
+    if isinstance(allowed, str) or not isinstance(allowed, Sequence):
+        raise ConstraintError(f"allowed must be a list with one entry per sentence, not {reprlib.repr(allowed)}")
+    if len(allowed) != n_sentences:
+        raise ConstraintError(f"constraints for {len(allowed)} sentences, but there are {n_sentences}")
 
 
 def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
     if given is None:
         return []
     if isinstance(given, Mapping):
-        items: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
+        entries: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
     elif isinstance(given, str) or not isinstance(given, Sequence):
         raise ConstraintError(f"allowed must be a dict by position or a list with one entry per token, not {given!r}")
     else:
         if len(given) != n_tokens:
             raise ConstraintError(f"constraints for {len(given)} tokens, but the sentence has {n_tokens}")
-        items = list(enumerate(given))
-    for t, _ in items:
-        if not 0 <= t < n_tokens:
-            raise ConstraintError(f"a constraint at position {t}; the sentence has 0 to {n_tokens - 1}")
-    return [(t, [some] if isinstance(some, str) else some) for t, some in items if some is not None]
+        entries = list(enumerate(given))
+    out = list[tuple[int, Sequence[str]]]()
+    for t, some in entries:
+        if not isinstance(t, int | np.integer) or not 0 <= t < n_tokens:
+            raise ConstraintError(f"a constraint at position {t!r}; the sentence has 0 to {n_tokens - 1}")
+        labels = [some] if isinstance(some, str) else items(some)
+        if some is not None and labels is None:
+            raise ConstraintError(f"what is allowed at position {t} must be a label or a list of labels, not {some!r}")
+        out += [] if labels is None else [(int(t), labels)]
+    return out
 
 
 def _number_of(label: str, number: Mapping[str, int]) -> int:
-    if label not in number:
+    if not isinstance(label, str) or label not in number:
         raise ConstraintError(f"no label {label!r} in this model; its labels are {', '.join(number)}")
     return number[label]
 

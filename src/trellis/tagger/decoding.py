@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from trellis import _core
-from trellis.arguments import whole_number
+from trellis.arguments import items, whole_number
 from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import ArgumentError, CorpusError, ModelError
@@ -124,9 +124,14 @@ class Decoder:
         if missing:
             why = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
             raise CorpusError("", None, why)
-        lists = [sentence[name] for name in self.columns]
+        lists = list[list[Any]]()
+        for name in self.columns:
+            values = items(sentence[name])
+            if values is None:
+                raise CorpusError("", None, f"column {name!r} of the sentence must be a list, not {sentence[name]!r}")
+            lists.append(values)
         if len(lists) == 1:
-            return list(lists[0])
+            return lists[0]
         if len({len(values) for values in lists}) > 1:
             raise CorpusError("", None, "the columns of the sentence have different lengths")
         return list(zip(*lists, strict=True))
@@ -153,7 +158,7 @@ class Decoder:
         if isinstance(sentences, Corpus):
             batch = self._encode_corpus(sentences, n_threads)
         else:
-            rows = [self.rows_of(sentence) for sentence in sentences]
+            rows = [self.rows_of(sentence) for sentence in listed(sentences)]
             try:
                 batch = self.native.encode(rows, n_threads)
             except (TypeError, ValueError) as error:
@@ -264,7 +269,7 @@ class Decoder:
         from trellis.model.constraints import check_number
 
         if allowed is not None:
-            check_number(len(allowed), len(sentences))
+            check_number(allowed, len(sentences))
         n, begin, weights = len(self.labels), 0, self.model.weights
         by_token = weights.edge_rows is not None or (self.model.family == "local" and weights.tri is not None)
         edge_bytes = 20 * (n + 1) * n if by_token else 0
@@ -347,7 +352,13 @@ def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
 
 def listed(sentences: Any) -> Any:
     """Sentences that can be sliced."""
-    return sentences if isinstance(sentences, Corpus) else list(sentences)
+    if isinstance(sentences, Corpus):
+        return sentences
+    found = items(sentences)
+    if found is None:
+        why = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
+        raise CorpusError("", None, why)
+    return found
 
 
 def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from trellis.arguments import whole_number
 from trellis.arrays import Lists
 from trellis.engine.chain import Potentials
 from trellis.errors import ModelError
@@ -73,6 +74,7 @@ class Explanation:
 
     def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
         """To be read by a person: so many labels per token, so many terms per label."""
+        n_labels, n_terms = whole_number("n_labels", n_labels, 1), whole_number("n_terms", n_terms, 0)
         lines = [f"1: {' '.join(self.best.labels)}   score {self.best.score:.4f}"]
         if self.second is not None:
             lines.append(f"2: {' '.join(self.second.labels)}   score {self.second.score:.4f}")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from trellis.arguments import items
 from trellis.arrays import Doubles, Ints
 from trellis.corpus.schemes import Span, spans
 from trellis.engine import chain
@@ -113,11 +114,14 @@ def span_probability(
     decoder: Decoder, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
 ) -> float:
     """The probability that exactly this span is in the output."""
-    reading, span = SpanReading.of(decoder.labels), Span(*span)
-    n = len(decoder.rows_of(sentence))
+    given, reading = items(span), SpanReading.of(decoder.labels)
+    kinds = (str, int | np.integer, int | np.integer)
+    if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
+        raise ArgumentError(f"span must be (type, begin, end), not {span!r}")
+    [chains] = decoder.pieces([sentence], allowed, 1)
+    n, span = len(chains.potentials.emit), Span(*given)
     if not 0 <= span.begin < span.end <= n:
         raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
-    [chains] = decoder.pieces([sentence], allowed, 1)
     return probabilities(reading, chains, [[span]])[0][0]
 
 

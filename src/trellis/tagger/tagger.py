@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trellis.arguments import thread_count
+from trellis.arguments import file_path, instance, items, thread_count
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
@@ -106,6 +106,7 @@ class Tagger:
 
     def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
         """The best labels of a corpus as a column, without a Python string per token."""
+        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
         codes, _ = self._decoder.best_codes(corpus, by, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
 
@@ -223,14 +224,16 @@ class Tagger:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
         from trellis.engine.chain import path_score
 
-        batch = self._decoder.encode([sentence])
+        batch, given = self._decoder.encode([sentence]), items(labels)
         potentials = self._decoder.chains(batch, None, 1, single=True).potentials
-        if len(labels) != len(potentials.emit):
-            raise ArgumentError(f"{len(labels)} labels for {len(potentials.emit)} tokens")
-        unknown = next((label for label in labels if label not in self.labels), None)
-        if unknown is not None:
-            raise ArgumentError(f"no label {unknown!r} in this model; its labels are {', '.join(self.labels)}")
-        return path_score(potentials, np.array([self.labels.index(label) for label in labels], np.int32))
+        if given is None:
+            raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
+        if len(given) != len(potentials.emit):
+            raise ArgumentError(f"{len(given)} labels for {len(potentials.emit)} tokens")
+        for label in given:
+            if not isinstance(label, str) or label not in self.labels:
+                raise ArgumentError(f"no label {label!r} in this model; its labels are {', '.join(self.labels)}")
+        return path_score(potentials, np.array([self.labels.index(label) for label in given], np.int32))
 
     def evaluate(
         self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
@@ -281,7 +284,7 @@ class Tagger:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file."""
-        model_file.save(self._model, path)
+        model_file.save(self._model, file_path("path", path))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:

@@ -131,12 +131,14 @@ def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> Doubles | N
         return None
     try:
         weights = np.array(given, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LearnerError("sample_weight must be one number per sentence") from None
     if weights.shape != (len(corpus),):
         raise LearnerError(f"sample_weight needs one number per sentence, {len(corpus)}, not {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise LearnerError("sample_weight must be finite numbers from 0 on")
+    if not weights.any():
+        raise LearnerError("sample_weight is 0 for every sentence: nothing is left to train on")
     return weights
 
 

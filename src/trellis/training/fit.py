@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis.arguments import thread_count
+from trellis.arguments import file_path, instance, thread_count
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
@@ -123,7 +123,7 @@ def train(
         dev=None if dev is None else read(dev),
         metric=choice(*METRICS).check("metric", metric),
         patience=None if patience is None else whole(1).check("patience", patience),
-        checkpoint=None if checkpoint is None else Path(checkpoint),
+        checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
         every=whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
         info=_about(corpus, learner, scheme, info),
@@ -138,7 +138,8 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
 
     Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
     """
-    return train(corpus, learner=learner or Perceptron(epochs=1), init=tagger, **more)
+    instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
+    return train(corpus, learner=Perceptron(epochs=1) if learner is None else learner, init=tagger, **more)
 
 
 # ------------------------------------------------------------ check

@@ -1,0 +1,160 @@
+"""Wrong arguments: every parameter of every public function with values that make no sense."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trellis
+
+SENTENCES = [["a", "b"], ["b", "c", "a"]]
+LABELS = [["B-X", "O"], ["O", "B-X", "I-X"]]
+CORPUS = trellis.read({"word": SENTENCES, "label": LABELS})
+DATA = {"word": SENTENCES, "label": LABELS}
+
+
+class Odd:
+    """Neither this nor that."""
+
+    def __repr__(self) -> str:
+        return "an odd thing"
+
+
+WRONG: list[Any] = [
+    None,
+    True,
+    -1,
+    5,
+    0.5,
+    float("nan"),
+    1e300,
+    10**400,
+    "nonsense",
+    "",
+    "\ud800",
+    b"bytes",
+    [],
+    [None],
+    [5],
+    [["a"]],
+    [[5]],
+    {},
+    {"0": "O"},
+    {0: 5},
+    {0: [5]},
+    {"a": 5},
+    {"word": 5},
+    {5: [["a"]]},
+    Odd(),
+    np.array([["a"]]),
+    np.array(5.0),
+    lambda *some: 5,
+]
+
+
+def public() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every function that ``trellis`` exports, every learner and every method of its classes."""
+    for name in trellis.__all__:
+        thing = getattr(trellis, name)
+        if inspect.isfunction(thing) or (isinstance(thing, type) and issubclass(thing, trellis.Learner)):
+            yield name, thing
+        elif name in OBJECTS:
+            for method, function in inspect.getmembers(OBJECTS[name], inspect.ismethod):
+                if not method.startswith("_") and inspect.signature(function).parameters:
+                    yield f"{name}.{method}", function
+
+
+LEARNER = trellis.CRF(epochs=1)
+TAGGER = trellis.train(DATA, target="label", features=["word[0]"], learner=LEARNER)
+SENTENCE = SENTENCES[1]
+# What has methods that take arguments and is no array. Columns, observations and posteriors are indexed as arrays are.
+OBJECTS: dict[str, Any] = {"Tagger": TAGGER, "Corpus": CORPUS, "Explanation": TAGGER.explain(SENTENCE)}
+# Calls that work, from which one argument at a time is replaced.
+RIGHT: dict[str, dict[str, Any]] = {
+    "read": {"source": DATA},
+    "write": {"corpus": CORPUS, "path": "written.jsonl"},
+    "evaluate": {"gold": LABELS, "predicted": LABELS},
+    "load": {"path": "right.model"},
+    "train": {"corpus": DATA, "target": "label", "features": ["word[0]"], "learner": LEARNER},
+    "partial_fit": {"tagger": TAGGER, "corpus": DATA, "learner": LEARNER},
+    "Tagger.tag": {"sentence": SENTENCE},
+    "Tagger.tag_batch": {"sentences": SENTENCES},
+    "Tagger.tag_corpus": {"corpus": CORPUS},
+    "Tagger.kbest": {"sentence": SENTENCE, "k": 2},
+    "Tagger.kbest_batch": {"sentences": SENTENCES, "k": 2},
+    "Tagger.marginals": {"sentence": SENTENCE},
+    "Tagger.marginals_batch": {"sentences": SENTENCES},
+    "Tagger.span_probability": {"sentence": SENTENCE, "span": ("X", 1, 3)},
+    "Tagger.tag_spans": {"sentence": SENTENCE},
+    "Tagger.tag_spans_batch": {"sentences": SENTENCES},
+    "Tagger.constrained": {"scheme": "iob2"},
+    "Tagger.calibrated": {"dev": DATA},
+    "Tagger.reliability": {"corpus": DATA},
+    "Tagger.explain": {"sentence": SENTENCE},
+    "Tagger.score": {"sentence": SENTENCE, "labels": LABELS[1]},
+    "Tagger.evaluate": {"corpus": DATA},
+    "Tagger.from_bytes": {"data": TAGGER.to_bytes()},
+    "Tagger.save": {"path": "saved.model"},
+    "Tagger.load": {"path": "right.model"},
+    "Corpus.column": {"name": "word"},
+    "Corpus.with_column": {"name": "word", "column": CORPUS.column("word")},
+    "Corpus.sentences": {"name": "word"},
+    "Corpus.take": {"indices": [0]},
+    "Corpus.split": {"fraction": 0.5},
+    "Corpus.folds": {"k": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), list(public()), ids=lambda given: given if isinstance(given, str) else ""
+)
+def test_wrong_arguments_give_one_clear_line(
+    name: str, function: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    TAGGER.save("right.model")
+
+    def call(**changes: Any) -> None:
+        found = function(**{**RIGHT.get(name, {}), **changes})
+        _ = list(found) if inspect.isgenerator(found) else found
+
+    call()
+    for parameter in inspect.signature(function).parameters.values():
+        for wrong in WRONG if parameter.kind is not parameter.VAR_KEYWORD else ():
+            try:
+                call(**{parameter.name: wrong})
+            except Exception as error:
+                if not isinstance(error, trellis.TrellisError) or "\n" in str(error):
+                    pytest.fail(f"{name}({parameter.name}={wrong!r}): {type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: TAGGER.tag(SENTENCE, allowed={"0": "O"}), "a constraint at position '0'; the sentence has 0 to 2"),
+        (lambda: TAGGER.tag(SENTENCE, allowed={0: 5}), "allowed at position 0 must be a label or a list of labels"),
+        (lambda: TAGGER.tag_batch(SENTENCES, allowed="OO"), "allowed must be a list with one entry per sentence"),
+        (lambda: TAGGER.tag_batch(None), "sentences must be a list of sentences or a Corpus .*, not None"),
+        (lambda: TAGGER.tag_batch({"word": SENTENCES}), "sentences must be a list of sentences or a Corpus"),
+        (lambda: TAGGER.tag_corpus(DATA), "corpus must be a Corpus, such as trellis.read gives, not {'label'"),
+        (lambda: TAGGER.save(None), "path must be the path of a file, not None"),
+        (lambda: trellis.load(None), "path of a file, not NoneType"),
+        (lambda: trellis.partial_fit(None, DATA), "tagger must be a tagger, such as trellis.load gives, not None"),
+        (lambda: trellis.train(DATA, target="label", features=5), "features must be a preset's name, a file or a list"),
+        (lambda: trellis.train(DATA, target="label", checkpoint=5), "checkpoint must be the path of a file, not 5"),
+        (lambda: trellis.train(DATA, target="label", sample_weight=[0, 0]), "0 for every sentence"),
+        (lambda: trellis.read(DATA, columns=5), "columns must be names, 'word,pos,label' or a list, not 5"),
+        (lambda: trellis.read({5: SENTENCES}), "the name of a column must be a string, not 5"),
+        (lambda: CORPUS.with_column("word", LABELS), "column must be a column of a corpus"),
+        (lambda: CORPUS.take([2]), "indices must be numbers of sentences, from 0 to 1, not"),
+        (lambda: CORPUS.take([True, False]), "indices must be numbers of sentences"),
+    ],
+)
+def test_what_is_said_of_wrong_arguments(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(trellis.TrellisError, match=message):
+        call()
