@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
 
 namespace trellis {
@@ -16,17 +17,6 @@ TRELLIS_CLONES void sum_emissions(const SiteRows<double>& rows, std::size_t begi
 void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
   rows.emissions(begin, end, emit);
 }
-
-// row[z] becomes P(z) = exp(row[z]) / sum; returns log of the sum.
-template <class Real>
-TRELLIS_INLINE double normalize_any(std::size_t L, std::size_t stride, Real* row) {
-  const double top = exp_row(row, L, stride, row), sum = sum_lanes(row, stride);
-  const auto by = static_cast<Real>(1 / sum);
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(row + z) *= by;
-  return top + std::log(sum);
-}
-TRELLIS_CLONES double normalize(std::size_t L, std::size_t stride, float* row) { return normalize_any(L, stride, row); }
-TRELLIS_CLONES double normalize(std::size_t L, std::size_t stride, double* row) { return normalize_any(L, stride, row); }
 
 }  // namespace
 
@@ -218,18 +208,17 @@ template <class Real, class AnyRows>
 double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
                                                    Real* residual_of, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const ChainView<Real> chain{n, L_, stride_, w.emit.data(), edges_by_token() ? w.token_edge.data() : edge_.data(),
+                              edges_by_token(), triple_cells_ ? tri_.data() : nullptr};
   double loss = 0;
   each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
-    const std::size_t pair = part.y * stride_, triple = (part.x * (L_ + 1) + part.y) * stride_;
-    Real* row = w.emit.data() + part.token * stride_;
-    const Real* edge = (edges_by_token() ? w.token_edge.data() + part.token * pair_cells_ : edge_.data()) + pair;
-    for (std::size_t z = 0; z < L_; ++z) row[z] += edge[z] + (triple_cells_ ? tri_[triple + z] : 0);
-    const double gold_score = row[part.z];
-    loss += normalize(L_, stride_, row) - gold_score;
+    Real* p = w.emit.data() + part.token * stride_;  // P(z) in place of what it is made of
+    loss += decide(chain, part, p);
     if (!with_gradient) return;
+    const std::size_t pair = part.y * stride_, triple = (part.x * (L_ + 1) + part.y) * stride_;
     Real* residual = residual_of + part.token * stride_;
     for (std::size_t z = 0; z < stride_; ++z) {
-      const double r = weight * (row[z] - (z == part.z ? 1.0 : 0.0));
+      const double r = weight * (p[z] - (z == part.z ? 1.0 : 0.0));
       residual[z] = static_cast<Real>(r);
       piece.pairs[pair + z] += r;
       if (triple_cells_) piece.triples[triple + z] += r;

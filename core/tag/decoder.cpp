@@ -89,7 +89,7 @@ std::uint64_t next_number() {
 
 Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     : model_(std::move(model)), cache_bytes_(cache_bytes), number_(next_number()),
-      normalizer_(model_.local ? LocalNormalizer(model_.labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
+      normalizer_(model_.local ? LocalNormalizer(model_.labels.tri, model_.labels.n_labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
       bias_(model_.labels.stride), state_(new State(n_forks)) {
   for (std::size_t k = 0; k < model_.plan.templates.size(); ++k) {
     const Template& shape = model_.plan.templates[k];
@@ -370,9 +370,9 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& he
   }
   if (edges_by_token()) sum_edges(n, buffers);
   if (!model_.local) return;
-  const LabelSets sets{buffers.sets.data(), model_.sets.starts, model_.sets.labels};
-  normalizer_.normalize(n, model_.sets.starts && !open ? &sets : nullptr, buffers.emit.data(),
-                        edges_by_token() ? buffers.edge.data() : nullptr, buffers.local);
+  const LabelSets sets{buffers.sets.data(), open ? nullptr : model_.sets.starts, model_.sets.labels};
+  normalizer_.normalize(buffers.chain(model_.labels, sets, 0, n, edges_by_token()), buffers.emit.data(),
+                        buffers.edge.data(), buffers.local);
 }
 
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]

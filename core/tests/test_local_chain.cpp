@@ -1,11 +1,11 @@
 // Locally normalised potentials: the probabilities of all paths sum to one, and each is the product of its decisions.
 #include "weights/local_chain.hpp"
 
+#include <numeric>
 #include <random>
 
 #include "check.hpp"
 #include "engine/forward_backward.hpp"
-#include "weights/potentials.hpp"
 
 using namespace trellis;
 
@@ -34,13 +34,19 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
     starts.push_back(static_cast<std::int64_t>(labels.size()));
   }
   const LabelSets sets{set_of.data(), starts.data(), labels.data()};
-  const LabelWeights weights{L, stride, edge.data(), second ? tri.data() : nullptr, nullptr};
+  std::vector<double> losses;
   std::vector<float> emit = raw_emit, edges = raw_edges, scratch;
   const bool own_edges = second || by_token;
-  LocalNormalizer(weights).normalize(n, with_sets ? &sets : nullptr, emit.data(), own_edges ? edges.data() : nullptr,
-                                     scratch);
-  ChainView<float> chain{n, L, stride, emit.data(), own_edges ? edges.data() : edge.data(), own_edges,
-                         second ? tri.data() : nullptr, nullptr, with_sets ? &sets : nullptr};
+  const ChainView<float> chain{n, L, stride, emit.data(), own_edges ? edges.data() : edge.data(), own_edges,
+                               second ? tri.data() : nullptr, nullptr, with_sets ? &sets : nullptr};
+  std::vector<float> p(stride);
+  for (std::size_t t = 0; t < n; ++t) {
+    const auto back = [&](std::size_t k) { return t < k ? L : (t - k) % L; };
+    losses.push_back(decide(chain, {t, back(2), back(1), t % L}, p.data()));
+    CHECK_NEAR(std::exp(-losses.back()), static_cast<double>(p[t % L]), 1e-5);
+    CHECK_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1.0, 1e-5);
+  }
+  LocalNormalizer(chain.tri, L).normalize(chain, emit.data(), edges.data(), scratch);
   SumWorkspace work;
   prepare_sums(chain, work);
   CHECK_NEAR(log_partition(chain, work), 0.0, 1e-4 * scale * static_cast<double>(n));
@@ -61,6 +67,7 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
       if (allowed) sum += std::exp(score(other) - score(z));
     }
     expected -= std::log(sum);
+    CHECK_NEAR(losses[t], std::log(sum), 1e-4 * scale);
     path.push_back(static_cast<std::int32_t>(z));
     x = y;
     y = z;

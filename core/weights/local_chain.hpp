@@ -1,10 +1,11 @@
-// Potentials of a chain whose labels are normalised one by one (maximum entropy), so that the score of a path becomes
-// the sum of log P(z | x, y, observations) over its tokens:
+// Chains whose labels are normalised one by one (maximum entropy). The label z of token t is a decision of its own, given
+// the labels x, y before it:
 //
-//   log Z_t(x, y) = log sum_z exp(tri[x][y][z] + edge_t[y][z] + emit_t[z])
+//   P(z | x, y, t) = exp(score_t(x, y, z)) / Z_t(x, y),   score_t(x, y, z) = (tri[x][y][z] + edge_t[y][z]) + emit_t[z]
 //
-// At order 1 it depends on y alone and is taken from emit[t-1][y], at order 2 from the edge x, y into t-1; the history
-// of the first token is NULL, and its constant is taken from emit[0].
+// Training asks for the decisions along the gold path. A tagger takes log Z off the potentials, so that the score of a
+// path is the sum of its log P: at order 1 log Z depends on y alone and is taken from emit[t-1][y], at order 2 from the
+// edge x, y into t-1; the history of the first token is NULL, and its constant is taken from emit[0].
 #pragma once
 #include <vector>
 
@@ -12,26 +13,26 @@
 
 namespace trellis {
 
-template <class Real>
-struct LabelTables;
-using LabelWeights = LabelTables<float>;
+// -log P of a part's last label given those before it; probabilities [stride] become P of every label (they may lie where
+// the token's emissions do).
+double decide(const ChainView<float>& chain, const Part& part, float* probabilities);
+double decide(const ChainView<double>& chain, const Part& part, double* probabilities);
 
+// What all sentences share, for taggers.
 class LocalNormalizer {
  public:
   LocalNormalizer() = default;
-  explicit LocalNormalizer(const LabelWeights& labels);
+  // tri [L+1, L+1, stride], or null at order 1.
+  LocalNormalizer(const float* tri, std::size_t n_labels);
 
-  // emit is [n, stride]; edge_by_token [n, L+1, stride], or null at order 1 where all tokens share the label weights'.
-  void normalize(std::size_t n, const LabelSets* allowed, float* emit, float* edge_by_token,
-                 std::vector<float>& scratch) const;
+  // Takes log Z off the potentials of a sentence. They are those that `chain` shows: emit [n, stride] and, at order 2,
+  // edges by token [n, L+1, stride].
+  void normalize(const ChainView<float>& chain, float* emit, float* edge, std::vector<float>& scratch) const;
 
  private:
   friend struct LocalPass;
-  std::size_t n_labels_ = 0, stride_ = 0;
-  const float* edge_ = nullptr;  // [L+1, stride]
-  const float* tri_ = nullptr;   // [L+1, L+1, stride], or null at order 1
-  std::vector<float> factors_;   // [L+1, L+1, stride] exp(tri - its row's top)
-  std::vector<float> tops_;      // [L+1, L+1]
+  std::vector<float> factors_;  // [L+1, L+1, stride] exp(tri - its row's top), or empty at order 1
+  std::vector<float> tops_;     // [L+1, L+1]
 };
 
 }  // namespace trellis
