@@ -139,10 +139,24 @@ def test_a_pipe_is_answered_before_it_ends(chunk: Path) -> None:
 
 def test_only_what_is_needed_is_imported(chunk: Path) -> None:
     slow = "import sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis test.txt'.split(); m.main()"
-    watched = "set(sys.modules) & {'matplotlib', 'pyarrow', 'rich', 'typer', 'trellis.training', 'trellis.learners'}"
+    unused = "matplotlib pyarrow rich typer trellis.training trellis.learners trellis.model.kernels concurrent.futures"
+    watched = f"set(sys.modules) & set({unused.split()})"
     code = f"import atexit, sys; atexit.register(lambda: print({watched})); {slow}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.endswith("\nset()\n")
+
+
+def test_a_command_starts_no_threads_of_linear_algebra(chunk: Path) -> None:
+    code = "import os, sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis -q test.txt'.split(); m.main()"
+    watched = "len(os.listdir('/proc/self/task')) if os.path.isdir('/proc/self/task') else 1"
+    before = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import atexit, os; atexit.register(lambda: print({watched})); {code}"],
+        capture_output=True,
+        text=True,
+        env=before,
+    )
+    assert done.stdout.endswith("\n1\n")
 
 
 def test_output_file(chunk: Path, here: Path, call) -> None:

@@ -20,6 +20,7 @@ def main() -> None:
             print(f"trellis: {error.strerror}", file=sys.stderr)
             sys.exit(2)
         return
+    import gc
     import signal
 
     def say(what: bytes) -> None:
@@ -36,6 +37,8 @@ def main() -> None:
 
     def begin() -> None:
         """From here on there may be files to remove, so signals become exceptions."""
+        gc.freeze()  # what was imported stays to the end: neither searched for garbage again nor taken apart at exit
+        gc.enable()
         if hears:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         for name in ("SIGTERM", "SIGHUP"):
@@ -43,6 +46,10 @@ def main() -> None:
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, leave)
 
+    # Together a third of what it takes to tag one sentence: the threads of a library that nothing here uses, and the
+    # search for garbage among what is being imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.disable()
     # NumPy turns an interrupt within its import into errors of its own, and there is nothing to clean up yet: until
     # everything is imported, Ctrl-C ends the process at once. Where it is ignored (a background job), it stays so.
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -7,14 +7,16 @@ import select
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from trellis import _core
 from trellis.corpus.columns import Layout, fix_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import message_name, reading
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,17 @@ def map_pieces(
     def parse_and_work(text: _Text, layout: Layout) -> T:
         return work(_piece(text, source, layout))
 
-    source, pending = message_name(path), deque[Future[T]]()
-    with reading(path) as file, ThreadPoolExecutor(n_threads) as pool:
+    source, pending = message_name(path), deque["Future[T]"]()
+    pool: ThreadPoolExecutor | None = None
+    with reading(path) as file:
         try:
             for text in _texts(file, layout, piece_bytes, first=min(piece_bytes, 1 << 16)):
+                if not pending and (text.pauses or text.ends):  # a thread would have nobody to work beside
+                    piece = _piece(text, source, layout)
+                    layout = fix_names(layout, piece.corpus)
+                    yield work(piece)
+                    continue
+                pool = pool or _threads(n_threads)
                 if layout.names is None:  # they are those of the first rows, so these must be read first
                     piece = _piece(text, source, layout)
                     layout = fix_names(layout, piece.corpus)
@@ -57,7 +66,14 @@ def map_pieces(
             while pending:
                 yield pending.popleft().result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
+
+
+def _threads(n: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
+
+    return ThreadPoolExecutor(n)
 
 
 def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Iterator[Piece]:
@@ -85,6 +101,7 @@ class _Text:
     text: bytes
     first_line: int
     pauses: bool  # whether reading on would have meant to wait
+    ends: bool = False  # whether it is the last of the file
 
 
 def _piece(text: _Text, source: str, layout: Layout) -> Piece:
@@ -113,7 +130,7 @@ def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> I
             wanted *= 2  # a sentence longer than a piece: read ever more, so that searching its end stays linear
         blocks, size = [rest[cut:]], size - cut
     if rest := b"".join(blocks):
-        yield _Text(rest, line, False)
+        yield _Text(rest, line, pauses=False, ends=True)
 
 
 def _has_more(file: BinaryIO) -> bool:

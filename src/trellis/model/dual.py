@@ -91,10 +91,8 @@ class Dual:
         return {f"dual.{name}": array for name, array in out.items()}
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:
-        """From such arrays, None if there are none; ValueError if they make no sense."""
-        if "dual.support.alphas" not in tensors:
-            return None
+    def of_tensors(cls, tensors: Mapping[str, Any], n_attributes: int) -> Dual:
+        """From such arrays; LookupError or ValueError if they make no sense."""
         support = Support(*(tensors[f"dual.support.{part}"] for part in _SUPPORT))
         if "dual.kernel" not in tensors:
             return cls(support)

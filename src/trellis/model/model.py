@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,10 @@ from trellis.arrays import Arrays, Floats, Ints, LabelSets, Longs
 from trellis.corpus.columns import CONLLU_NAMES, Naming
 from trellis.errors import CorpusError
 from trellis.features.vocabulary import Vocabulary
-from trellis.model.dual import Dual
-from trellis.model.kernels import Expansion
+
+if TYPE_CHECKING:
+    from trellis.model.dual import Dual
+    from trellis.model.kernels import Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,16 @@ class ChainWeights:
             _expand("tri", tensors, (n + 1, n + 1, n)) if "tri.places" in tensors else None,
             _expand("end", tensors, (n,)) if "end.places" in tensors else None,
             Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
-            Dual.of_tensors(tensors, rows.n_attributes),
+            _dual(tensors, rows.n_attributes),
         )
+
+
+def _dual(tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:
+    if "dual.support.alphas" not in tensors:
+        return None
+    from trellis.model.dual import Dual
+
+    return Dual.of_tensors(tensors, n_attributes)
 
 
 def _nonzero(name: str, array: Floats) -> Arrays:
