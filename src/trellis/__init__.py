@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trellis.errors import ModelError as ModelError
     from trellis.errors import TemplateError as TemplateError
     from trellis.errors import TrellisError as TrellisError
+    from trellis.evaluation.parts import PartScores as PartScores
     from trellis.evaluation.reliability import Bin as Bin
     from trellis.evaluation.reliability import Calibration as Calibration
     from trellis.evaluation.reliability import Reliability as Reliability
@@ -74,6 +75,7 @@ _HOMES = {
         "TemplateError",
         "TrellisError",
     ],
+    "trellis.evaluation.parts": ["PartScores"],
     "trellis.evaluation.reliability": ["Bin", "Calibration", "Reliability"],
     "trellis.evaluation.report": ["Report", "evaluate"],
     "trellis.evaluation.spans": ["Score", "SpanScores"],

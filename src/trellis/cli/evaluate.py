@@ -1,11 +1,13 @@
 """Measure a model, or a file that has been tagged.
 
-Token accuracy, sentence accuracy, and for labels that mark spans precision, recall and F1 per type. Without a
-model two columns of the file are compared.
+Token accuracy, sentence accuracy, for labels that mark spans precision, recall and F1 per type, and for labels with
+parts (NOUN|Case=Nom) the accuracy of the first part and of all others, with precision, recall and F1 per feature.
+Without a model two columns of the file are compared.
 
 examples:
   trellis evaluate --model chunk.trellis test.txt
   trellis evaluate tagged.txt --columns word,pos,chunk,label --gold chunk --predicted label
+  trellis evaluate --model morphology.trellis en-dev.conllu --gold upos+feats
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from trellis.cli.options import Parser
 from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
 from trellis.errors import CorpusError
+from trellis.evaluation.parts import Parts
 from trellis.evaluation.report import evaluate_columns
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ def describe(parser: Parser) -> None:
         help="column of true labels (default: the model's target, or the last but one)",
     )
     add("--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)")
+    parser.share("label-parts")
     add("--calibration", action="store_true", help="with a model: show how well calibrated it is")
     parser.share("by", "scheme", "threads", "json")
     parser.share_file_options()
@@ -58,7 +62,7 @@ def _model_figures(given: Namespace) -> tuple[Report, Calibration | None]:
     tagger, shape = open_model(given, given.source)
     corpus = shape.read_for(given.source, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
-    report = tagger.evaluate(corpus, by=given.by, **how)
+    report = tagger.evaluate(corpus, by=given.by, label_parts=given.label_parts, **how)
     return report, tagger.reliability(corpus, **how) if given.calibration else None
 
 
@@ -76,4 +80,4 @@ def _column_figures(given: Namespace) -> Report:
     gold, predicted = given.gold or names[-2], given.predicted or names[-1]
     truth, guess = corpus.column(gold), corpus.column(predicted)
     say(f"column {predicted!r} compared with the true labels in column {gold!r}", given.json)
-    return evaluate_columns(truth, guess, corpus.starts)
+    return evaluate_columns(truth, guess, corpus.starts, parts=Parts.of_column(gold, names, given.label_parts))

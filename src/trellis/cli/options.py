@@ -73,6 +73,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "default": "path",
         "help": "path: the best label sequence; label: the most probable label of each token",
     },
+    "label-parts": {"metavar": "SIGN", "help": "what separates the parts of a label: | in NOUN|Case=Nom"},
     "scheme": {"help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
     "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
     "quiet": {"action": "store_true", "help": "no progress on standard error"},

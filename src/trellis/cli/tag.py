@@ -27,7 +27,7 @@ from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens, say
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
-from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.corpus import Column, Corpus, Strings, columns_named
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes, reading
 from trellis.corpus.read import format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
@@ -135,7 +135,7 @@ def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
         return
     if given.kbest is not None and format != "conll":
         raise ArgumentError(f"--kbest: {format} has one place for a label; give --json, or write columns")
-    if format == "conllu" and tagger.target not in CONLLU_NAMES:
+    if format == "conllu" and not set(columns_named(tagger.target, CONLLU_NAMES)) <= set(CONLLU_NAMES):
         raise ArgumentError(f"CoNLL-U has no column {tagger.target!r} to be filled in; give --json")
     if format in TABLES and given.output in (None, STANDARD_STREAM):
         raise ArgumentError(f"{format} is not for standard output; name a file with --output")
@@ -236,7 +236,8 @@ def _labelled(tagger: Tagger, corpus: Corpus, given: Namespace) -> Corpus:
     """The corpus with the target's column filled in, and with --kbest one more for every further path."""
     label = _labeller(tagger, given.kbest, given.by, given.threads)
     for rank, column in enumerate(label(corpus), start=1):
-        corpus = corpus.with_column(tagger.target if rank == 1 else f"{tagger.target} {rank}", column)
+        names = columns_named(tagger.target, corpus.columns)
+        corpus = corpus.with_column("+".join(name if rank == 1 else f"{name} {rank}" for name in names), column)
     return corpus
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from trellis import _core
 from trellis.arguments import items
 from trellis.arrays import Bytes, Ints, Longs
-from trellis.corpus.corpus import Column, Corpus, Extras, Strings
+from trellis.corpus.corpus import Column, Corpus, Extras, Strings, columns_named
 from trellis.errors import CorpusError
 
 
@@ -80,9 +80,12 @@ def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: in
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
-    """The text with each token's label in the column of that name; every other byte stays."""
-    place = (layout.names or ()).index(name)
-    return _core.replace_column(text, place, *_packed(labels), **layout.rules, first_line=first_line)
+    """The text with each token's label in the column (or two, ``upos+feats``) of that name; every other byte stays."""
+    names = columns_named(name, layout.names or ())
+    for one, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
+        place = (layout.names or ()).index(one)
+        text = _core.replace_column(text, place, *_packed(column), **layout.rules, first_line=first_line)
+    return text
 
 
 def _packed(labels: Column) -> tuple[Ints, Bytes, Longs]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -18,6 +18,9 @@ from trellis import _core
 from trellis.arguments import instance, real_number, whole_number
 from trellis.arrays import Bytes, Ints, Longs, Ragged, runs_of
 from trellis.errors import ArgumentError, CorpusError
+
+JOINT = "|"  # between the strings of two columns that are one, as between the features of CoNLL-U
+NOTHING = "_"  # in CoNLL-U, where a column has nothing
 
 
 class Strings:
@@ -101,6 +104,24 @@ class Column:
         """The string of every token."""
         return self.values.at(self.codes)
 
+    def joined(self, other: Column) -> Column:
+        """Both as one, ``NOUN|Number=Sing``; where the other one has nothing (``_``), this one alone."""
+        pairs, codes = np.unique(self.codes * np.int64(len(other.values)) + other.codes, return_inverse=True)
+        first, second = (codes_of.tolist() for codes_of in np.divmod(pairs, len(other.values)))
+        both = [(self.values[a], other.values[b]) for a, b in zip(first, second, strict=True)]
+        values = (a if b in ("", NOTHING) else f"{a}{JOINT}{b}" for a, b in both)
+        return Column(codes.reshape(-1).astype(np.int32), Strings.of(values))
+
+    def split(self) -> tuple[Column, Column]:
+        """What ``joined`` joined: up to the first ``|``, and what follows it."""
+        halves = [value.partition(JOINT) for value in self.values]
+        return self._renamed([a for a, _, _ in halves]), self._renamed([b or NOTHING for _, _, b in halves])
+
+    def _renamed(self, names: list[str]) -> Column:
+        """The column with another string for each of its values."""
+        number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        return Column(np.array([number[name] for name in names] or [0], np.int32)[self.codes], Strings.of(number))
+
 
 @dataclass(frozen=True, slots=True)
 class BagColumn(Ragged):
@@ -132,6 +153,12 @@ class Extras:
         )
 
 
+def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:
+    """The columns that a name stands for: ``a+b`` for the two of them, unless one has that very name."""
+    first, _, second = name.partition("+") if isinstance(name, str) else ("", "", "")
+    return (first, second) if first and second and name not in columns else (name,)
+
+
 Sentence = dict[str, list[Any]]  # by column: strings, or of attributes dicts of name to value
 
 
@@ -158,7 +185,14 @@ class Corpus:
         return int(self.starts[-1] - self.starts[0])
 
     def column(self, name: str) -> Column:
-        """The column of that name, one string per token."""
+        """The column of that name, one string per token; ``upos+feats`` is both columns as one."""
+        first, *more = columns_named(name, self.columns)
+        if more:
+            one = self.column(first)
+            if cut := next((value for value in one.values if JOINT in value), None):
+                why = f"column {first!r} has the value {cut!r}; only the second column of {name!r} may have {JOINT!r}"
+                raise CorpusError(self.source, None, why)
+            return one.joined(self.column(more[0]))
         found = self.columns.get(name) if isinstance(name, str) else None
         if isinstance(found, Column):
             return found
@@ -167,10 +201,12 @@ class Corpus:
         raise CorpusError(self.source, None, f"no column {name!r}; the columns are {', '.join(self.columns)}")
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
-        """The same sentences with one column added or replaced."""
+        """The same sentences with one column added or replaced; of ``upos+feats`` both columns."""
         instance("name", name, str, "a string")
         instance("column", column, (Column, BagColumn), "a column of a corpus, such as corpus.column(name) gives")
-        return replace(self, columns={**self.columns, name: column})
+        names = columns_named(name, self.columns) if isinstance(column, Column) else (name,)
+        parts = column.split() if isinstance(column, Column) and len(names) == 2 else (column,)
+        return replace(self, columns={**self.columns, **dict(zip(names, parts, strict=True))})
 
     @overload
     def __getitem__(self, key: int) -> Sentence: ...

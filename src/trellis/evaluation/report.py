@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
 from trellis.errors import CorpusError, LearnerError
+from trellis.evaluation.parts import Parts, PartScores, part_scores
 from trellis.evaluation.spans import Score, SpanScores, span_scores
 
 
@@ -46,6 +47,7 @@ class Report:
     token_accuracy: float
     sentence_accuracy: float
     spans: SpanScores | None  # None where labels mark no spans
+    parts: PartScores | None = None  # None where labels have no parts
 
     @property
     def headline(self) -> float:
@@ -65,6 +67,9 @@ class Report:
                 **_figures(self.spans.micro),
                 "types": {name: _figures(score) for name, score in self.spans.types.items()},
             }
+        if self.parts is not None:
+            features = {name: _figures(score) for name, score in self.parts.features.items()}
+            figures["parts"] = {"accuracy": self.parts.accuracy, "features": features}
         return figures
 
     def __str__(self) -> str:
@@ -73,10 +78,11 @@ class Report:
             f"tokens    {self.n_tokens}, {100 * self.token_accuracy:.2f}% right",
         ]
         if self.spans is not None:
-            rows = [("all spans", self.spans.micro), *self.spans.types.items()]
-            width = max(len(name) for name, _ in rows)
-            lines += ["", f"{'':{width}}  precision  recall      F1    gold   found   right"]
-            lines += [_row(name, width, score) for name, score in rows]
+            lines += _table({"all spans": self.spans.micro, **self.spans.types})
+        if self.parts is not None:
+            width = max(map(len, self.parts.accuracy))
+            lines += [f"  {name:{width}}  {100 * share:.2f}% right" for name, share in self.parts.accuracy.items()]
+            lines += _table(self.parts.features)
         return "\n".join(lines)
 
 
@@ -95,13 +101,25 @@ METRICS: dict[str, Callable[[Report], float]] = {
 }
 
 
-def evaluate(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, spans: bool | None = None) -> Report:
-    """Compare label sequences; ``spans`` None: count spans if gold labels are of a scheme such as IOB2."""
+def evaluate(
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
+    *,
+    spans: bool | None = None,
+    label_parts: str | None = None,
+) -> Report:
+    """Compare label sequences; ``spans`` None: count spans if gold labels are of a scheme such as IOB2.
+
+    ``label_parts`` is what separates the parts of a label (``|`` in ``NOUN|Number=Sing``); they are counted too.
+    """
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
-    return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans)
+    parts = Parts.of_column("gold", both.columns, label_parts)
+    return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans, parts=parts)
 
 
-def evaluate_columns(gold: Column, predicted: Column, starts: Longs, *, spans: bool | None = None) -> Report:
+def evaluate_columns(
+    gold: Column, predicted: Column, starts: Longs, *, spans: bool | None = None, parts: Parts | None = None
+) -> Report:
     """The same on columns over sentences that begin at starts [n_sentences + 1]."""
     if len(gold.codes) != len(predicted.codes):
         why = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
@@ -115,6 +133,7 @@ def evaluate_columns(gold: Column, predicted: Column, starts: Longs, *, spans: b
         token_accuracy(right),
         sentence_accuracy(right, starts),
         span_scores(gold, predicted, starts) if spans else None,
+        None if parts is None else part_scores(gold, predicted, parts),
     )
 
 
@@ -129,6 +148,13 @@ def _figures(score: Score) -> dict[str, float]:
     }
 
 
-def _row(name: str, width: int, score: Score) -> str:
-    shares = f"{100 * score.precision:9.2f}  {100 * score.recall:6.2f}  {100 * score.f1:6.2f}"
-    return f"{name:{width}}  {shares}  {score.gold:6}  {score.predicted:6}  {score.correct:6}"
+def _table(scores: Mapping[str, Score]) -> list[str]:
+    """The lines of a table, one row per name; none where there are no names."""
+    if not scores:
+        return []
+    width = max(map(len, scores))
+    return ["", f"{'':{width}}  precision  recall      F1    gold   found   right"] + [
+        f"{name:{width}}  {100 * one.precision:9.2f}  {100 * one.recall:6.2f}  {100 * one.f1:6.2f}"
+        f"  {one.gold:6}  {one.predicted:6}  {one.correct:6}"
+        for name, one in scores.items()
+    ]

@@ -48,7 +48,7 @@ class SpanReading:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts of spans and what follows from them; what would be 0/0 is 0."""
+    """Counts of spans, or of parts of labels, and what follows from them; what would be 0/0 is 0."""
 
     gold: int
     predicted: int

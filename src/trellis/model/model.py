@@ -13,6 +13,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis.arrays import Arrays, Floats, Ints, LabelSets, Longs
 from trellis.corpus.columns import CONLLU_NAMES, Naming
+from trellis.corpus.corpus import columns_named
 from trellis.errors import CorpusError
 from trellis.features.vocabulary import Vocabulary
 
@@ -227,7 +228,7 @@ class Model:
     def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
         """Names of a file's columns by their number: all of training; all but the target; those that it reads."""
         trained = tuple(self.info.get("corpus", {}).get("columns", (*self.columns, self.target)))
-        without = tuple(name for name in trained if name != self.target)
+        without = tuple(name for name in trained if name not in columns_named(self.target, trained))
         inputs = tuple(name for name in trained if name in self.columns)
 
         def name(n_columns: int) -> tuple[str, ...]:

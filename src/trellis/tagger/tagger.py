@@ -236,13 +236,26 @@ class Tagger:
         return path_score(potentials, np.array([self.labels.index(label) for label in given], np.int32))
 
     def evaluate(
-        self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
+        self,
+        corpus: Any,
+        *,
+        target: str | None = None,
+        by: By = "path",
+        label_parts: str | None = None,
+        n_threads: int | None = None,
     ) -> Report:
-        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes."""
+        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes.
+
+        ``label_parts`` is what separates the parts of labels, which are then counted too (default: ``|`` where it
+        labels two columns, ``upos+feats``).
+        """
+        from trellis.evaluation.parts import Parts
         from trellis.evaluation.report import evaluate_columns
 
         corpus, gold = self._labelled(corpus, target)
-        return evaluate_columns(gold, self.tag_corpus(corpus, by=by, n_threads=n_threads), corpus.starts)
+        predicted = self.tag_corpus(corpus, by=by, n_threads=n_threads)
+        parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
+        return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
     def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
         """A corpus and its gold labels; the columns of a file that has no names are named as in training."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.vocabulary import FeatureSet
@@ -58,6 +58,8 @@ def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str,
 
     With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B.
     """
+    if partial and len(columns_named(target, corpus.columns)) == 2:
+        raise LearnerError(f"partial labels A|B cannot be told from labels of two columns, {target!r}; choose one")
     column = compact(target_column(corpus, target, missing_allowed=partial))
     values = list(column.values)
     numbers = {label: i for i, label in enumerate(known)}
@@ -80,7 +82,9 @@ def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str,
 def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False) -> Column:
     """The column of labels, none of them missing unless that is allowed."""
     column = corpus.column(target)
-    empty = [v for v, value in enumerate(column.values) if value in _no_labels(corpus, target)]
+    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, _no_labels(corpus, target)
+    firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
+    empty = [v for v, first in enumerate(firsts) if first in nothing]
     missing = np.flatnonzero(np.isin(column.codes, empty))
     if len(missing) and not missing_allowed:
         line = None if corpus.lines is None else int(corpus.lines[missing[0]])
@@ -91,7 +95,8 @@ def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False)
 
 def _no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
     """What stands where there is no label."""
-    return ("", "_") if target in UNANNOTATED and "form" in corpus.columns else ("",)
+    first = columns_named(target, corpus.columns)[0]
+    return ("", NOTHING) if first in UNANNOTATED and "form" in corpus.columns else ("",)
 
 
 def _check_number(corpus: Corpus, target: str, n_labels: int) -> None:

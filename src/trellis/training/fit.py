@@ -16,7 +16,7 @@ import numpy.typing as npt
 import trellis
 from trellis.arguments import file_path, instance, thread_count
 from trellis.arrays import Floats, Ints, Longs
-from trellis.corpus.corpus import Corpus
+from trellis.corpus.corpus import Corpus, columns_named
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
@@ -104,7 +104,8 @@ def train(
     target = _target(target, init, list(corpus.columns))
     known = init.labels if init is not None else ()
     labelling = read_labels(corpus, target, partial=flag().check("partial", partial), known=known)
-    chosen = _features(features, [name for name in corpus.columns if name != target], init)
+    labelled = columns_named(target, corpus.columns)
+    chosen = _features(features, [name for name in corpus.columns if name not in labelled], init)
     scheme = _scheme(scheme, init)
     setup = Setup(
         corpus,
