@@ -23,7 +23,8 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 
 using Starts = Array<std::int64_t, 1>;
-// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] (order 2: [L+1, L] flat) or none
+// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none. Rows over labels may come
+// padded, stride for L: then they are read where they are.
 template <class Real>
 using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>>;
 using Allowed = std::optional<SetArrays>;
@@ -31,26 +32,15 @@ using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
 using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
 using Sums = std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>>;
 
-// Rows [n, L] to rows [n, stride]; false if some score is NaN or plus infinity. The lanes beyond L are set to 0 only
-// so that they hold no signalling garbage.
+// Rows [n, stride] of rows [n, step], step L or stride; in `to` if they must be copied.
 template <class Real>
-bool pad(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, Real* out) {
-  bool ok = true;
+const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t stride, Scratch<Real>& to) {
+  if (step == stride) return rows;
+  Real* out = to.grow(n * stride);
   for (std::size_t r = 0; r < n; ++r) {
-    for (std::size_t z = 0; z < L; ++z) {
-      ok &= rows[r * L + z] < std::numeric_limits<Real>::infinity();  // false for NaN
-      out[r * stride + z] = rows[r * L + z];
-    }
-    for (std::size_t z = L; z < stride; ++z) out[r * stride + z] = 0;
+    std::copy_n(rows + r * step, step, out + r * stride);
+    std::fill(out + r * stride + step, out + (r + 1) * stride, Real(0));
   }
-  return ok;
-}
-
-template <class Real>
-std::vector<Real> pad_table(const Real* rows, std::size_t n, std::size_t L, const char* name) {
-  std::vector<Real> out(n * padded(L));
-  if (!pad(rows, n, L, padded(L), out.data()))
-    throw nb::value_error((std::string(name) + ": scores must be finite or minus infinity").c_str());
   return out;
 }
 
@@ -58,45 +48,55 @@ std::vector<Real> pad_table(const Real* rows, std::size_t n, std::size_t L, cons
 template <class Real>
 struct Batch {
   std::size_t n_tokens, n_labels, stride, n_sentences;
-  const Real* emit;            // [n_tokens, L]
+  const Real* emit;            // [n_tokens, emit_step]
+  std::size_t emit_step, edge_step;
   const std::int64_t* starts;  // [n_sentences + 1]
   bool edge_per_token;
-  const Real* edges;        // [n_tokens, L+1, L] if edge_per_token
-  std::vector<Real> edge;   // [L+1, stride] otherwise
-  std::vector<Real> tri, end;
+  const Real* edge;            // [L+1, stride], or [n_tokens, L+1, edge_step] if edge_per_token
+  const Real *tri = nullptr, *end = nullptr;
   LabelSets sets{};
-  bool pruned = false;
+  Scratch<Real> padded_edge, padded_tri, padded_end;
 
   Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
-      : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<0>(given).shape(1)), stride(padded(n_labels)),
-        emit(std::get<0>(given).data()), starts(starts_.data()) {
+      : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<1>(given).shape(1) - 1), stride(padded(n_labels)),
+        emit(std::get<0>(given).data()), emit_step(std::get<0>(given).shape(1)), edge_step(std::get<1>(given).shape(2)),
+        starts(starts_.data()) {
     const auto& [emit_, edge_, tri_, end_] = given;
-    const std::size_t L = n_labels;
-    require(L > 0, "emit: there must be at least one label");
+    const std::size_t L = n_labels, n = L + 1;
+    require(n > 1, "edge: there must be at least one label");
+    require(fits(emit_step), "emit: must have shape [tokens, labels]");
     check_starts(starts_, n_tokens);
     n_sentences = starts_.shape(0) - 1;
-    require(edge_.shape(1) == L + 1 && edge_.shape(2) == L, "edge: must have shape [.., labels + 1, labels]");
+    require(fits(edge_step), "edge: must have shape [.., labels + 1, labels]");
     edge_per_token = edge_.shape(0) != 1;
     require(!edge_per_token || edge_.shape(0) == n_tokens, "edge: must have one table, or one per token");
-    edges = edge_.data();
-    if (!edge_per_token) edge = pad_table(edges, L + 1, L, "edge");
+    edge = edge_per_token ? edge_.data() : table(edge_.data(), n, edge_step, padded_edge, "edge");
     if (tri_) {
-      require(tri_->shape(0) == L + 1 && tri_->shape(1) == L + 1 && tri_->shape(2) == L,
+      require(tri_->shape(0) == n && tri_->shape(1) == n && fits(tri_->shape(2)),
               "tri: must have shape [labels + 1, labels + 1, labels]");
-      tri = pad_table(tri_->data(), (L + 1) * (L + 1), L, "tri");
+      tri = table(tri_->data(), n * n, tri_->shape(2), padded_tri, "tri");
     }
     if (end_) {
-      require(end_->shape(0) == L, "end: must have shape [labels]");
-      end = pad_table(end_->data(), 1, L, "end");
+      require(fits(end_->shape(0)), "end: must have shape [labels]");
+      end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
     }
-    pruned = allowed.has_value();
     if (allowed) sets = sets_from(*allowed, L, n_tokens);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
+  // What all sentences have in common.
+  ChainView<Real> shared() const { return {0, n_labels, stride, nullptr, edge, edge_per_token, tri, end}; }
+
+ private:
+  bool fits(std::size_t width) const { return width == n_labels || width == stride; }
+  const Real* table(const Real* rows, std::size_t n, std::size_t step, Scratch<Real>& to, const char* name) const {
+    if (!are_scores(rows, n, n_labels, step))
+      throw nb::value_error((std::string(name) + ": scores must be finite or minus infinity").c_str());
+    return pad(rows, n, step, stride, to);
+  }
 };
 
-// One thread's padded copy of one sentence.
+// One sentence, padded where the batch is not.
 template <class Real>
 struct Sentence {
   Scratch<Real> emit, edge;
@@ -106,27 +106,21 @@ struct Sentence {
   // False if some score is NaN or plus infinity.
   bool load(const Batch<Real>& batch, std::size_t i) {
     const std::size_t L = batch.n_labels, first = batch.start(i), T = batch.start(i + 1) - first;
-    Real* rows = emit.grow(T * batch.stride);
-    bool ok = pad(batch.emit + first * L, T, L, batch.stride, rows);
-    view = shared(batch);
+    const Real* rows = batch.emit + first * batch.emit_step;
+    bool ok = are_scores(rows, T, L, batch.emit_step);
+    view = batch.shared();
     view.n_tokens = T;
-    view.emit = rows;
+    view.emit = pad(rows, T, batch.emit_step, batch.stride, emit);
     if (batch.edge_per_token) {
-      Real* tables = edge.grow(T * (L + 1) * batch.stride);
-      ok &= pad(batch.edges + first * (L + 1) * L, T * (L + 1), L, batch.stride, tables);
-      view.edge = tables;
+      const Real* tables = batch.edge + first * (L + 1) * batch.edge_step;
+      ok &= are_scores(tables, T * (L + 1), L, batch.edge_step);
+      view.edge = pad(tables, T * (L + 1), batch.edge_step, batch.stride, edge);
     }
-    if (batch.pruned) {
+    if (batch.sets.starts) {
       sets = {batch.sets.set_of_token + first, batch.sets.starts, batch.sets.labels};
       view.allowed = &sets;
     }
     return ok;
-  }
-
-  // What all sentences have in common.
-  static ChainView<Real> shared(const Batch<Real>& batch) {
-    return {0, batch.n_labels, batch.stride, nullptr, batch.edge.data(), batch.edge_per_token,
-            batch.tri.empty() ? nullptr : batch.tri.data(), batch.end.empty() ? nullptr : batch.end.data()};
   }
 };
 
@@ -184,18 +178,18 @@ CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, cons
 }
 
 template <class Real>
-SumWorkspace prepared(const Batch<Real>& batch) {
+SumWorkspace prepared(const Batch<Real>& batch, double temperature) {
   SumWorkspace work;
-  prepare_sums(Sentence<Real>::shared(batch), work);
+  prepare_sums(batch.shared(), work, temperature);
   return work;
 }
 
 template <class Real>
 Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
-                             std::size_t n_threads) {
+                             double temperature, std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
   std::vector<double> log_z(batch.n_sentences);
-  for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
+  for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
                     [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
                       log_z[i] = log_partition(chain, work);
                     });
@@ -203,12 +197,12 @@ Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, c
 }
 
 template <class Real>
-Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t n_threads,
-                   bool pairs) {
+Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, double temperature,
+                   std::size_t n_threads, bool pairs) {
   const Batch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, N = batch.n_tokens, table = pairs ? (L + 1) * L : 0;
   std::vector<double> log_z(batch.n_sentences), node(N * L), edges(N * table);
-  for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
+  for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
                     [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
                       const std::size_t first = batch.start(i);
                       log_z[i] = marginals(chain, work, node.data() + first * L,
@@ -222,8 +216,9 @@ Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allow
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
 template <class Real>
 Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
-                                 const Array<std::int32_t, 1>& type_of, const Array<std::uint8_t, 2>& cut,
-                                 const Array<std::int64_t, 2>& spans, std::size_t n_threads) {
+                                 double temperature, const Array<std::int32_t, 1>& type_of,
+                                 const Array<std::uint8_t, 2>& cut, const Array<std::int64_t, 2>& spans,
+                                 std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, n = spans.shape(0);
   require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
@@ -243,7 +238,7 @@ Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& start
   for (std::size_t i = 0; i < batch.n_sentences; ++i) first_of[i + 1] += first_of[i];
   std::vector<double> probabilities(n);
   const SpanLabels labels{type_of.data(), cut.data()};
-  for_each_sentence(batch, n_threads, [&] { return prepared(batch); },
+  for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
                     [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
                       const std::size_t first = first_of[i], count = first_of[i + 1] - first;
                       if (count)
@@ -273,16 +268,17 @@ void bind_for(nb::module_& module) {
   using nb::arg;
   const auto tables = "potentials"_array, starts = "starts"_array;
   const auto allowed = "allowed"_array.none();
-  const arg n_threads("n_threads");
+  const arg temperature("temperature"), n_threads("n_threads");
   module.def("best_paths", best_paths<Real>, tables, starts, allowed, n_threads,
              "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
   module.def("k_best_paths", k_best_paths<Real>, tables, starts, allowed, arg("k"), n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", log_partitions<Real>, tables, starts, allowed, n_threads, "log Z of every sentence.");
-  module.def("marginals", all_marginals<Real>, tables, starts, allowed, n_threads, arg("pairs") = true,
+  module.def("log_partitions", log_partitions<Real>, tables, starts, allowed, temperature, n_threads,
+             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
+  module.def("marginals", all_marginals<Real>, tables, starts, allowed, temperature, n_threads, arg("pairs"),
              "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", span_probabilities<Real>, tables, starts, allowed, "type_of"_array, "cut"_array,
-             "spans"_array, n_threads,
+  module.def("span_probabilities", span_probabilities<Real>, tables, starts, allowed, temperature, "type_of"_array,
+             "cut"_array, "spans"_array, n_threads,
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
   module.def("path_scores", path_scores<Real>, tables, starts, "paths"_array, n_threads,
              "Score of one given path per sentence.");

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "attributes.hpp"
 #include "features.hpp"
@@ -326,14 +327,16 @@ struct PyDecoder {
   std::pair<Numpy<float>, std::optional<Numpy<float>>> potentials(const Batch& batch, bool open,
                                                                    std::size_t n_threads) const {
     check_defined(batch);
-    const std::size_t n = batch.starts.back(), L = core.n_labels();
-    std::vector<float> emit(n * L), edges(core.edges_by_token() ? n * (L + 1) * L : 0);
+    const std::size_t n = batch.starts.back(), rows = core.labels().n_labels + 1, stride = core.labels().stride;
+    std::vector<float> emit(n * stride), edges(core.edges_by_token() ? n * rows * stride : 0);
     without_gil([&] {
       core.potentials(batch, open, n_threads, emit.data(), core.edges_by_token() ? edges.data() : nullptr);
     });
+    if (!are_scores(emit.data(), n, rows - 1, stride) || !are_scores(edges.data(), edges.size() / stride, rows - 1, stride))
+      throw std::overflow_error("the weights of the model give scores that are not finite; train it again");
     std::optional<Numpy<float>> edge_array;
-    if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, L + 1, L});
-    return {to_numpy(std::move(emit), {n, L}), edge_array};
+    if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, rows, stride});
+    return {to_numpy(std::move(emit), {n, stride}), edge_array};
   }
 };
 
@@ -375,7 +378,7 @@ void bind_decoder(nb::module_& module) {
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")
       .def("potentials", &PyDecoder::potentials, "batch"_a, "open"_a, "n_threads"_a,
-           "(emit [n_tokens, n_labels], edge [n_tokens, n_labels + 1, n_labels] or None). open: a local model normalises\n"
+           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None). open: a local model normalises\n"
            "over all labels, not over those of the tag dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);

@@ -2,6 +2,7 @@
 // them out of bounds; what is kept beyond a call is frozen too, so that it stays what was checked.
 #pragma once
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -65,6 +66,15 @@ void check_finite(const Array<T, 1>& values, const char* why) {
   bool ok = true;
   for (T value : span(values)) ok &= std::isfinite(value);
   require(ok, why);
+}
+
+// Whether n rows of L scores, `step` apart, are finite or minus infinity, which forbids.
+template <class Real>
+bool are_scores(const Real* rows, std::size_t n, std::size_t L, std::size_t step) {
+  bool ok = true;
+  for (std::size_t r = 0; r < n; ++r)
+    for (std::size_t z = 0; z < L; ++z) ok &= rows[r * step + z] < std::numeric_limits<Real>::infinity();  // NaN: false
+  return ok;
 }
 
 inline void check_order(const Array<std::int64_t, 1>& order, std::size_t n_sentences) {

@@ -124,7 +124,7 @@ def all_paths(
 ) -> dict[tuple[str, ...], float]:
     """Every label sequence with its probability, by enumeration."""
     paths = list(itertools.product(*(possible(tagger, sentence) if allowed is None else allowed)))
-    p = tagger._decoder.chains(tagger._decoder.encode([sentence]), None, 1).potentials  # in double precision
+    p = tagger._decoder.chains(tagger._decoder.encode([sentence]), None, 1).tables.potentials
     number = {label: z for z, label in enumerate(tagger.labels)}
     scores = np.array([score_of(p, [number[z] for z in path]) for path in paths]) / tagger.temperature
     weights = np.exp(scores - scores.max())

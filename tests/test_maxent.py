@@ -28,7 +28,7 @@ def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[lis
     """Potentials as the weights have them, before they are normalised."""
     plain = Tagger(replace(tagger.model, family="scores"))
     chains = plain._decoder.chains(plain._decoder.encode([sentence]), None, 1, single=True)
-    found, tags = chains.potentials, plain.model.dictionary
+    found, tags = chains.tables.potentials, plain.model.dictionary
     allowed = None
     if tags is not None:
         sets = plain._decoder.native.set_of(plain._decoder.encode([sentence])).tolist()

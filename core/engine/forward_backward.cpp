@@ -9,11 +9,15 @@ double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {
   return sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, x);
 }
 
-// Rows [n, stride] in double, zero in the padding.
+// Rows [n, stride] in double, divided by the temperature; zero in the padding.
 template <class Real>
-void copy_rows(const Real* rows, std::size_t n, std::size_t L, std::size_t stride, std::vector<double>& out) {
+void load_rows(const Real* rows, std::size_t n, const SumWorkspace& w, std::vector<double>& out) {
+  const std::size_t L = w.tables.n_labels, stride = w.tables.stride;
   out.resize(n * stride);
-  for (std::size_t i = 0; i < n * stride; ++i) out[i] = i % stride < L ? static_cast<double>(rows[i]) : 0;
+  for (std::size_t r = 0; r < n * stride; r += stride) {
+    for (std::size_t z = 0; z < L; ++z) out[r + z] = static_cast<double>(rows[r + z]) / w.temperature;
+    for (std::size_t z = L; z < stride; ++z) out[r + z] = 0;
+  }
 }
 
 }  // namespace
@@ -51,24 +55,23 @@ TRELLIS_CLONES double exact_sums(const Tables<double>& tables, const double* emi
 template <class Real>
 void load_sentence(const ChainView<Real>& chain, SumWorkspace& w) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
-  w.emit.assign(T * stride, 0);
-  for (std::size_t t = 0; t < T; ++t) {
-    std::copy_n(chain.emit_at(t), L, w.emit.data() + t * stride);
-    if (chain.allowed) forbid_others(labels_of(*chain.allowed, t), L, w.emit.data() + t * stride);
-  }
+  load_rows(chain.emit, T, w, w.emit);
+  for (std::size_t t = 0; chain.allowed && t < T; ++t)
+    forbid_others(labels_of(*chain.allowed, t), L, w.emit.data() + t * stride);
   w.edge_per_token = chain.edge_per_token;
-  if (chain.edge_per_token) copy_rows(chain.edge, T * (L + 1), L, stride, w.edge);
+  if (chain.edge_per_token) load_rows(chain.edge, T * (L + 1), w, w.edge);
 }
 
 template <class Real>
-void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w) {
+void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w, double temperature) {
   const std::size_t L = chain.n_labels, stride = chain.stride;
   w.tables = {};
   w.tables.n_labels = L;
   w.tables.stride = stride;
-  if (!chain.edge_per_token) copy_rows(chain.edge, L + 1, L, stride, w.tables.edge);
-  if (chain.tri) copy_rows(chain.tri, (L + 1) * (L + 1), L, stride, w.tables.tri);
-  if (chain.end) copy_rows(chain.end, 1, L, stride, w.tables.end);
+  w.temperature = temperature;
+  if (!chain.edge_per_token) load_rows(chain.edge, L + 1, w, w.tables.edge);
+  if (chain.tri) load_rows(chain.tri, (L + 1) * (L + 1), w, w.tables.tri);
+  if (chain.end) load_rows(chain.end, 1, w, w.tables.end);
   make_factors(w.tables.edge, w.tables.tri, w.tables.end, L, w.factors);
 }
 
@@ -104,8 +107,8 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   return log_z;
 }
 
-template void prepare_sums(const ChainView<float>&, SumWorkspace&);
-template void prepare_sums(const ChainView<double>&, SumWorkspace&);
+template void prepare_sums(const ChainView<float>&, SumWorkspace&, double);
+template void prepare_sums(const ChainView<double>&, SumWorkspace&, double);
 template void load_sentence(const ChainView<float>&, SumWorkspace&);
 template void load_sentence(const ChainView<double>&, SumWorkspace&);
 template double log_partition(const ChainView<float>&, SumWorkspace&);

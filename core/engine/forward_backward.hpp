@@ -14,13 +14,14 @@ struct SumWorkspace {
   std::vector<double> emit, edge;    // [T, stride] minus infinity where a label is not allowed; [T, L+1, stride]
   std::vector<double> node, pairs;   // [T, stride], [T, L+1, stride]
   bool edge_per_token = false;
+  double temperature = 1;            // by which all potentials are divided
 
   const double* token_edge() const { return edge_per_token ? edge.data() : nullptr; }
 };
 
 // Once for all sentences that share tables, before the calls below. Of the chain only the tables and the sizes are read.
 template <class Real>
-void prepare_sums(const ChainView<Real>& chain, SumWorkspace& work);
+void prepare_sums(const ChainView<Real>& chain, SumWorkspace& work, double temperature = 1);
 
 // log of the sum over all paths of exp(score); 0 for an empty sentence, minus infinity if all paths are forbidden.
 template <class Real>

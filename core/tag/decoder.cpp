@@ -419,19 +419,17 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
 }
 
 void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge) const {
-  const std::size_t L = model_.labels.n_labels, stride = model_.labels.stride;
+  const std::size_t stride = model_.labels.stride, cells = (model_.labels.n_labels + 1) * stride;
+  State& now = state();
   parallel_blocks(
-      batch.starts.size() - 1, 32, n_threads, [] { return Buffers{}; },
-      [&](Buffers& buffers, std::size_t first, std::size_t last) {
+      batch.starts.size() - 1, 32, n_threads, [&] { return Borrowed(now); },
+      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
+        Buffers& buffers = *borrowed;
         for (std::size_t s = first; s < last; ++s) {
-          fill(batch, s, state().heavy, buffers, open);
-          for (std::int64_t t = batch.starts[s]; t < batch.starts[s + 1]; ++t) {
-            const std::size_t here = t - batch.starts[s];
-            std::copy_n(buffers.emit.data() + here * stride, L, emit + t * L);
-            if (edge)
-              for (std::size_t y = 0; y <= L; ++y)
-                std::copy_n(buffers.edge.data() + (here * (L + 1) + y) * stride, L, edge + (t * (L + 1) + y) * L);
-          }
+          const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
+          fill(batch, s, now.heavy, buffers, open);
+          std::copy_n(buffers.emit.data(), n * stride, emit + begin * stride);
+          if (edge) std::copy_n(buffers.edge.data(), n * cells, edge + begin * cells);
         }
       });
 }

@@ -118,7 +118,7 @@ class Decoder {
   ~Decoder();
 
   std::uint64_t number() const { return number_; }  // no other decoder of this process has it
-  std::size_t n_labels() const { return model_.labels.n_labels; }
+  const LabelWeights& labels() const { return model_.labels; }
   std::size_t n_columns() const { return model_.columns.size(); }
 
   // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
@@ -138,7 +138,7 @@ class Decoder {
     return id < 0 ? -1 : model_.bag_attributes[id];
   }
 
-  // Without the lock: best paths; potentials [n_tokens, n_labels] (and edges [n_tokens, n_labels + 1, n_labels]).
+  // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride]).
   // Where the tag dictionary leaves a sentence no path, all labels are allowed. False if a sentence has no path at all,
   // because all of them are forbidden. ``open``: a local model normalises over all labels, whatever the dictionary says.
   bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;

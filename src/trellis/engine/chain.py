@@ -75,10 +75,28 @@ def _check_shape(name: str, table: Scores, *shapes: tuple[int, ...]) -> None:
         raise ValueError(f"{name} must have shape {wanted}; it has {table.shape}")
 
 
+class Tables(NamedTuple):
+    """Potentials as the core takes them: arrays of one type; rows over labels may be padded to the core's stride."""
+
+    emit: npt.NDArray[Any]  # [T, L or stride]
+    edge: npt.NDArray[Any]  # [1 or T, L+1, L or stride]
+    tri: npt.NDArray[Any] | None  # [L+1, L+1, L or stride]
+    end: npt.NDArray[Any] | None  # [L or stride]
+
+    @property
+    def potentials(self) -> Potentials:
+        """The same in double precision, without padding."""
+        n = self.edge.shape[1] - 1
+        emit, edge, tri, end = (None if table is None else table[..., :n].astype(np.float64) for table in self)
+        assert emit is not None
+        assert edge is not None
+        return Potentials(emit, edge[0] if len(edge) == 1 else edge, tri, end)
+
+
 class Chains(NamedTuple):
     """The potentials of many sentences, with the labels that each token may have; None allows all."""
 
-    potentials: Potentials
+    tables: Tables
     starts: Longs  # [n_sentences + 1]
     allowed: LabelSets | None = None
 
@@ -156,7 +174,7 @@ def path_score(potentials: Potentials, path: npt.ArrayLike) -> float:
 
 
 def best_path_batch(
-    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+    potentials: Potentials | Tables, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
 ) -> PathBatch:
     """`best_path` of every sentence."""
     return PathBatch(*_core.best_paths(*_arrays(potentials, starts), _label_sets(allowed), n_threads))
@@ -168,7 +186,7 @@ def kbest_batch(
     """`kbest` of every sentence."""
     k = whole_number("k", k, 1)
     tables, ends = _arrays(potentials, starts)
-    paths, scores, counts = _core.k_best_paths(tables, ends, _label_sets(allowed), k, n_threads)
+    paths, scores, counts = kbest_paths(Chains(tables, ends, _label_sets(allowed)), k, n_threads)
     result = []
     for i, count in enumerate(counts):
         table = paths[k * ends[i] : k * ends[i + 1]].reshape(k, ends[i + 1] - ends[i])
@@ -176,29 +194,47 @@ def kbest_batch(
     return result
 
 
+def kbest_paths(chains: Chains, k: int, n_threads: int = 1) -> tuple[Ints, Doubles, Longs]:
+    """`kbest_batch` as arrays: sentence i's labels [k, T_i] from k * starts[i] on, scores [n_sentences, k], counts."""
+    return _core.k_best_paths(*chains, k, n_threads)
+
+
 def log_partition_batch(
-    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+    potentials: Potentials | Tables,
+    starts: npt.ArrayLike,
+    allowed: Allowed | None = None,
+    n_threads: int = 1,
+    temperature: float = 1.0,
 ) -> Doubles:
-    """`log_partition` of every sentence, [n_sentences]."""
-    log_z: Doubles = _core.log_partitions(*_arrays(potentials, starts), _label_sets(allowed), n_threads)
+    """`log_partition` of every sentence, [n_sentences]; all scores are divided by the temperature."""
+    log_z: Doubles = _core.log_partitions(*_arrays(potentials, starts), _label_sets(allowed), temperature, n_threads)
     return log_z
 
 
 def marginals_batch(
-    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+    potentials: Potentials | Tables,
+    starts: npt.ArrayLike,
+    allowed: Allowed | None = None,
+    n_threads: int = 1,
+    temperature: float = 1.0,
 ) -> MarginalsBatch:
-    """`marginals` of every sentence."""
-    log_z, node, edge = _core.marginals(*_arrays(potentials, starts), _label_sets(allowed), n_threads)
+    """`marginals` of every sentence; all scores are divided by the temperature."""
+    arrays = _arrays(potentials, starts)
+    log_z, node, edge = _core.marginals(*arrays, _label_sets(allowed), temperature, n_threads, pairs=True)
     assert edge is not None
     return MarginalsBatch(log_z, node, edge)
 
 
 def node_marginals_batch(
-    potentials: Potentials, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1
+    potentials: Potentials | Tables,
+    starts: npt.ArrayLike,
+    allowed: Allowed | None = None,
+    n_threads: int = 1,
+    temperature: float = 1.0,
 ) -> tuple[Doubles, Doubles]:
     """`marginals` of every sentence without those of pairs: log Z [n_sentences] and node [n_tokens, L]."""
     arrays = _arrays(potentials, starts)
-    log_z, node, _ = _core.marginals(*arrays, _label_sets(allowed), n_threads, pairs=False)
+    log_z, node, _ = _core.marginals(*arrays, _label_sets(allowed), temperature, n_threads, pairs=False)
     return log_z, node
 
 
@@ -208,21 +244,19 @@ def span_probabilities(
     cut: npt.NDArray[np.uint8],
     spans: Longs,
     n_threads: int = 1,
+    temperature: float = 1.0,
 ) -> Doubles:
     """The probability of each span, summed over the paths that have exactly that one: [n_spans].
 
     ``type_of`` [L] is the type of a label's span, -1 outside; ``cut`` [L, L] whether something ends or begins between
     two neighbours; ``spans`` [n_spans, 4] are rows of sentence, begin, end, type in the order of their sentences.
     """
-    potentials, starts, allowed = chains
-    found: Doubles = _core.span_probabilities(
-        *_arrays(potentials, starts), _label_sets(allowed), type_of, cut, spans, n_threads
-    )
+    found: Doubles = _core.span_probabilities(*chains, temperature, type_of, cut, spans, n_threads)
     return found
 
 
 def path_score_batch(
-    potentials: Potentials, starts: npt.ArrayLike, paths: npt.ArrayLike, n_threads: int = 1
+    potentials: Potentials | Tables, starts: npt.ArrayLike, paths: npt.ArrayLike, n_threads: int = 1
 ) -> Doubles:
     """`path_score` of every sentence's path, [n_sentences]; paths is [n_tokens]."""
     labels = np.ascontiguousarray(paths, dtype=np.int32)
@@ -238,23 +272,14 @@ def _whole(potentials: Potentials) -> Longs:
     return np.array([0, len(potentials.emit)], dtype=np.int64)
 
 
-def _arrays(potentials: Potentials, starts: npt.ArrayLike) -> tuple[Any, Longs]:
-    """(emit, edge, tri, end) as the core wants them, edge with three axes, one table or one per token; and starts."""
-    L = potentials.emit.shape[1]
-    edge = potentials.edge.reshape(-1, L + 1, L) if potentials.edge.size else potentials.edge
-    return (potentials.emit, edge, potentials.tri, potentials.end), np.ascontiguousarray(starts, dtype=np.int64)
+def _arrays(potentials: Potentials | Tables, starts: npt.ArrayLike) -> tuple[Any, Longs]:
+    """Potentials and starts as the core takes them."""
+    if isinstance(potentials, Potentials):
+        edge = potentials.edge if potentials.edge.ndim == 3 else potentials.edge[None]
+        potentials = Tables(potentials.emit, edge, potentials.tri, potentials.end)
+    return potentials, np.ascontiguousarray(starts, dtype=np.int64)
 
 
 def _label_sets(allowed: Allowed | None) -> LabelSets | None:
     """The sets as native code takes them."""
     return allowed if allowed is None or isinstance(allowed, LabelSets) else LabelSets.of(allowed)
-
-
-def scaled(potentials: Potentials, temperature: float) -> Potentials:
-    """All scores divided by the temperature, in double precision."""
-    if temperature == 1.0 and potentials.emit.dtype == np.float64:
-        return potentials
-    p = potentials
-    return Potentials(
-        *(None if table is None else table.astype(np.float64) / temperature for table in (p.emit, p.edge, p.tri, p.end))  # type: ignore[arg-type]
-    )

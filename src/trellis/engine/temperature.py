@@ -16,7 +16,7 @@ import numpy as np
 
 from trellis.arrays import Ints
 from trellis.engine import chain
-from trellis.engine.chain import Chains, scaled
+from trellis.engine.chain import Chains
 
 Loss = Literal["labels", "paths"]
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
@@ -44,10 +44,7 @@ def fit_temperature(pieces: Sequence[Chains], golds: Sequence[Ints], loss: Loss,
     golds = [_possible(piece, gold, n_threads) for piece, gold in zip(pieces, golds, strict=True)]
 
     def mean_loss(temperature: float) -> tuple[float, int]:
-        parts = [
-            loss_of(Chains(scaled(p, temperature), starts, sets), gold, n_threads)
-            for (p, starts, sets), gold in zip(pieces, golds, strict=True)
-        ]
+        parts = [loss_of(piece, gold, temperature, n_threads) for piece, gold in zip(pieces, golds, strict=True)]
         n = sum(count for _, count in parts)
         return sum(total for total, _ in parts) / max(n, 1), n
 
@@ -84,25 +81,25 @@ def search(loss: Callable[[float], float]) -> float:
 
 def _possible(chains: Chains, gold: Ints, n_threads: int) -> Ints:
     """The labels, -1 for those that no path can have: no path's probability is 0 where all is hot."""
-    hot = Chains(scaled(chains.potentials, MOST), chains.starts, chains.allowed)
-    _, node = chain.node_marginals_batch(*hot, n_threads=n_threads)
+    _, node = chain.node_marginals_batch(*chains, n_threads=n_threads, temperature=MOST)
     return np.where((gold >= 0) & (node[np.arange(len(gold)), gold] > 0), gold, -1).astype(np.int32)
 
 
-def _label_loss(chains: Chains, gold: Ints, n_threads: int) -> tuple[float, int]:
+def _label_loss(chains: Chains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
     """-sum log P(gold label at t), over the labels that count."""
-    _, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
+    _, node = chain.node_marginals_batch(*chains, n_threads=n_threads, temperature=temperature)
     counted = np.flatnonzero(gold >= 0)
     believed = np.maximum(node[counted, gold[counted]], FLOOR)
     return float(-np.log(believed).sum()), len(counted)
 
 
-def _path_loss(chains: Chains, gold: Ints, n_threads: int) -> tuple[float, int]:
+def _path_loss(chains: Chains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
     """Sum of log Z - score(gold path), over the paths that count."""
     starts = chains.starts
     unknown = np.concatenate([[0], np.cumsum(gold < 0)])
     whole = (unknown[starts[1:]] == unknown[starts[:-1]]) & (starts[1:] > starts[:-1])
-    scores = chain.path_score_batch(chains.potentials, starts, np.maximum(gold, 0), n_threads)
+    potentials = chains.tables.potentials
+    scores = chain.path_score_batch(potentials, starts, np.maximum(gold, 0), n_threads) / temperature
     counted = whole & np.isfinite(scores)
-    log_z = chain.log_partition_batch(*chains, n_threads=n_threads)
+    log_z = chain.log_partition_batch(*chains, n_threads=n_threads, temperature=temperature)
     return float((log_z[counted] - scores[counted]).sum()), int(counted.sum())

@@ -12,7 +12,7 @@ from trellis.arguments import items
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
-from trellis.engine.chain import Potentials
+from trellis.engine.chain import Potentials, Tables
 from trellis.errors import ConstraintError, CorpusError
 from trellis.model.model import ChainWeights, padded
 
@@ -119,16 +119,16 @@ def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     return before, last
 
 
-def rules_of(potentials: Potentials) -> Potentials | None:
+def rules_of(tables: Tables) -> Potentials | None:
     """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
+    n = tables.edge.shape[1] - 1
+    if not any(table is not None and bool(np.isneginf(table[..., :n]).any()) for table in tables[1:]):
+        return None
 
     def rule(table: Doubles | Floats) -> Doubles:
         return np.where(np.isneginf(table), -np.inf, 0.0)
 
-    p = potentials
-    tables = (p.edge, p.tri, p.end)
-    if not any(table is not None and bool(np.isneginf(table).any()) for table in tables):
-        return None
+    p = tables.potentials
     tri, end = (None if table is None else rule(table) for table in (p.tri, p.end))
     return Potentials(rule(p.emit), rule(p.edge), tri, end)
 

@@ -25,8 +25,8 @@ def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_thre
     if loss not in get_args(Loss):
         raise ArgumentError(f"loss must be 'labels' or 'paths', not {loss!r}")
     codes = _codes(decoder, gold)
-    chains = list(decoder.pieces(corpus, None, n_threads, temperature=1.0))
-    ends = np.cumsum([0, *(len(piece.potentials.emit) for piece in chains)]).tolist()
+    chains = list(decoder.pieces(corpus, None, n_threads))
+    ends = np.cumsum([0, *(len(piece.tables.emit) for piece in chains)]).tolist()
     fit = fit_temperature(chains, [codes[a:b] for a, b in pairwise(ends)], loss, n_threads)
     if fit is None:
         why = "no label here that the model can give; calibrate on other sentences"

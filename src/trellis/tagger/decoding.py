@@ -18,7 +18,7 @@ from trellis.features.vocabulary import function_of, native_calls
 from trellis.model.model import Model, is_finite
 
 if TYPE_CHECKING:
-    from trellis.engine.chain import Chains, ScoredPath
+    from trellis.engine.chain import Chains
     from trellis.features.templates import Function
     from trellis.model.constraints import AllowedLabels
     from trellis.tagger.posterior import Measure
@@ -207,45 +207,50 @@ class Decoder:
     def chains(
         self, batch: _core.Batch, allowed: Constraints | None, n_threads: int, *, single: bool = False
     ) -> Chains:
-        """The batch as potentials, in double precision unless ``single``.
+        """The batch as potentials. ``single``: a kernel model's too in single precision, as tagging has them.
 
         What a caller allows overrules the tag dictionary. Where the dictionary and forbidden transitions together
         leave a sentence no path, the dictionary gives way.
         """
-        from trellis.engine.chain import Chains, Potentials, best_path_batch
+        from trellis.engine.chain import Chains, Tables, best_path_batch
         from trellis.model.constraints import label_sets
 
-        emit: Any
-        emit, edges = self.native.potentials(batch, False, n_threads)
-        weights, starts = self.model.weights, batch.starts
-        if weights.expansion is not None and self.expansion is not None:
-            lists = self.native.attribute_lists(batch, False)
-            emit = weights.expansion.emit(self.expansion, lists, n_threads)
-        once = () if self._is_checked else (weights.edge, weights.tri, weights.end)
-        if not all(is_finite(table) for table in (emit, edges, *once)):
-            raise ModelError("the weights of the model give scores that are not finite; train it again")
-        self._is_checked = True
-        n, tri, end = len(self.labels), weights.tri, weights.end
-        potentials = Potentials(
-            emit.astype(np.float32 if single else np.float64, copy=False),
-            weights.edge[:, :n] if edges is None else edges,
-            None if tri is None else tri[:, :, :n],
-            None if end is None else end[:n],
+        starts, tables, expansion = (
+            batch.starts,
+            Tables(*self._potentials(batch, n_threads)),
+            self.model.weights.expansion,
         )
+        if expansion is not None and self.expansion is not None:
+            emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
+            kind = np.float32 if single else np.float64
+            cast = (None if table is None else table.astype(kind, copy=False) for table in (emit, *tables[1:]))
+            tables = Tables(*cast)  # type: ignore[arg-type]
         known = self._known(batch)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
         if sets is not None and known is not None and self.forbids:
-            _, scores = best_path_batch(potentials, starts, sets, n_threads)
+            _, scores = best_path_batch(tables, starts, sets, n_threads)
             if np.isneginf(scores).any():
                 opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
                 sets = sets.replaced(closed, opened.at(closed))
                 if self.model.family == "local":  # normalised over other labels then
-                    emit, edges = self.native.potentials(batch, True, n_threads)
-                    potentials.emit[closed] = emit[closed]
-                    if edges is not None:
-                        potentials.edge[closed] = edges[closed]
-        return Chains(potentials, starts, sets)
+                    emit, edge, _, _ = self._potentials(batch, n_threads, open=True)
+                    tables.emit[closed] = emit[closed]
+                    if len(edge) > 1:
+                        tables.edge[closed] = edge[closed]
+        return Chains(tables, starts, sets)
+
+    def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, Any, Any, Any]:
+        """The padded arrays of ``Tables``: scores of labels, of label pairs, triples and ends."""
+        weights = self.model.weights
+        try:
+            if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
+                raise OverflowError
+            emit, edges = self.native.potentials(batch, open, n_threads)
+        except OverflowError:
+            raise ModelError("the weights of the model give scores that are not finite; train it again") from None
+        self._is_checked = True
+        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end
 
     def _known(self, batch: _core.Batch) -> LabelSets | None:
         """The labels that the tag dictionary gives each token."""
@@ -253,19 +258,9 @@ class Decoder:
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
     def pieces(
-        self,
-        sentences: Any,
-        allowed: Constraints | None,
-        n_threads: int,
-        *,
-        temperature: float | None = None,
-        single: bool = False,
+        self, sentences: Any, allowed: Constraints | None, n_threads: int, *, single: bool = False
     ) -> Iterator[Chains]:
-        """Sentences as potentials, some at a time, divided by the temperature (the model's unless one is given).
-
-        ``single``: in single precision and as tagging has them, without a temperature.
-        """
-        from trellis.engine.chain import scaled
+        """Sentences as potentials, some at a time; ``single`` as for ``chains``."""
         from trellis.model.constraints import check_number
 
         if allowed is not None:
@@ -273,11 +268,9 @@ class Decoder:
         n, begin, weights = len(self.labels), 0, self.model.weights
         by_token = weights.edge_rows is not None or (self.model.family == "local" and weights.tri is not None)
         edge_bytes = 20 * (n + 1) * n if by_token else 0
-        by = self.model.temperature if temperature is None else temperature
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
-            chains = self.chains(self.encode(some, n_threads), here, n_threads, single=single)
-            yield chains if single else chains._replace(potentials=scaled(chains.potentials, by))
+            yield self.chains(self.encode(some, n_threads), here, n_threads, single=single)
             begin += len(some)
 
     # ------------------------------------------------------------ labels out
@@ -292,7 +285,7 @@ class Decoder:
 
             lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
             for chains in self.pieces(sentences, allowed, n_threads):
-                found.append(best_labels(chains, n_threads))
+                found.append(best_labels(chains, self.model.temperature, n_threads))
                 lengths.append(np.diff(chains.starts))
             return np.concatenate(found), np.cumsum(np.concatenate(lengths))
         batch = self.encode(sentences, n_threads)
@@ -326,17 +319,25 @@ class Decoder:
         forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
         return self.votes.decode(encoded, forbidden, weights.end, n_threads)
 
-    def kbest(self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int) -> list[list[ScoredPath]]:
-        """The k best paths of every sentence with their scores, best first."""
-        from trellis.engine.chain import kbest_batch
+    def kbest(
+        self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best label sequences of every sentence with their scores, best first."""
+        from trellis.engine.chain import kbest_paths
         from trellis.model.constraints import require_possible
 
-        k = whole_number("k", k, 1, 1_000_000)
-        found = list[list[Any]]()
+        k, labels = whole_number("k", k, 1, 1_000_000), self.labels
+        found, best = list[list[tuple[list[str], float]]](), list[float]()
         # In single precision as tagging has them, so that the best of the k best is what tagging gives.
         for chains in self.pieces(listed(sentences), allowed, n_threads, single=True):
-            found += kbest_batch(chains.potentials, chains.starts, k, chains.allowed, n_threads)
-        require_possible(np.array([paths[0].score for paths in found]))
+            paths, scores, counts = kbest_paths(chains, k, n_threads)
+            names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
+            rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
+            for (begin, end), row, count in rows:
+                n, first = end - begin, k * begin
+                found.append([(names[first + r * n : first + r * n + n], row[r]) for r in range(count)])
+                best.append(row[0])
+        require_possible(np.array(best))
         return found
 
     def named(self, codes: Ints, starts: Longs) -> list[list[str]]:

@@ -125,12 +125,11 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
         edge_attributes = decoder.native.attribute_lists(batch, True)
     attributes, potentials = (
         decoder.native.attribute_lists(batch, False),
-        decoder.chains(batch, None, 1).potentials,
+        decoder.chains(batch, None, 1).tables.potentials,
     )
     tokens = [shown(t, token) for t, token in enumerate(decoder.rows_of(sentence))]
-    paths = [path for path, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     explainer = _Explainer(model, attributes, edge_attributes, potentials)
-    explained = [explainer.path(path.tolist()) for path in paths]
+    explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found = list[TokenExplanation]()
     for t, token in enumerate(tokens):
@@ -171,13 +170,13 @@ class _Explainer:
             self.emissions.append(terms)
         self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
 
-    def path(self, path: Sequence[int]) -> PathExplanation:
+    def path(self, labels: list[str]) -> PathExplanation:
         null, terms = len(self.model.labels), list[Term]()
         x = y = null
-        for t, z in enumerate(path):
-            terms += self.at(t, x, y, z, last=t + 1 == len(path))
+        for t, label in enumerate(labels):
+            z = self.model.labels.index(label)
+            terms += self.at(t, x, y, z, last=t + 1 == len(labels))
             x, y = y, z
-        labels = [self.model.labels[z] for z in path]
         return PathExplanation(labels, float(sum(term.weight for term in terms)), terms)
 
     def at(self, t: int, x: int, y: int, z: int, *, last: bool) -> list[Term]:

@@ -64,9 +64,9 @@ def posteriors(
     for chains in decoder.pieces(listed(sentences), allowed, n_threads):
         pairs: Doubles | None = None
         if edges:
-            log_z, node, pairs = chain.marginals_batch(*chains, n_threads=n_threads)
+            log_z, node, pairs = chain.marginals_batch(*chains, n_threads, decoder.model.temperature)
         else:
-            log_z, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
+            log_z, node = chain.node_marginals_batch(*chains, n_threads, decoder.model.temperature)
         require_possible(log_z)
         found += [
             Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.measure)
@@ -75,14 +75,14 @@ def posteriors(
     return found
 
 
-def best_labels(chains: Chains, n_threads: int) -> Ints:
+def best_labels(chains: Chains, temperature: float, n_threads: int) -> Ints:
     """The most probable label at every position, the lowest among equals: [n_tokens].
 
     Where transitions are forbidden: the sequence that keeps to them and has the most expected right labels.
     """
-    log_z, node = chain.node_marginals_batch(*chains, n_threads=n_threads)
+    log_z, node = chain.node_marginals_batch(*chains, n_threads, temperature)
     require_possible(log_z)
-    rules = rules_of(chains.potentials)
+    rules = rules_of(chains.tables)
     if rules is None:
         best: Ints = node.argmax(axis=1).astype(np.int32)
         return best
@@ -95,7 +95,7 @@ def best_labels(chains: Chains, n_threads: int) -> Ints:
 
 
 def probabilities(
-    reading: SpanReading, chains: Chains, spans: Sequence[Sequence[Span]], n_threads: int = 1
+    reading: SpanReading, chains: Chains, spans: Sequence[Sequence[Span]], temperature: float, n_threads: int = 1
 ) -> list[list[float]]:
     """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
 
@@ -103,9 +103,8 @@ def probabilities(
     """
     number = {kind: i for i, kind in enumerate(reading.types)}
     rows = [(i, span.begin, span.end, number.get(span.type, -2)) for i, some in enumerate(spans) for span in some]
-    found = chain.span_probabilities(
-        chains, reading.type_of, reading.cut, np.array(rows, np.int64).reshape(-1, 4), n_threads
-    ).tolist()
+    queries = np.array(rows, np.int64).reshape(-1, 4)
+    found = chain.span_probabilities(chains, reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
     ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
     return [found[a:b] for a, b in pairwise(ends)]
 
@@ -119,10 +118,10 @@ def span_probability(
     if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
         raise ArgumentError(f"span must be (type, begin, end), not {span!r}")
     [chains] = decoder.pieces([sentence], allowed, 1)
-    n, span = len(chains.potentials.emit), Span(*given)
+    n, span = len(chains.tables.emit), Span(*given)
     if not 0 <= span.begin < span.end <= n:
         raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
-    return probabilities(reading, chains, [[span]])[0][0]
+    return probabilities(reading, chains, [[span]], decoder.model.temperature)[0][0]
 
 
 def spans_of(
@@ -134,6 +133,6 @@ def spans_of(
     found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
     for chains in decoder.pieces(sentences, allowed, n_threads):
         some = found[len(out) : len(out) + len(chains.starts) - 1]
-        figures = probabilities(reading, chains, some, n_threads)
+        figures = probabilities(reading, chains, some, decoder.model.temperature, n_threads)
         out += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
     return out

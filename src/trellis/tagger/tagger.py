@@ -128,8 +128,7 @@ class Tagger:
         n_threads: int | None = None,
     ) -> list[list[tuple[list[str], float]]]:
         """The k best label sequences of many sentences with their scores."""
-        found = self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
-        return [[([self.labels[z] for z in path.tolist()], score) for path, score in some] for some in found]
+        return self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
 
     def marginals(self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None) -> Posterior:
         """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
@@ -222,18 +221,19 @@ class Tagger:
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
-        from trellis.engine.chain import path_score
+        from trellis.engine.chain import path_score_batch
 
         batch, given = self._decoder.encode([sentence]), items(labels)
-        potentials = self._decoder.chains(batch, None, 1, single=True).potentials
+        chains = self._decoder.chains(batch, None, 1, single=True)
         if given is None:
             raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
-        if len(given) != len(potentials.emit):
-            raise ArgumentError(f"{len(given)} labels for {len(potentials.emit)} tokens")
+        if len(given) != len(chains.tables.emit):
+            raise ArgumentError(f"{len(given)} labels for {len(chains.tables.emit)} tokens")
         for label in given:
             if not isinstance(label, str) or label not in self.labels:
                 raise ArgumentError(f"no label {label!r} in this model; its labels are {', '.join(self.labels)}")
-        return path_score(potentials, np.array([self.labels.index(label) for label in given], np.int32))
+        path = np.array([self.labels.index(label) for label in given], np.int32)
+        return float(path_score_batch(chains.tables, chains.starts, path)[0])
 
     def evaluate(
         self,
