@@ -62,6 +62,8 @@ class GrowingTable {
     if (2 * static_cast<std::size_t>(++size_) >= keys_.size()) resize(2 * keys_.size());
     return size_ - 1;
   }
+  // The id of the key, -1 if it has none.
+  std::int32_t find(std::uint64_t key) const { return FrozenTable{keys_.data(), ids_.data(), keys_.size() - 1}.find(key); }
   std::int32_t size() const { return size_; }
 
   // Calls each(key, id) for every entry, in slot order.

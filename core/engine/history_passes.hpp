@@ -1,0 +1,273 @@
+// Both passes over a chain of any order, for every semiring.
+//
+// The states at a token and all their shorter n-grams are a tree, its root the empty n-gram. With a label z a state goes
+// where its longest n-gram (c, z) says. All states below a node c that have no longer one with z go the same way, so they
+// are pooled: from the longest n-grams to the shortest,
+//
+//   pool[c][z] = alpha[c] + sum over nodes d one label longer than c, without (d, z), of pool[d][z]
+//   alpha'[state of (c, z)] += pool[c][z] · total[(c, z)] · emit[z]     for every n-gram (c, z) that exists
+//
+// in a semiring. That costs a vector over labels per state, not one step per state and label. Where each token has its
+// own few labels (LabelSets), a row has those labels only: so pruned and full chains are one recursion.
+//
+// The way back goes from the shortest to the longest: a state has the row of its shorter one, but for its own n-grams.
+#pragma once
+#include "engine/history_chain.hpp"
+#include "engine/row.hpp"
+
+namespace trellis {
+
+// States with a number each, as they were first met.
+template <class Real>
+struct StateList {
+  std::vector<std::uint32_t> states;
+  std::vector<Real> values;
+  std::size_t size() const { return states.size(); }
+};
+
+// The labels of one token: where each stands in a row, and what it gives.
+template <class Real>
+struct TokenLabels {
+  std::size_t n = 0, width = 0;               // labels; lanes of a row, padded
+  const std::int32_t* labels = nullptr;       // [n] null: all labels, each at its own place
+  const std::int32_t* place = nullptr;        // [n_labels] or null as well; -1: not allowed
+  const Real* emit = nullptr;                 // [width]
+
+  std::size_t label(std::size_t j) const { return labels ? static_cast<std::size_t>(labels[j]) : j; }
+  std::ptrdiff_t at(std::size_t label) const { return place ? place[label] : static_cast<std::ptrdiff_t>(label); }
+};
+
+// The scratch and the single steps of passes over one chain at a time; used by one thread.
+template <class Real>
+class HistoryPasses {
+ public:
+  // Ready for another chain: its n-grams may be other ones or have grown.
+  void begin(const HistoryChain<Real>& chain) {
+    for (const Pooled& pooled : pool_) place_[pooled.node] = -1;
+    pool_.clear();
+    chain_ = &chain;
+    ngrams_ = chain.ngrams;
+    if (place_.size() < ngrams_->size()) place_.resize(ngrams_->size(), -1), met_.resize(ngrams_->size(), -1);
+    if (chain.allowed && position_.size() < chain.n_labels) position_.resize(chain.n_labels, -1);
+  }
+
+  // Calls work(labels, score) with what stands at token t. `emit` is [stride] of that token.
+  template <class S, class Work>
+  TRELLIS_INLINE auto at_token(std::size_t t, const Real* emit, Work work) {
+    TokenLabels<Real> labels{chain_->n_labels, chain_->stride, nullptr, nullptr, emit};
+    if (chain_->allowed) {
+      const ListedLabels listed = labels_of(*chain_->allowed, t);
+      labels = {listed.n, padded(listed.n), listed.labels, position_.data(), nullptr};
+      emit_.resize(std::max(emit_.size(), labels.width));
+      for (std::size_t j = 0; j < listed.n; ++j) {
+        position_[listed[j]] = static_cast<std::int32_t>(j);
+        emit_[j] = emit[listed[j]];
+      }
+      labels.emit = emit_.data();
+    }
+    const TokenNgrams<Real>* own = chain_->by_token;
+    const std::size_t first = own ? own->starts[t] : 0, last = own ? own->starts[t + 1] : 0;
+    // What has no score of its own at this token has the semiring's one, which joins without a trace.
+    if (own && first < last) {
+      constexpr Real one = S::template one<Real>;
+      if (added_.size() < ngrams_->size() || one_ != one) added_.assign(ngrams_->size(), one_ = one);
+      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
+      work(labels, JoinedScores<S, Real>{*ngrams_, chain_->scores, added_.data()});
+      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
+    } else if (chain_->totals) {
+      work(labels, TotalScores<Real>{chain_->totals});
+    } else {
+      work(labels, JoinedScores<S, Real>{*ngrams_, chain_->scores, nullptr});
+    }
+    if (chain_->allowed)
+      for (std::size_t j = 0; j < labels.n; ++j) position_[labels.label(j)] = -1;
+  }
+
+  // alpha of the token after `from`. What is forbidden comes to no state.
+  template <class S, class Score>
+  TRELLIS_INLINE void forward(const TokenLabels<Real>& labels, const Score& score, const StateList<Real>& from,
+                              StateList<Real>& to) {
+    constexpr Real zero = S::template zero<Real>;
+    width_ = labels.width;
+    gather(from.states);
+    rows_.resize(std::max(rows_.size(), pool_.size() * width_));
+    fill_masses(from, zero);
+    for (std::size_t i = 0; i < pool_.size(); ++i)
+      if (pool_[i].inner) std::fill_n(row_at(i), width_, masses_[i]);
+    to.states.clear(), to.values.clear();
+    const auto arrive = [&](std::uint32_t node, Real mass, std::size_t j) TRELLIS_INLINE_LAMBDA {
+      const Real value = S::times(S::times(mass, score(node)), labels.emit[j]);
+      if (value == zero) return;
+      std::int32_t& met = met_[ngrams_->state(node)];
+      if (met < 0) {
+        met = static_cast<std::int32_t>(to.size());
+        to.states.push_back(ngrams_->state(node)), to.values.push_back(value);
+      } else {
+        to.values[static_cast<std::size_t>(met)] = S::plus(to.values[static_cast<std::size_t>(met)], value);
+      }
+    };
+    for (std::size_t i = 0; i + 1 < pool_.size(); ++i) {
+      Real* above = row_at(pool_[i].shorter);
+      if (pool_[i].inner) {
+        Real* row = row_at(i);
+        each_explicit(labels, pool_[i].node, [&](std::uint32_t node, std::size_t j) TRELLIS_INLINE_LAMBDA {
+          arrive(node, row[j], j);
+          row[j] = zero;
+        });
+        add_row<S>(row, above, width_);
+        continue;
+      }
+      // Nothing is pooled here: one number for all labels. Those that it has n-grams with do not go up.
+      const Real mass = masses_[i];
+      kept_.clear();
+      each_explicit(labels, pool_[i].node, [&](std::uint32_t node, std::size_t j) TRELLIS_INLINE_LAMBDA {
+        arrive(node, mass, j);
+        kept_.emplace_back(j, above[j]);
+      });
+      if constexpr (std::is_same_v<S, LogSum>)
+        for (std::size_t z = 0; z < width_; ++z) above[z] = S::plus(above[z], mass);
+      else
+        for (std::size_t z = 0; z < width_; z += kLanes<Real>)
+          lanes(above + z) = S::plus(lanes(above + z), Vector<Real>{} + mass);
+      for (const auto& [j, value] : kept_) above[j] = value;
+    }
+    const Real* root = row_at(pool_.size() - 1);
+    for (std::size_t j = 0; j < labels.n; ++j) arrive(static_cast<std::uint32_t>(1 + labels.label(j)), root[j], j);
+    for (std::uint32_t state : to.states) met_[state] = -1;
+  }
+
+  // One step back: `before` are the states of the token before with their alpha, `here` those of this token with their
+  // beta; gives the betas of `before`. With
+  //
+  //   after[d][z] = total[g] · emit[z] · beta[state of g],   g the longest n-gram of d with z
+  //   beta'[d] = sum_z after[d][z],   P(history in d, z) = alpha[d] · after[d][z]
+  //
+  // row_of(c)[j] is then the sum over states d that end in c of alpha[d] · after[d][label j].
+  template <class S, class Score>
+  TRELLIS_INLINE void backward(const TokenLabels<Real>& labels, const Score& score, const StateList<Real>& before,
+                               const StateList<Real>& here, std::vector<Real>& betas) {
+    constexpr Real zero = S::template zero<Real>;
+    width_ = labels.width;
+    gather(before.states);
+    rows_.resize(std::max(rows_.size(), pool_.size() * width_));
+    fill_masses(before, zero);
+    for (std::size_t i = 0; i < here.size(); ++i) met_[here.states[i]] = static_cast<std::int32_t>(i);
+    const auto after = [&](std::uint32_t node, std::size_t j) TRELLIS_INLINE_LAMBDA {
+      const std::int32_t met = met_[ngrams_->state(node)];
+      if (met < 0) return zero;
+      return S::times(S::times(score(node), labels.emit[j]), here.values[static_cast<std::size_t>(met)]);
+    };
+    betas_.resize(pool_.size());
+    for (std::size_t i = pool_.size(); i-- > 0;) {
+      Real* row = row_at(i);
+      if (i + 1 == pool_.size()) {
+        std::fill_n(row, width_, zero);
+        for (std::size_t j = 0; j < labels.n; ++j) row[j] = after(static_cast<std::uint32_t>(1 + labels.label(j)), j);
+      } else {
+        std::copy_n(row_at(pool_[i].shorter), width_, row);
+        each_explicit(labels, pool_[i].node, [&](std::uint32_t node, std::size_t j) TRELLIS_INLINE_LAMBDA {
+          row[j] = after(node, j);
+        });
+      }
+      betas_[i] = sum_row<S>(row, width_);
+    }
+    betas.resize(before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) betas[i] = betas_[static_cast<std::size_t>(place_[before.states[i]])];
+    for (std::uint32_t state : here.states) met_[state] = -1;
+    for (std::size_t i = 0; i < pool_.size(); ++i)
+      for (std::size_t z = 0; z < width_; z += kLanes<Real>)
+        lanes(row_at(i) + z) = S::times(masses_[i], lanes(row_at(i) + z));
+    for (std::size_t i = 0; i + 1 < pool_.size(); ++i) add_row<S>(row_at(i), row_at(pool_[i].shorter), width_);
+  }
+
+  // After a step back: the row of a node, null where no state ends in it.
+  const Real* row_of(std::uint32_t node) const {
+    return place_[node] < 0 ? nullptr : rows_.data() + static_cast<std::size_t>(place_[node]) * width_;
+  }
+  // Calls visit(node, row) for all nodes that have a row, the longest first and the root last.
+  template <class Visit>
+  TRELLIS_INLINE void each_row(Visit visit) const {
+    for (std::size_t i = 0; i < pool_.size(); ++i) visit(pool_[i].node, rows_.data() + i * width_);
+  }
+
+  // Calls visit(node, j) for the n-grams (c, z) that exist with the labels z of a token.
+  template <class Visit>
+  TRELLIS_INLINE void each_explicit(const TokenLabels<Real>& labels, std::uint32_t c, Visit visit) const {
+    if (ngrams_->n_children(c) <= 2 * labels.n) {
+      ngrams_->each_child(c, [&](std::uint32_t child) TRELLIS_INLINE_LAMBDA {
+        if (const std::ptrdiff_t j = labels.at(ngrams_->label(child)); j >= 0) visit(child, static_cast<std::size_t>(j));
+      });
+      return;
+    }
+    for (std::size_t j = 0; j < labels.n; ++j)
+      if (const std::uint32_t child = ngrams_->find(c, labels.label(j)); child != Ngrams::kNone) visit(child, j);
+  }
+
+ private:
+  // to[z] += from[z], and the sum over z, in a semiring.
+  template <class S>
+  TRELLIS_INLINE static void add_row(const Real* from, Real* to, std::size_t width) {
+    if constexpr (std::is_same_v<S, LogSum>)
+      for (std::size_t z = 0; z < width; ++z) to[z] = S::plus(to[z], from[z]);
+    else
+      for (std::size_t z = 0; z < width; z += kLanes<Real>) lanes(to + z) = S::plus(lanes(to + z), lanes(from + z));
+  }
+  template <class S>
+  TRELLIS_INLINE static Real sum_row(const Real* row, std::size_t width) {
+    if constexpr (std::is_same_v<S, SumProduct>) return sum_lanes(row, width);
+    Real total = S::template zero<Real>;
+    for (std::size_t z = 0; z < width; ++z) total = S::plus(total, row[z]);
+    return total;
+  }
+  Real* row_at(std::size_t i) { return rows_.data() + i * width_; }
+
+  struct Pooled {
+    std::uint32_t node;
+    std::uint32_t shorter;  // where its shorter n-gram stands in the pool
+    bool inner;             // whether some node of the pool is one label longer than it
+  };
+
+  // The states and all their shorter n-grams, the longest first and the root last; often those of the token before.
+  void gather(const std::vector<std::uint32_t>& states) {
+    if (!pool_.empty() && states == pooled_) return;
+    for (const Pooled& pooled : pool_) place_[pooled.node] = -1;
+    pooled_ = states;
+    by_length_.resize(ngrams_->order() + 2);
+    for (auto& nodes : by_length_) nodes.clear();
+    for (std::uint32_t state : states)
+      for (std::uint32_t node = state; place_[node] < 0; node = ngrams_->shorter(node)) {
+        place_[node] = 0;
+        by_length_[ngrams_->length(node)].push_back(node);
+        if (node == Ngrams::kRoot) break;
+      }
+    pool_.clear();
+    for (std::size_t length = by_length_.size(); length-- > 0;)
+      for (std::uint32_t node : by_length_[length]) {
+        place_[node] = static_cast<std::int32_t>(pool_.size());
+        pool_.push_back({node, 0, false});
+      }
+    for (std::size_t i = 0; i + 1 < pool_.size(); ++i) {
+      pool_[i].shorter = static_cast<std::uint32_t>(place_[ngrams_->shorter(pool_[i].node)]);
+      pool_[pool_[i].shorter].inner = true;
+    }
+  }
+  void fill_masses(const StateList<Real>& from, Real zero) {
+    masses_.assign(pool_.size(), zero);
+    for (std::size_t i = 0; i < from.size(); ++i) masses_[static_cast<std::size_t>(place_[from.states[i]])] = from.values[i];
+  }
+
+  const HistoryChain<Real>* chain_ = nullptr;
+  const Ngrams* ngrams_ = nullptr;
+  std::vector<Pooled> pool_;
+  std::vector<std::uint32_t> pooled_;                   // the states that the pool is of
+  std::vector<std::vector<std::uint32_t>> by_length_;
+  std::vector<std::int32_t> place_, met_;               // [n_nodes] in the pool; among the states arrived at; -1: not there
+  std::vector<std::int32_t> position_;                  // [n_labels] in a row, -1: not allowed
+  std::vector<std::pair<std::size_t, Real>> kept_;
+  std::vector<Real> rows_, masses_, betas_;             // [n_pool, width], [n_pool], [n_pool]
+  std::vector<Real> emit_, added_;                      // [width], [n_nodes]: `one` between tokens
+  std::size_t width_ = 0;
+  Real one_ = 0;
+};
+
+}  // namespace trellis
