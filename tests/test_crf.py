@@ -16,6 +16,7 @@ from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event
+from trellis.model.model import padded
 from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-12, "epochs": 2000}
@@ -207,8 +208,9 @@ def test_dev_keeps_the_best() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"c1": -1.0}, "c1 must be a finite number from 0 on, not -1.0"),
-        ({"c2": float("nan")}, "c2 must be a finite number from 0 on, not nan"),
+        ({"c1": -1.0}, r"c1 must be a number from 0 to 1e\+12, not -1.0"),
+        ({"c2": float("nan")}, r"c2 must be a number from 0 to 1e\+12, not nan"),
+        ({"c2": 1e300}, r"c2 must be a number from 0 to 1e\+12, not 1e\+300"),
         ({"epochs": 0}, "epochs must be a whole number from 1 on, not 0"),
         ({"solver": "newton"}, "solver must be 'lbfgs' or 'adagrad'"),
         ({"transitions": "some"}, "transitions must be 'seen' or 'all'"),
@@ -237,7 +239,7 @@ def test_learners_by_their_names(name: str, settings: list[str], learner: object
     ("name", "setting", "message"),
     [
         ("crf", "precision=half", "precision must be 'auto' or 'single' or 'double', not 'half'"),
-        ("kernel-perceptron", "gamma=x", "gamma must be a finite number above 0, not 'x'"),
+        ("kernel-perceptron", "gamma=x", r"gamma must be a number above 0, at most 1e\+12, not 'x'"),
         ("boost", "epochs=x", "epochs must be a whole number from 1 on, not 'x'"),
     ],
 )
@@ -247,6 +249,8 @@ def test_settings_that_do_not_fit(name: str, setting: str, message: str) -> None
 
 
 def test_an_objective_that_is_not_finite_is_one_line() -> None:
-    corpus = {"word": [["the", "man"], ["Ann", "saw"]], "pos": [["D", "N"], ["NP", "V"]]}
-    with pytest.raises(LearnerError, match="penalty, rate or sample weight is too large"):
-        trellis.train(corpus, target="pos", learner=trellis.CRF(solver="adagrad", rate=1e300))
+    problem = problem_of(SPECS["order 1"], 3)
+    forbidden = np.full((problem.n_labels + 1, padded(problem.n_labels)), -np.inf, np.float32)
+    for solver in ("lbfgs", "adagrad"):
+        with pytest.raises(LearnerError, match="gold labels of some sentence are forbidden, or a penalty"):
+            CRF(solver=solver).fit(replace(problem, edge_base=forbidden))

@@ -314,7 +314,7 @@ def test_what_it_refuses() -> None:
         ({"kernel": "poly", "degree": 0}, "degree must be"),
         ({"kernel": "poly", "degree": 2.5}, "degree must be"),
         ({"kernel": "rbf", "gamma": -1.0}, "gamma must be"),
-        ({"kernel": "rbf", "gamma": float("inf")}, "finite"),
+        ({"kernel": "rbf", "gamma": float("inf")}, "number"),
         ({"kernel": "poly", "coef0": -1.0}, "coef0 must"),
         ({"cost": "linear"}, "cost must be"),
         ({"solver": "simplex"}, "solver must be"),

@@ -20,14 +20,14 @@ every_learner = pytest.mark.parametrize("learner", CLASSES, ids=list(LEARNERS))
 
 
 def kind_of(constraint: Any) -> str:
-    """What it takes, by what it says: whole, finite (numbers), True (or False), or words."""
+    """What it takes, by what it says: whole, number, True (or False), or words."""
     return constraint.wanted.removeprefix("a ").split()[0]
 
 
 def example(constraint: Any) -> Any:
     """Some value, of NumPy's types where there are any, that the constraint takes."""
     words = constraint.wanted.split("'")
-    return {"whole": np.int64(3), "finite": np.float32(0.5), "True": np.bool_(True)}.get(
+    return {"whole": np.int64(3), "number": np.float32(0.5), "True": np.bool_(True)}.get(
         kind_of(constraint), words[-2] if len(words) > 1 else None
     )
 
@@ -45,7 +45,7 @@ def test_wrong_values_are_one_line(learner: Any) -> None:
     """Each parameter with values of other types and out of range, whatever the others are."""
     for name, constraint in learner.constraints.items():
         bad = ["no", object(), [1], float("nan"), float("inf"), -1, 2.5, np.array([1.0, 2.0])]
-        if kind_of(constraint) == "finite":
+        if kind_of(constraint) == "number":
             bad.remove(2.5)
             bad += ["1", True, 10**400]
         if kind_of(constraint) == "whole":

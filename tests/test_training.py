@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -304,7 +305,7 @@ def test_weights_that_make_no_sense() -> None:
             train(corpus_of(0), sample_weight=weights)
     with pytest.raises(LearnerError, match="'X'"):
         train(corpus_of(0), label_costs={"X": 1.0}, learner=trellis.MIRA())
-    with pytest.raises(LearnerError, match="finite"):
+    with pytest.raises(LearnerError, match="number from 0 to"):
         train(corpus_of(0), label_costs={"L0": -1.0}, learner=trellis.MIRA())
 
 
@@ -459,7 +460,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"init": "model"}, "init must be a tagger, such as trellis.load"),
         ({"observer": 3}, "observer must be a function"),
         ({"learner": trellis.MIRA(), "label_costs": [1.0]}, "label_costs must be a dict"),
-        ({"learner": trellis.MIRA(), "label_costs": {("L0", "L1"): "x"}}, "must be a finite number"),
+        ({"learner": trellis.MIRA(), "label_costs": {("L0", "L1"): "x"}}, "must be a number from 0"),
         ({"learner": trellis.MIRA(), "label_costs": {("L0", "L1", "L0"): 1.0}}, "a pair \\(gold, other\\)"),
         ({"learner": trellis.MIRA(), "label_costs": {3: 1.0}}, "a pair \\(gold, other\\)"),
     ],
@@ -490,8 +491,55 @@ def test_a_fit_walks_through_few_files() -> None:
     assert len(files) <= 16, sorted(files)
 
 
-@pytest.mark.parametrize("learner", [trellis.Perceptron(epochs=2), trellis.AROW(epochs=2)], ids=["perceptron", "arow"])
-def test_weights_that_are_not_finite_are_an_error(learner: trellis.Learner) -> None:
-    corpus = {"word": [["the", "man"], ["Ann", "saw"]], "pos": [["D", "N"], ["NP", "V"]]}
-    with pytest.raises(trellis.LearnerError, match="not finite"):
-        trellis.train(corpus, target="pos", learner=learner, sample_weight=[1e308, 1e308])
+# ------------------------------------------------------------ great numbers
+
+
+def of_values(value: float) -> dict[str, Any]:
+    """A corpus that every learner learns, with attributes of that value."""
+    kinds = [[t * (i + 1) % 3 for t in range(4)] for i in range(6)]
+    return {
+        "attributes": [[{f"x{k}": value} for k in some] for some in kinds],
+        "label": [[f"L{k}" for k in some] for some in kinds],
+    }
+
+
+@pytest.mark.parametrize("value", [1e-3, 1e6, 1e10, 1e12])
+@pytest.mark.parametrize("name", [*LEARNERS, "frank-wolfe", "hmm"])
+def test_values_of_any_size(name: str, value: float) -> None:
+    others = {"frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=20), "hmm": trellis.HMM()}
+    learner = (LEARNERS | others)[name]
+    if name in ("hmsvm", "hmsvm function"):
+        learner = replace(learner, epochs=1000)
+    tagger = train(of_values(value), learner=learner, features=["attributes[0]"])
+    if value > 1:  # a step of AdaGrad, of boosting or of L-BFGS is too small where values are
+        assert tagger.evaluate(of_values(value)).token_accuracy == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"corpus": of_values(1e13)}, "values of attributes must be from -1e.12 to 1e.12"),
+        ({"sample_weight": [1e300] * 6}, "sample_weight must be numbers from 0 to 1e.12"),
+        (
+            {"label_costs": {"L0": 1e300}, "learner": trellis.MIRA()},
+            "the cost of 'L0' must be a number from 0 to 1e.12",
+        ),
+        ({"learner": trellis.KernelPerceptron(degree=100, coef0=1e12)}, "'poly' reaches 1e.12.100 here"),
+        ({"learner": trellis.HMM(), "sample_weight": [1e13] * 6}, "sample_weight must be"),
+    ],
+)
+def test_numbers_that_are_too_great_are_one_line(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(LearnerError, match=message):
+        train(**{"corpus": of_values(1.0), "features": ["attributes[0]"], **changes})
+
+
+def test_weights_that_are_not_finite_are_an_error() -> None:
+    with pytest.raises(LearnerError, match="not finite; take smaller steps, costs or sample weights"):
+        train(of_values(1.0), features=["attributes[0]"], learner=trellis.AROW(), sample_weight=[1e12] * 6)
+
+
+@pytest.mark.parametrize("name", [*sorted(LEARNERS.keys() - {"arow"}), "hmm"])
+def test_the_greatest_sample_weights(name: str) -> None:
+    learner = (LEARNERS | {"hmm": trellis.HMM()})[name]
+    tagger = train(of_values(1.0), learner=learner, features=["attributes[0]"], sample_weight=[1e12] * 6)
+    assert tagger.evaluate(of_values(1.0)).token_accuracy == 1.0

@@ -5,7 +5,7 @@
 namespace trellis {
 namespace {
 
-constexpr double kNothing = 1e-12;  // of C: an alpha so small is rounding
+constexpr double kNothing = 1e-12;  // an alpha that is so small a share of what there is, or was, is rounding
 
 TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_t begin, std::size_t end,
                               std::size_t stride, double* emit) {
@@ -253,8 +253,11 @@ void DualChain::optimize(std::size_t i, double c, double tolerance) {
   for (std::size_t a = 0; a < m; ++a)
     for (std::size_t b = 0; b < m; ++b) losses_[a] += gram[a * m + b] * alphas_[b];
   chosen_ = qp_.solve(losses_, gram, c, alphas_, tolerance);
+  // Not a share of c: alphas are as 1 / |Phi|², which is small where values of attributes are great.
+  double most = 0;
+  for (std::size_t a = 0; a < m; ++a) most = std::max({most, alphas_[a], chosen_[a]});
   for (double& alpha : chosen_)
-    if (alpha <= kNothing * c) alpha = 0;
+    if (alpha <= kNothing * most) alpha = 0;
   // The dual as far as this sentence matters: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
   const auto value = [&](const std::vector<double>& alpha) {
     double total = 0;

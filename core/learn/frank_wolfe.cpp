@@ -1,11 +1,12 @@
 #include "learn/frank_wolfe.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace trellis {
 namespace {
 
-// Amounts that should cancel may leave this much; no float of w would notice it.
+// Amounts that should cancel may leave this share of them; no float of w would notice it.
 constexpr double kNothing = 1e-12;
 // Scores are sums of floats: a gap that is a smaller share of the cost than this may be their rounding.
 constexpr double kRounding = 1e-7;
@@ -28,8 +29,10 @@ void FrankWolfe::spread(const ChainData& data, std::size_t begin, const MixtureP
       each(Change{row, place, part.amount * value});
     });
   };
+  double most = 0;
+  for (std::size_t p = 0; p < n_parts; ++p) most = std::max(most, std::fabs(parts[p].amount));
   for (const MixturePart& label : labels_)
-    if (std::fabs(label.amount) >= kNothing) add(label, 0);
+    if (std::fabs(label.amount) > kNothing * most) add(label, 0);
   for (std::size_t p = 0; p < n_parts; ++p)
     for (int reach = 1; reach <= order; ++reach) add(parts[p], reach);
 }
@@ -125,12 +128,15 @@ bool FrankWolfe::step(const Examples& examples, std::size_t sentence, double c_i
   const double norm = look_up();  // |w_s - w_i|² / C_i²
   const double size = gap < c_i * norm ? gap / (c_i * norm) : 1;
   apply(size * c_i);
-  block.parts.clear();
+  // Not a share of 1: where values of attributes are great, all steps are small.
+  double most = 0;
   for (std::size_t i = 0; i < direction_.size(); ++i) {
-    MixturePart part = direction_[i];
-    part.amount = held_[i] + size * part.amount;
-    if (std::fabs(part.amount) >= kNothing) block.parts.push_back(part);
+    direction_[i].amount = held_[i] + size * direction_[i].amount;
+    most = std::max({most, std::fabs(held_[i]), std::fabs(direction_[i].amount)});
   }
+  block.parts.clear();
+  for (const MixturePart& part : direction_)
+    if (std::fabs(part.amount) > kNothing * most) block.parts.push_back(part);
   block.cost += size * (worst.cost - block.cost);
   dual += c_i * size * (gap - 0.5 * size * c_i * norm);
   return true;

@@ -14,6 +14,9 @@ from trellis.errors import ArgumentError
 
 T = TypeVar("T")
 
+# Of values, weights, costs, penalties and rates: the product of three is still well within what a float holds.
+LARGEST = 1e12
+
 
 def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...], wanted: str) -> T:
     """The value itself; ArgumentError if it is of another kind."""
@@ -56,15 +59,14 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None, als
     return number
 
 
-def real_number(name: str, value: Any, least: float, most: float = math.inf) -> float:
-    """The value as a float; ArgumentError if it is none, not finite, too small or too great."""
+def real_number(name: str, value: Any, least: float, most: float = LARGEST) -> float:
+    """The value as a float; ArgumentError if it is none, too small or too great."""
     try:
         number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
     except OverflowError:
         number = math.inf
-    if not (least <= number <= most and math.isfinite(number)):
-        wanted = f"from {least:g} " + ("on" if most == math.inf else f"to {most:g}")
-        raise ArgumentError(f"{name} must be a finite number {wanted}, not {value!r}")
+    if not least <= number <= most:
+        raise ArgumentError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
     return number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -44,7 +45,7 @@ class DualRun(Work):
         self.problem, self.average = problem, average
         self.observations = Observations(*problem.corpus.lists, problem.corpus.n_attributes)
         self.kernel = _kernel(given, self.observations)
-        self.memory = int(given.get("memory", 0) * (1 << 20))
+        self.memory = min(int(given.get("memory", 0) * (1 << 20)), 1 << 62)
         self.epochs = given["epochs"]
         self.native = self._begin()
 
@@ -141,7 +142,15 @@ def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
         return Kernel("callable", function=kernel)
     if kernel == "linear":
         return Kernel("linear")
+    squares = observed.squares()
     if kernel == "poly":
-        return Kernel("poly", given["degree"], 1.0 if gamma is None else gamma, given["coef0"])
-    mean = float(np.mean(observed.squares())) if len(observed) else 1.0
+        kernel = Kernel("poly", given["degree"], 1.0 if gamma is None else gamma, given["coef0"])
+        largest = kernel.gamma * squares.max(initial=0.0) + kernel.coef0  # of all pairs, by Cauchy and Schwarz
+        if kernel.degree * math.log10(max(1.0, largest)) > 100:
+            raise LearnerError(
+                f"kernel='poly' reaches {largest:g}^{kernel.degree} here, more than 1e+100; take a smaller gamma, "
+                "coef0 or degree"
+            )
+        return kernel
+    mean = float(np.mean(squares)) if len(observed) else 1.0
     return Kernel("rbf", gamma=1.0 / (mean or 1.0) if gamma is None else gamma)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from trellis.arguments import range_text, real_number, whole_number
+from trellis.arguments import LARGEST, range_text, real_number, whole_number
 from trellis.errors import LearnerError
 from trellis.learning.run import Event, Observer, Problem, Work, run
 from trellis.model.model import ChainWeights
@@ -45,7 +45,7 @@ def whole(least: int = 0, most: int | None = None, **more: Any) -> Constraint:
 
 
 def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:
-    """A finite number from ``least`` on, or above it."""
+    """A number from ``least`` on, or above it."""
 
     def convert(value: Any) -> float:
         number = real_number("", value, least)
@@ -53,9 +53,8 @@ def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:
             raise ValueError
         return number
 
-    return Constraint(
-        f"a finite number above {least:g}" if above else f"a finite number from {least:g} on", convert, **more
-    )
+    wanted = f"a number above {least:g}, at most" if above else f"a number from {least:g} to"
+    return Constraint(f"{wanted} {LARGEST:g}", convert, **more)
 
 
 def flag(**more: Any) -> Constraint:

@@ -204,10 +204,8 @@ class Decoder:
 
     # ------------------------------------------------------------ potentials
 
-    def chains(
-        self, batch: _core.Batch, allowed: Constraints | None, n_threads: int, *, single: bool = False
-    ) -> Chains:
-        """The batch as potentials. ``single``: a kernel model's too in single precision, as tagging has them.
+    def chains(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Chains:
+        """The batch as potentials; those of a kernel model are in double precision.
 
         What a caller allows overrules the tag dictionary. Where the dictionary and forbidden transitions together
         leave a sentence no path, the dictionary gives way.
@@ -222,8 +220,7 @@ class Decoder:
         )
         if expansion is not None and self.expansion is not None:
             emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
-            kind = np.float32 if single else np.float64
-            cast = (None if table is None else table.astype(kind, copy=False) for table in (emit, *tables[1:]))
+            cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:]))
             tables = Tables(*cast)  # type: ignore[arg-type]
         known = self._known(batch)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
@@ -257,10 +254,8 @@ class Decoder:
         tags = self.model.dictionary
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
-    def pieces(
-        self, sentences: Any, allowed: Constraints | None, n_threads: int, *, single: bool = False
-    ) -> Iterator[Chains]:
-        """Sentences as potentials, some at a time; ``single`` as for ``chains``."""
+    def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains]:
+        """Sentences as potentials, some at a time."""
         from trellis.model.constraints import check_number
 
         if allowed is not None:
@@ -270,7 +265,7 @@ class Decoder:
         edge_bytes = 20 * (n + 1) * n if by_token else 0
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
-            yield self.chains(self.encode(some, n_threads), here, n_threads, single=single)
+            yield self.chains(self.encode(some, n_threads), here, n_threads)
             begin += len(some)
 
     # ------------------------------------------------------------ labels out
@@ -302,7 +297,7 @@ class Decoder:
         from trellis.engine.chain import best_path_batch
         from trellis.model.constraints import require_possible
 
-        chains = self.chains(batch, allowed, n_threads, single=True)
+        chains = self.chains(batch, allowed, n_threads)
         paths, scores = best_path_batch(*chains, n_threads=n_threads)
         require_possible(scores)
         return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
@@ -328,8 +323,7 @@ class Decoder:
 
         k, labels = whole_number("k", k, 1, 1_000_000), self.labels
         found, best = list[list[tuple[list[str], float]]](), list[float]()
-        # In single precision as tagging has them, so that the best of the k best is what tagging gives.
-        for chains in self.pieces(listed(sentences), allowed, n_threads, single=True):
+        for chains in self.pieces(listed(sentences), allowed, n_threads):
             paths, scores, counts = kbest_paths(chains, k, n_threads)
             names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
             rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)

@@ -224,7 +224,7 @@ class Tagger:
         from trellis.engine.chain import path_score_batch
 
         batch, given = self._decoder.encode([sentence]), items(labels)
-        chains = self._decoder.chains(batch, None, 1, single=True)
+        chains = self._decoder.chains(batch, None, 1)
         if given is None:
             raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
         if len(given) != len(chains.tables.emit):

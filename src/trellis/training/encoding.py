@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arguments import LARGEST
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
 from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
 from trellis.errors import CorpusError, LearnerError
@@ -140,8 +141,8 @@ def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> Doubles | N
         raise LearnerError("sample_weight must be one number per sentence") from None
     if weights.shape != (len(corpus),):
         raise LearnerError(f"sample_weight needs one number per sentence, {len(corpus)}, not {weights.shape}")
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise LearnerError("sample_weight must be finite numbers from 0 on")
+    if not ((weights >= 0) & (weights <= LARGEST)).all():
+        raise LearnerError(f"sample_weight must be numbers from 0 to {LARGEST:g}")
     if not weights.any():
         raise LearnerError("sample_weight is 0 for every sentence: nothing is left to train on")
     return weights
@@ -255,6 +256,8 @@ def encode(setup: Setup) -> Encoding:
     if setup.cutoff > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
     lists = extraction.lists.renumber(rank)
+    if np.abs(lists.values).max(initial=0) > LARGEST:
+        raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
     # The lists under their first numbers are as long as the corpus, and not wanted any more.
     extraction = replace(extraction, lists=Ragged.none())
     edge_rank, edge_lists, seen_edges = _edges(setup, extraction)
