@@ -95,7 +95,9 @@ def refused(done: Done, *words: str) -> None:
 
 @pytest.fixture
 def control_c() -> Iterator[None]:
-    """Ctrl-C is heard by this process and by those it starts, even in a test run where it is ignored from birth."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Signals are heard by this process and by those it starts, even where they are ignored from birth (nohup)."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

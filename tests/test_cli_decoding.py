@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import COLUMNS
+from command_line import COLUMNS, refused
 
 import trellis
 from trellis.corpus import schemes
@@ -105,6 +105,23 @@ def test_calibrate(noisy: Path, call) -> None:
     done = call("evaluate --model calibrated.trellis noisy.txt --calibration --json")
     assert json.loads(done.out)["calibration"] == fitted.reliability(corpus).to_dict()
     assert call("evaluate noisy.txt --calibration").code == 2
+
+
+def test_calibrate_in_place(noisy: Path, call) -> None:
+    """As sort -o: the model is read whole, and replaced only once the new one is written."""
+    assert call("calibrate -m noisy.trellis noisy.txt -o fitted.trellis").code == 0
+    assert call("calibrate -m noisy.trellis noisy.txt -o noisy.trellis").code == 0
+    assert Path("noisy.trellis").read_bytes() == Path("fitted.trellis").read_bytes()
+
+
+def test_explain_with_options_between(noisy: Path, call) -> None:
+    assert call("explain noisy.trellis --labels 1 a b").out == call("explain noisy.trellis a b --labels 1").out != ""
+
+
+def test_explain_of_bytes_that_are_not_utf_8(noisy: Path, call) -> None:
+    refused(
+        call("explain noisy.trellis a\udcff"), r"token 0, 'a\udcff', holds half a surrogate pair, or bytes that are"
+    )
 
 
 def test_explain(noisy: Path, chunk: Path, call) -> None:

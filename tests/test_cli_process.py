@@ -257,7 +257,8 @@ def test_quiet_on_a_terminal(here: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_the_version_that_cannot_be_written_is_one_line() -> None:
+@pytest.mark.parametrize("line", ["--version", "--help", "train --help"])
+def test_what_cannot_be_written_is_one_line(line: str) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([*COMMAND, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "trellis: No space left on device\n")

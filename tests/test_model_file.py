@@ -162,6 +162,15 @@ def test_every_changed_byte_is_noticed(small: tuple[Path, bytes]) -> None:
     assert trellis.load(path).tag(["a1", "b"]) == ["X", "Y"]
 
 
+def test_bytes_too_many_are_noticed(small: tuple[Path, bytes]) -> None:
+    path, content = small
+    path.write_bytes(content + b"more")
+    with pytest.raises(ModelError, match="4 bytes too many at the end"):
+        trellis.load(path)
+    with pytest.raises(ModelError, match="4 bytes too many at the end"):
+        trellis.Tagger.from_bytes(content + b"more")
+
+
 def test_every_truncation_is_noticed(small: tuple[Path, bytes]) -> None:
     path, data = small
     for size in range(len(data)):

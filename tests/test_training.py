@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -40,6 +41,7 @@ LEARNERS = {
     "hmsvm function": trellis.HMSVM(epochs=6, kernel=products),
     "kernel perceptron": trellis.KernelPerceptron(epochs=6, shuffle=True),
 }
+OTHERS = {"frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=20), "hmm": trellis.HMM()}
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 
 
@@ -136,7 +138,7 @@ def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
     kept = (tmp_path / "checkpoint").read_bytes()
     if name in WITHOUT_EFFECT:
         found = trellis.train(changed.pop("corpus"), **changed)
-        fresh = trellis.train(corpus, **changed | {"checkpoint": None})
+        fresh = trellis.train(corpus, **changed | {"checkpoint": None, "checkpoint_every": None})
         assert saved(found, tmp_path / "found") == saved(fresh, tmp_path / "fresh")
         return
     with pytest.raises(ModelError, match=r"checkpoint of another training .*; delete it or name another file"):
@@ -216,8 +218,19 @@ def test_patience() -> None:
     best = max(range(len(history)), key=lambda i: (history[i]["dev_score"], -i))
     assert len(history) == best + 4 < 40
     assert [e["dev_score"] for e in history] == scores[: len(history)]
-    with pytest.raises(LearnerError, match="patience"):
-        train(corpus_of(0), patience=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "needs"),
+    [
+        ({"patience": 2}, "patience .* needs a dev corpus"),
+        ({"metric": "token"}, "metric .* needs a dev corpus"),
+        ({"checkpoint_every": 2}, "checkpoint_every .* needs a checkpoint"),
+    ],
+)
+def test_parameters_without_effect_are_errors(options: dict[str, Any], needs: str) -> None:
+    with pytest.raises(LearnerError, match=needs):
+        train(corpus_of(0), **options)
 
 
 @pytest.mark.parametrize("metric", ["token", "sentence", "auto"])
@@ -491,6 +504,15 @@ def test_a_fit_walks_through_few_files() -> None:
     assert len(files) <= 16, sorted(files)
 
 
+@pytest.mark.parametrize("name", [*LEARNERS, "frank-wolfe", "hmm"])
+def test_threads_that_share_a_learner(name: str) -> None:
+    """A learner is its parameters and nothing else: trainings at the same time are as those one after the other."""
+    learner, corpus = (LEARNERS | OTHERS)[name], corpus_of(0)
+    with ThreadPoolExecutor(4) as pool:
+        found = {tagger.to_bytes() for tagger in pool.map(lambda _: train(corpus, learner=learner), range(4))}
+    assert found == {train(corpus, learner=learner).to_bytes()}
+
+
 # ------------------------------------------------------------ great numbers
 
 
@@ -506,8 +528,7 @@ def of_values(value: float) -> dict[str, Any]:
 @pytest.mark.parametrize("value", [1e-3, 1e6, 1e10, 1e12])
 @pytest.mark.parametrize("name", [*LEARNERS, "frank-wolfe", "hmm"])
 def test_values_of_any_size(name: str, value: float) -> None:
-    others = {"frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=20), "hmm": trellis.HMM()}
-    learner = (LEARNERS | others)[name]
+    learner = (LEARNERS | OTHERS)[name]
     if name in ("hmsvm", "hmsvm function"):
         learner = replace(learner, epochs=1000)
     tagger = train(of_values(value), learner=learner, features=["attributes[0]"])
@@ -540,6 +561,6 @@ def test_weights_that_are_not_finite_are_an_error() -> None:
 
 @pytest.mark.parametrize("name", [*sorted(LEARNERS.keys() - {"arow"}), "hmm"])
 def test_the_greatest_sample_weights(name: str) -> None:
-    learner = (LEARNERS | {"hmm": trellis.HMM()})[name]
+    learner = (LEARNERS | OTHERS)[name]
     tagger = train(of_values(1.0), learner=learner, features=["attributes[0]"], sample_weight=[1e12] * 6)
     assert tagger.evaluate(of_values(1.0)).token_accuracy == 1.0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    parser.usage = "trellis explain MODEL [options] [WORD ...]"
+    parser.usage, parser.mixed = "trellis explain MODEL [options] [WORD ...]", True
     add(
         "words",
         nargs="*",

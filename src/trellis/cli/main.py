@@ -39,7 +39,7 @@ def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) ->
             module = importlib.import_module(f"trellis.cli.{name}")
             parser = Parser(f"trellis {name}", module.__doc__ or "")
             module.describe(parser)
-            given = parser.parse_args(rest)
+            given = parser.parse(rest)
             begin()
             module.command(given)
         else:

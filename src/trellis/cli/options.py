@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from trellis.errors import ArgumentError
@@ -17,6 +18,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, name: str, about: str) -> None:
         super().__init__(name, description=about.strip(), formatter_class=_Help, allow_abbrev=False)
+        self.mixed = False  # whether options may stand between the words of one list
         self.more: Callable[[], str] = str  # what the help shows at its end; made only when help is asked for
 
     def share(self, *names: str) -> None:
@@ -34,11 +36,19 @@ class Parser(argparse.ArgumentParser):
         """What is wrong with the command line, and where help is."""
         raise ArgumentError(f"{message}; see {self.prog} --help")
 
-    def format_help(self) -> str:
-        """The help, with what is shown at its end."""
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """What is given, by the names of options and other arguments."""
         needed = [f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required]
         places = [a.metavar if a.nargs is None else f"[{a.metavar}]" for a in self._get_positional_actions()]
         self.usage = self.usage or " ".join((self.prog, *needed, "[options]", *map(str, places)))
+        return self.parse_intermixed_args(arguments) if self.mixed else self.parse_args(arguments)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help or the version; argparse itself would say nothing of a full disk."""
+        (file or sys.stderr).write(message)
+
+    def format_help(self) -> str:
+        """The help, with what is shown at its end."""
         self.epilog = self.more() or None
         return super().format_help()
 

@@ -26,9 +26,9 @@ def check_plot(path: str, learner: Learner) -> None:
         raise LearnerError(f"--plot: {type(learner).__name__} learns without epochs, so there is no curve to draw")
 
 
-def score_name(metric: str, labels: Sequence[str]) -> str:
+def score_name(metric: str | None, labels: Sequence[str]) -> str:
     """What the score on dev is."""
-    return SCORES.get(metric) or SCORES["token" if guess_scheme(labels) is None else "span"]
+    return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]
 
 
 def draw(history: Sequence[Mapping[str, Any]], path: str, title: str, score: str) -> None:

@@ -52,7 +52,7 @@ def describe(parser: Parser) -> None:
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
     add("--init", metavar="MODEL", help="start from the weights of this model")
     add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")
-    add("--checkpoint-every", type=at_least(1), default=1, metavar="N", help="epochs between checkpoints")
+    add("--checkpoint-every", type=at_least(1), metavar="N", help="epochs between checkpoints (default: 1)")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument
@@ -64,8 +64,8 @@ def describe(parser: Parser) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
-    metrics = "score that compares epochs; auto: F1 of spans where labels mark spans, else token accuracy"
-    add("--metric", choices=("auto", "token", "sentence", "span"), default="auto", help=metrics)
+    metrics = "score that compares epochs; auto (default): F1 of spans where labels mark spans, else token accuracy"
+    add("--metric", choices=("auto", "token", "sentence", "span"), help=metrics)
     add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")
     parser.share_file_options()
     parser.more = _more

@@ -158,7 +158,7 @@ def _split(
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
         raise ModelError(f"{path}: not {what}")
     first, room = 8 + header_size, size - 8 - header_size
-    tensors = dict[str, npt.NDArray[Any]]()
+    tensors, last = dict[str, npt.NDArray[Any]](), 0
     for name, entry in header.items():
         if name == "__metadata__":
             continue
@@ -167,10 +167,13 @@ def _split(
         n = math.prod(entry["shape"])
         if not 0 <= begin <= end <= room or end - begin != kind.itemsize * n:
             raise ModelError(f"{path}: cut short or damaged at tensor {name!r}")
+        last = max(last, end)
         tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
         if len(entry["shape"]) != 1:
             tensor = tensor.reshape(entry["shape"])
         tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # another program may have written it
+    if last != room:
+        raise ModelError(f"{path}: {room - last:,} bytes too many at the end; copy or make it again")
     return tensors, header["__metadata__"]
 
 

@@ -182,8 +182,11 @@ class Decoder:
             for t, token in enumerate(row):
                 try:
                     self.native.encode([[token]], 1)
-                except (TypeError, ValueError) as why:
-                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {why}")
+                except UnicodeEncodeError:
+                    why = "holds half a surrogate pair, or bytes that are not UTF-8; decode the text properly"
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {why}")
+                except (TypeError, ValueError) as wrong:
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {wrong}")
         return CorpusError("", None, str(error))
 
     def _encode_corpus(self, corpus: Corpus, n_threads: int) -> _core.Batch:

@@ -220,16 +220,20 @@ class Setup:
     label_costs: Floats | None
     init: Tagger | None
     dev: Corpus | None
-    metric: str
+    metric: str | None
     patience: int | None
     checkpoint: Path | None
-    every: int
+    every: int | None
     n_threads: int
     info: dict[str, Any]
 
     def __post_init__(self) -> None:
         if self.patience is not None and self.dev is None:
             raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
+        if self.metric is not None and self.dev is None:
+            raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
+        if self.every is not None and self.checkpoint is None:
+            raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
         if self.dev is not None:
             target_column(self.dev, self.target)
 

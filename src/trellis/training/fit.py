@@ -63,10 +63,10 @@ def train(
     label_costs: Costs | None = None,
     init: Tagger | None = None,
     dev: Any = None,
-    metric: str = "auto",
+    metric: str | None = None,
     patience: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 1,
+    checkpoint_every: int | None = None,
     observer: Observer | None = None,
     n_threads: int | None = None,
     info: Mapping[str, Any] | None = None,
@@ -86,12 +86,12 @@ def train(
     learners with a margin. ``init`` is a tagger for a warm start: training starts at its weights; its labels and
     features are kept, new ones join them, and ``order`` may be higher than its own.
 
-    With ``dev`` the best epoch on that corpus is kept, by ``metric`` (auto: span F1 where labels mark spans, else token
-    accuracy; token, sentence, span); with ``patience`` training stops after so many epochs without a better one.
-    ``checkpoint`` is a file that is written every ``checkpoint_every`` epochs; the same call resumes from it, with the
-    same bits as if it had never been stopped. ``observer`` is called after every epoch; it may raise StopTrainingError
-    to end training with what there is. ``n_threads`` is the number of threads (default: all cores). ``info`` (JSON) is
-    kept in the model beside its history.
+    With ``dev`` the best epoch on that corpus is kept, by ``metric`` (default: "auto", span F1 where labels mark spans,
+    else token accuracy; "token", "sentence", "span"); with ``patience`` training stops after so many epochs without a
+    better one. ``checkpoint`` is a file that is written every ``checkpoint_every`` epochs (default: 1); the same call
+    resumes from it, with the same bits as if it had never been stopped. ``observer`` is called after every epoch; it
+    may raise StopTrainingError to end training with what there is. ``n_threads`` is the number of threads (default: all
+    cores). ``info`` (JSON) is kept in the model beside its history.
     """
     corpus = corpus if isinstance(corpus, Corpus) else read(corpus)
     learner = _learner(learner)
@@ -122,10 +122,10 @@ def train(
         label_costs=_costs(label_costs, labelling.labels, learner),
         init=init,
         dev=None if dev is None else read(dev),
-        metric=choice(*METRICS).check("metric", metric),
+        metric=None if metric is None else choice(*METRICS).check("metric", metric),
         patience=None if patience is None else whole(1).check("patience", patience),
         checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
-        every=whole(1).check("checkpoint_every", checkpoint_every),
+        every=None if checkpoint_every is None else whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
         info=_about(corpus, learner, scheme, info),
     )
@@ -262,10 +262,10 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
             [str(template) for template in setup.features.templates],
             [column.values for column in encoding.extraction.vocabulary.columns],
             replace(problem, n_threads=1),
-            setup.metric,
+            setup.metric or "auto",
             None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
         )
-        problem = replace(problem, checkpoint=Checkpoint(setup.checkpoint, setup.every, fingerprint(*parts)))
+        problem = replace(problem, checkpoint=Checkpoint(setup.checkpoint, setup.every or 1, fingerprint(*parts)))
 
     def tagger(weights: ChainWeights) -> Tagger:
         return _tagger(setup, encoding, frozen(), weights, {})
@@ -274,7 +274,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         return tagger(weights).tag_corpus(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
 
     def score(weights: ChainWeights) -> float:
-        return METRICS[setup.metric](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
+        return METRICS[setup.metric or "auto"](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
 
     return replace(problem, tag=tag, score_dev=None if dev is None else score)
 
