@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import trellis
 from trellis.corpus.corpus import Corpus
+from trellis.errors import CorpusError
 from trellis.tagger import Tagger
 
 LETTERS = "aAbB1-."
@@ -48,6 +51,34 @@ def random_corpus(
                 ]
             )
     return trellis.read(columns)
+
+
+def learners(epochs: int) -> dict[str, Any]:
+    """Learners of every kind that go by epochs."""
+    return {
+        "perceptron": trellis.Perceptron(epochs=epochs),
+        "voted": trellis.Perceptron(epochs=epochs, vote=True),
+        "mira": trellis.MIRA(epochs=epochs, k=2),
+        "pa": trellis.PassiveAggressive(epochs=epochs),
+        "arow": trellis.AROW(epochs=epochs),
+        "crf": trellis.CRF(epochs=epochs),
+        "crf l1": trellis.CRF(c1=0.1, epochs=epochs),
+        "crf adagrad": trellis.CRF(solver="adagrad", epochs=epochs),
+        "maxent": trellis.MaxEnt(epochs=epochs),
+        "maxent gis": trellis.MaxEnt(solver="gis", epochs=epochs),
+        "exponential": trellis.ExponentialLoss(epochs=epochs),
+        "boost": trellis.SequenceBoost(epochs=epochs),
+        "hmsvm": trellis.HMSVM(epochs=epochs),
+        "kernel perceptron": trellis.KernelPerceptron(epochs=epochs),
+    }
+
+
+def unreadable(path: Path, content: bytes, why: str) -> CorpusError:
+    """The error, with these words in it, that reading a file with this content gives."""
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=re.escape(why)) as caught:
+        trellis.read(path)
+    return caught.value
 
 
 @dataclass(frozen=True)

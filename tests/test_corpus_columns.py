@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import unreadable
 
 import trellis
 from trellis import _core
@@ -219,11 +220,9 @@ def test_tsv_fields_may_hold_blanks(tmp_path: Path) -> None:
 )
 def test_bad_files_say_where_and_why(tmp_path: Path, content: bytes, line: int | None, why: str) -> None:
     path = tmp_path / "bad.txt"
-    path.write_bytes(content)
-    with pytest.raises(CorpusError, match=re.escape(why)) as caught:
-        trellis.read(path)
-    assert (caught.value.path, caught.value.line) == (str(path), line)
-    assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+    error = unreadable(path, content, why)
+    assert (error.path, error.line) == (str(path), line)
+    assert str(error).startswith(f"{path}:{line}: " if line else f"{path}: ")
 
 
 def test_names_asked_for_fix_the_number_of_fields(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from samples import unreadable
 
 import trellis
 from trellis.corpus.corpus import BagColumn
@@ -255,11 +256,7 @@ def test_text_files_and_unknown_formats() -> None:
     ],
 )
 def test_bad_jsonl(tmp_path: Path, text: bytes, line: int | None, why: str) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(text)
-    with pytest.raises(CorpusError, match=re.escape(why)) as caught:
-        trellis.read(path)
-    assert caught.value.line == line
+    assert unreadable(tmp_path / "a.jsonl", text, why).line == line
 
 
 def test_jsonl_lines_and_columns(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gradient_oracle import PARTIAL, SPECS, Spec, losses_of, problem_of
+from gradient_oracle import PARTIAL, SPECS, Spec, losses_of, problem_of, scipys_optimum
 from samples import KINDS, random_corpus
-from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
@@ -17,7 +16,6 @@ from trellis.errors import LearnerError
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event
 from trellis.model.model import padded
-from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-12, "epochs": 2000}
 
@@ -25,20 +23,13 @@ SLOW = {"tolerance": 1e-12, "epochs": 2000}
 @pytest.mark.parametrize("name", [*SPECS, *PARTIAL])
 def test_the_optimum_is_scipys(name: str) -> None:
     problem = problem_of((SPECS | PARTIAL)[name], 3)
-    parameters = Parameters.of(problem, transitions="all", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
-
-    def function(x: Floats) -> tuple[float, Floats]:
-        losses, slope = objective.gradient(x, problem.sentence_weights, 1)
-        return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
-
-    peer = scipy_minimize(function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})
+    least, x, objective, parameters = scipys_optimum(problem, local=False)
     events: list[Event] = []
     learner = CRF(c2=0.3, transitions="all", **SLOW)
     weights, _ = learner.fit(problem, events.append)
-    assert events[-1].objective == pytest.approx(peer.fun, rel=1e-7)
+    assert events[-1].objective == pytest.approx(least, rel=1e-7)
     found = parameters.start(replace(problem, initial=weights))
-    assert losses_of(problem, parameters, found) == pytest.approx(objective.losses(peer.x, 1), abs=1e-3)
+    assert losses_of(problem, parameters, found) == pytest.approx(objective.losses(x, 1), abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["plain", "order 0", "order 2", "edges", "edges 2", "tag dictionary 2", "bag"])

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gradient_oracle import SPECS, Spec, problem_of
+from gradient_oracle import SPECS, Spec, problem_of, scipys_optimum
 from samples import KINDS, random_corpus
-from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis import MaxEnt, _core
 from trellis.errors import LearnerError
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event, Problem
-from trellis.reference import Floats, Potentials, restrict
+from trellis.reference import Potentials, restrict
 from trellis.reference.loglinear import local_loss
 from trellis.tagger import Tagger
 
@@ -27,7 +26,7 @@ SLOW = {"tolerance": 1e-13, "epochs": 2000}
 def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[list[int]] | None]:
     """Potentials as the weights have them, before they are normalised."""
     plain = Tagger(replace(tagger.model, family="scores"))
-    chains = plain._decoder.chains(plain._decoder.encode([sentence]), None, 1, single=True)
+    chains = plain._decoder.chains(plain._decoder.encode([sentence]), None, 1)
     found, tags = chains.tables.potentials, plain.model.dictionary
     allowed = None
     if tags is not None:
@@ -39,17 +38,10 @@ def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[lis
 @pytest.mark.parametrize("name", SPECS)
 def test_the_optimum_is_scipys(name: str) -> None:
     problem = problem_of(SPECS[name], 3)
-    parameters = Parameters.of(problem, transitions="all", start=True)
-    objective = parameters.objective(problem, local=True, single=False)
-
-    def function(x: Floats) -> tuple[float, Floats]:
-        losses, slope = objective.gradient(x, problem.sentence_weights, 1)
-        return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
-
-    peer = scipy_minimize(function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})
+    least, *_ = scipys_optimum(problem, local=True)
     events: list[Event] = []
     MaxEnt(c2=0.3, transitions="all", **SLOW).fit(problem, events.append)
-    assert events[-1].objective == pytest.approx(peer.fun, rel=1e-7)
+    assert events[-1].objective == pytest.approx(least, rel=1e-7)
 
 
 @pytest.mark.parametrize("name", ["order 0", "order 1", "order 2", "edges", "values", "weights"])

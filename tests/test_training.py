@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import random_corpus
+from samples import learners, random_corpus
 
 import trellis
 from trellis.errors import LearnerError, ModelError
@@ -23,23 +23,11 @@ def products(a: Observations, b: Observations) -> Any:
     return a.dot(b)
 
 
-LEARNERS = {
+LEARNERS = learners(6) | {
     "perceptron": trellis.Perceptron(epochs=6, shuffle=True),
-    "voted": trellis.Perceptron(epochs=6, vote=True),
-    "mira": trellis.MIRA(epochs=6, k=2),
-    "pa": trellis.PassiveAggressive(epochs=6),
-    "arow": trellis.AROW(epochs=6),
-    "crf": trellis.CRF(epochs=6),
-    "crf l1": trellis.CRF(c1=0.1, epochs=6),
-    "crf adagrad": trellis.CRF(solver="adagrad", epochs=6),
-    "maxent": trellis.MaxEnt(epochs=6),
-    "maxent gis": trellis.MaxEnt(solver="gis", epochs=6),
-    "exponential": trellis.ExponentialLoss(epochs=6),
-    "boost": trellis.SequenceBoost(epochs=6),
-    "hmsvm": trellis.HMSVM(epochs=6),
+    "kernel perceptron": trellis.KernelPerceptron(epochs=6, shuffle=True),
     "hmsvm poly": trellis.HMSVM(epochs=6, kernel="poly", cost="hamming"),
     "hmsvm function": trellis.HMSVM(epochs=6, kernel=products),
-    "kernel perceptron": trellis.KernelPerceptron(epochs=6, shuffle=True),
 }
 OTHERS = {"frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=20), "hmm": trellis.HMM()}
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]

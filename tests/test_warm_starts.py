@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import random_corpus
+from samples import learners, random_corpus
 
 import trellis
 from trellis.errors import LearnerError
@@ -17,25 +17,12 @@ from trellis.errors import LearnerError
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 
 
-LEARNERS = {
-    "perceptron": trellis.Perceptron(epochs=3),
-    "voted": trellis.Perceptron(epochs=2, vote=True),
-    "mira": trellis.MIRA(epochs=3, k=2),
-    "pa": trellis.PassiveAggressive(epochs=3),
-    "arow": trellis.AROW(epochs=3),
-    "crf": trellis.CRF(epochs=5),
-    "crf l1": trellis.CRF(c1=0.1, epochs=5),
-    "crf adagrad": trellis.CRF(solver="adagrad", epochs=3),
+LEARNERS = learners(5) | {
     "crf all": trellis.CRF(transitions="all", epochs=5),
-    "maxent": trellis.MaxEnt(epochs=5),
-    "maxent gis": trellis.MaxEnt(solver="gis", epochs=3),
     "maxent gis without prior": trellis.MaxEnt(solver="gis", c2=0.0, epochs=3),
-    "exponential": trellis.ExponentialLoss(epochs=5),
     "boost": trellis.SequenceBoost(epochs=9),
     "hmm": trellis.HMM(),
-    "hmsvm": trellis.HMSVM(epochs=5),
     "frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=5),
-    "kernel perceptron": trellis.KernelPerceptron(epochs=3),
 }
 NEVER = ("hmm", "hmsvm", "frank-wolfe", "kernel perceptron")  # they start from nothing else
 

@@ -23,12 +23,7 @@ def _bare_mb() -> float:
 
 
 def train(
-    train: str,
-    model: str,
-    learner: str,
-    order: int = 1,
-    tag_dictionary: bool = False,
-    n_threads: int = 1,
+    train: str, model: str, learner: str, order: int = 1, tag_dictionary: bool = False, n_threads: int = 1
 ) -> dict[str, Any]:
     """One epoch, or a few iterations; seconds are of learning alone."""
     chosen, learning, bare = LEARNERS[learner](), Clock(), _bare_mb()
