@@ -130,6 +130,11 @@ void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t,
   check_numbers(ids, n_attributes, "no such attribute");
 }
 
+Numpy<std::int64_t> counted(const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
+  check_numbers(ids, n_attributes, "no such attribute");
+  return to_numpy(without_gil([&] { return count_attributes(span(ids), n_attributes); }));
+}
+
 std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count_pairs(
     const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<std::int32_t, 1>& gold,
     std::size_t n_attributes) {
@@ -191,6 +196,7 @@ void bind_features(nb::module_& module) {
   module.def("view_table", &view_table, "calls"_a, "data"_array, "starts"_array, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");
+  module.def("count_attributes", &counted, "ids"_array, "n_attributes"_a, "How often each attribute stands in lists.");
   module.def("count_pairs", &count_pairs, "starts"_array, "ids"_array, "gold"_array, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");
   module.def("renumber", &renumbered, "starts"_array, "ids"_array, "values"_array, "rank"_array,

@@ -5,7 +5,7 @@
 // A block has few enough sites for their residuals to stay in a cache while its attributes pick from them.
 #pragma once
 #include <algorithm>
-#include <numeric>
+#include <limits>
 #include <vector>
 
 #include "weights/layout.hpp"
@@ -21,7 +21,10 @@ class AttributeSums {
     for (std::size_t s = 0; s < n_examples; ++s)
       if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
         examples_.push_back(s + 1);
-    index(at, starts, n_examples ? starts[n_examples] : 0);
+    blocks_.reserve(n_blocks());
+    Sorter sorter(layout.n_attributes);
+    for (std::size_t b = 0; b < n_blocks(); ++b)
+      blocks_.emplace_back(sorter.items(at, starts[examples_[b]], starts[examples_[b + 1]]), at.values != nullptr);
   }
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
@@ -34,6 +37,82 @@ class AttributeSums {
   TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, Light light, double* sums,
                           double* gradient) const {
     const Block& b = blocks_[block];
+    if (b.wide.empty()) sum_entries(b, b.narrow.data(), piece, residual, light, sums, gradient);
+    else sum_entries(b, b.wide.data(), piece, residual, light, sums, gradient);
+  }
+
+ private:
+  struct Item {
+    std::uint32_t attribute, site;  // counted from the first of the block
+    float value;
+  };
+  struct Entry {
+    std::uint32_t attribute, first;  // its sites are [first, that of the next entry)
+  };
+  struct Block {
+    std::vector<Entry> entries;         // ascending; the last only ends the one before it
+    std::vector<std::uint16_t> narrow;  // sites counted from the first of the block, where 16 bits are enough
+    std::vector<std::uint32_t> wide;    // else
+    std::vector<float> values;          // as long, or empty where all are one
+    std::vector<std::uint32_t> cuts;    // entries at which pieces begin, and the end
+
+    Block(const std::vector<Item>& items, bool valued) {
+      constexpr std::uint32_t kPiece = 4096;  // items
+      const auto far = [](const Item& item) { return item.site > std::numeric_limits<std::uint16_t>::max(); };
+      const bool is_wide = std::any_of(items.begin(), items.end(), far);
+      is_wide ? wide.reserve(items.size()) : narrow.reserve(items.size());
+      if (valued) values.reserve(items.size());
+      std::uint32_t n = 0, cut = 0;
+      for (const Item& item : items) {
+        if (entries.empty() || entries.back().attribute != item.attribute) {
+          if (cuts.empty() || n - cut >= kPiece) cuts.push_back(static_cast<std::uint32_t>(entries.size())), cut = n;
+          entries.push_back({item.attribute, n});
+        }
+        if (is_wide) wide.push_back(item.site);
+        else narrow.push_back(static_cast<std::uint16_t>(item.site));
+        if (valued) values.push_back(item.value);
+        ++n;
+      }
+      cuts.push_back(static_cast<std::uint32_t>(entries.size()));
+      entries.push_back({0, n});
+      entries.shrink_to_fit();
+    }
+  };
+
+  // The items of a block by attribute, and of an attribute in the order of their sites.
+  class Sorter {
+   public:
+    explicit Sorter(std::size_t n_attributes) : n_attributes_(n_attributes) {}
+
+    const std::vector<Item>& items(const Sites& at, std::int64_t begin, std::int64_t end) {
+      items_.clear();
+      for (std::int64_t s = begin; s < end; ++s)
+        for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i)
+          items_.push_back({static_cast<std::uint32_t>(at.ids[i]), static_cast<std::uint32_t>(s - begin), at.value(i)});
+      for (std::uint32_t shift = 0; shift < 32 && (n_attributes_ - 1) >> shift; shift += kBits) sort_by_digit(shift);
+      return items_;
+    }
+
+   private:
+    static constexpr std::uint32_t kBits = 11;
+
+    void sort_by_digit(std::uint32_t shift) {
+      const auto digit = [shift](const Item& item) { return item.attribute >> shift & ((1u << kBits) - 1); };
+      std::vector<std::uint32_t> next((1u << kBits) + 1, 0);
+      for (const Item& item : items_) ++next[digit(item) + 1];
+      for (std::size_t d = 0; d < 1u << kBits; ++d) next[d + 1] += next[d];
+      sorted_.resize(items_.size());
+      for (const Item& item : items_) sorted_[next[digit(item)]++] = item;
+      items_.swap(sorted_);
+    }
+
+    const std::size_t n_attributes_;
+    std::vector<Item> items_, sorted_;
+  };
+
+  template <class Site, class Light>
+  TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, Light light,
+                                  double* sums, double* gradient) const {
     for (std::uint32_t e = b.cuts[piece]; e < b.cuts[piece + 1]; ++e) {
       const std::uint32_t a = b.entries[e].attribute, first = b.entries[e].first, last = b.entries[e + 1].first;
       const std::uint32_t begin = layout_.row_starts[a], end = layout_.row_starts[a + 1];
@@ -42,56 +121,29 @@ class AttributeSums {
           const Real* column = residual + layout_.row_labels[s];
           double sum = 0;
           for (std::uint32_t i = first; i < last; ++i) {
-            const double r = column[b.sites[i] * stride_];
+            const double r = column[sites[i] * stride_];
             sum += b.values.empty() ? r : r * b.values[i];
           }
           gradient[s] += sum;
         }
       } else {
-        sum_rows(b, first, last, residual, sums);
+        sum_rows(b, sites, first, last, residual, sums);
         for (std::uint32_t s = begin; s < end; ++s) gradient[s] += sums[layout_.row_labels[s]];
       }
     }
   }
 
- private:
-  struct Entry {
-    std::uint32_t attribute, first;  // its sites are [first, that of the next entry)
-  };
-  struct Block {
-    std::vector<Entry> entries;         // ascending; the last only ends the one before it
-    std::vector<std::uint32_t> sites;   // counted from the first of the block
-    std::vector<float> values;          // as long, or empty where all are one
-    std::vector<std::uint32_t> cuts;    // entries at which pieces begin, and the end
-    std::uint32_t first_site = 0, cut = 0;
-
-    void add(std::uint32_t attribute, std::uint32_t site, const float* value) {
-      constexpr std::uint32_t kPiece = 4096;  // items
-      const auto n = static_cast<std::uint32_t>(sites.size());
-      if (entries.empty() || entries.back().attribute != attribute) {
-        if (cuts.empty() || n - cut >= kPiece) cuts.push_back(static_cast<std::uint32_t>(entries.size())), cut = n;
-        entries.push_back({attribute, n});
-      }
-      sites.push_back(site - first_site);
-      if (value) values.push_back(*value);
-    }
-    void end() {
-      cuts.push_back(static_cast<std::uint32_t>(entries.size()));
-      entries.push_back({0, static_cast<std::uint32_t>(sites.size())});
-      entries.shrink_to_fit();
-    }
-  };
-
   // sums[z] = sum_i value_i · residual[site_i, z]; some sites at a time in Real, those sums in double
-  TRELLIS_INLINE void sum_rows(const Block& b, std::uint32_t first, std::uint32_t last, const Real* residual,
-                               double* sums) const {
+  template <class Site>
+  TRELLIS_INLINE void sum_rows(const Block& b, const Site* sites, std::uint32_t first, std::uint32_t last,
+                               const Real* residual, double* sums) const {
     constexpr std::uint32_t kSome = 32;
     std::fill_n(sums, stride_, 0.0);
     for (std::uint32_t i = first; i < last; i += kSome)
       each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
         Vector<Real> some[chunks] = {};
         for (std::uint32_t j = i; j < std::min(last, i + kSome); ++j) {
-          const Real* row = residual + b.sites[j] * stride_ + z;
+          const Real* row = residual + sites[j] * stride_ + z;
           for (std::size_t c = 0; c < chunks; ++c) {
             const Vector<Real>& part = lanes(row + c * kLanes<Real>);
             some[c] += b.values.empty() ? part : static_cast<Real>(b.values[j]) * part;
@@ -99,34 +151,6 @@ class AttributeSums {
         }
         for (std::size_t c = 0; c < chunks; ++c) add_lanes(some[c], sums + z + c * kLanes<Real>);
       });
-  }
-
-  // All items by attribute and then by site, by counting; then each goes to the block of its site.
-  void index(const Sites& at, const std::int64_t* starts, std::size_t n_sites) {
-    const std::int64_t n_items = n_sites ? at.starts[n_sites] : 0;
-    std::vector<std::int64_t> next(layout_.n_attributes + 1, 0);
-    for (std::int64_t i = 0; i < n_items; ++i) ++next[at.ids[i] + 1];
-    std::partial_sum(next.begin(), next.end(), next.begin());
-    std::vector<std::uint32_t> sites(n_items);
-    std::vector<float> values(at.values ? n_items : 0);
-    for (std::size_t s = 0; s < n_sites; ++s)
-      for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i) {
-        const std::int64_t place = next[at.ids[i]]++;  // so that next[a] ends where the items of a end
-        sites[place] = static_cast<std::uint32_t>(s);
-        if (at.values) values[place] = at.values[i];
-      }
-    blocks_.resize(n_blocks());
-    std::vector<std::uint32_t> block_of(n_sites);
-    for (std::size_t b = 0; b < n_blocks(); ++b) {
-      const std::int64_t begin = starts[examples_[b]], end = starts[examples_[b + 1]];
-      std::fill(block_of.begin() + begin, block_of.begin() + end, static_cast<std::uint32_t>(b));
-      blocks_[b].first_site = static_cast<std::uint32_t>(begin);
-      blocks_[b].sites.reserve(at.starts[end] - at.starts[begin]);
-    }
-    std::int64_t i = 0;
-    for (std::size_t a = 0; a < layout_.n_attributes; ++a)
-      for (; i < next[a]; ++i) blocks_[block_of[sites[i]]].add(static_cast<std::uint32_t>(a), sites[i], at.values ? &values[i] : nullptr);
-    for (Block& b : blocks_) b.end();
   }
 
   const Layout layout_;

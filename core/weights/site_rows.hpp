@@ -2,7 +2,8 @@
 //
 // Most attributes were seen with one or two labels, and a few frequent ones with nearly all. Rows of many labels (heavy)
 // are added as vectors over all labels. Of the others (light) each site lists its weights one by one, those of one label
-// together: a sum in a register instead of as many trips through memory.
+// together: a sum in a register instead of as many trips through memory. With many labels such lists become several times
+// as long as the corpus; then its own lists of attributes are walked instead, row by row.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -15,13 +16,13 @@ template <class Real>
 class SiteRows {
  public:
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites)
-      : layout_(layout), stride_(padded(layout.n_labels)), number_(layout.n_attributes, -1) {
+      : layout_(layout), at_(at), stride_(padded(layout.n_labels)), number_(layout.n_attributes, -1) {
     std::int32_t n_heavy = 0;
     for (std::size_t a = 0; a < layout.n_attributes; ++a)
       if (n_slots(a) >= 4 + stride_ / kLanes<Real>) number_[a] = n_heavy++;
     vectors_.assign(n_heavy * stride_, 0);
     weights_.resize(layout.row_labels.size());
-    list_sites(at, n_sites);
+    list_sites(n_sites);
   }
 
   // The number of a heavy row, -1 for a light one.
@@ -40,9 +41,12 @@ class SiteRows {
 
   // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
+    if (!listed_) return walk(begin, end, emit);
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
-      each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA { add_heavy<chunks>(t, z, emit); });
-      add_light(t, emit);
+      const std::size_t first = heavy_starts_[t];
+      set_heavy(heavy_.data() + first, heavy_values_.empty() ? nullptr : heavy_values_.data() + first,
+                heavy_starts_[t + 1] - first, emit);
+      add_listed(t, emit);
     }
   }
 
@@ -54,19 +58,21 @@ class SiteRows {
 
   std::size_t n_slots(std::size_t a) const { return layout_.row_starts[a + 1] - layout_.row_starts[a]; }
 
-  template <std::size_t Chunks>
-  TRELLIS_INLINE void add_heavy(std::size_t t, std::size_t z, Real* emit) const {
-    Vector<Real> sum[Chunks] = {};
-    for (std::size_t i = heavy_starts_[t]; i < heavy_starts_[t + 1]; ++i) {
-      const Real* row = vectors_.data() + heavy_[i] * stride_ + z;
-      const Real value = heavy_values_.empty() ? 1 : heavy_values_[i];
-      for (std::size_t c = 0; c < Chunks; ++c)
-        sum[c] += heavy_values_.empty() ? lanes(row + c * kLanes<Real>) : value * lanes(row + c * kLanes<Real>);
-    }
-    for (std::size_t c = 0; c < Chunks; ++c) lanes(emit + z + c * kLanes<Real>) = sum[c];
+  // emit[z] = sum over n heavy rows of value · row[z]
+  TRELLIS_INLINE void set_heavy(const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
+    each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+      Vector<Real> sum[chunks] = {};
+      for (std::size_t i = 0; i < n; ++i) {
+        const Real* row = vectors_.data() + numbers[i] * stride_ + z;
+        const Real value = values ? values[i] : 1;
+        for (std::size_t c = 0; c < chunks; ++c)
+          sum[c] += values ? value * lanes(row + c * kLanes<Real>) : lanes(row + c * kLanes<Real>);
+      }
+      for (std::size_t c = 0; c < chunks; ++c) lanes(emit + z + c * kLanes<Real>) = sum[c];
+    });
   }
 
-  TRELLIS_INLINE void add_light(std::size_t t, Real* emit) const {
+  TRELLIS_INLINE void add_listed(std::size_t t, Real* emit) const {
     std::size_t i = slot_starts_[t];
     for (std::size_t r = run_starts_[t]; r < run_starts_[t + 1]; ++r) {
       Real sum = 0;
@@ -78,31 +84,62 @@ class SiteRows {
     }
   }
 
-  void list_sites(const Sites& at, std::size_t n_sites) {
-    heavy_starts_.assign(1, 0);
-    slot_starts_.assign(1, 0);
-    run_starts_.assign(1, 0);
+  // The same from the corpus alone.
+  TRELLIS_INLINE void walk(std::size_t begin, std::size_t end, Real* emit) const {
+    std::vector<std::uint32_t> heavy, light;  // of a site: numbers of heavy rows, light attributes
+    std::vector<Real> heavy_values, light_values;
+    for (std::size_t t = begin; t < end; ++t, emit += stride_) {
+      heavy.clear(), light.clear(), heavy_values.clear(), light_values.clear();
+      at_.each(t, [&](std::int32_t a, float value) {
+        const bool is_heavy = number_[a] >= 0;
+        (is_heavy ? heavy : light).push_back(static_cast<std::uint32_t>(is_heavy ? number_[a] : a));
+        if (!is_heavy) __builtin_prefetch(weights_.data() + layout_.row_starts[a]);
+        if (at_.values) (is_heavy ? heavy_values : light_values).push_back(value);
+      });
+      set_heavy(heavy.data(), at_.values ? heavy_values.data() : nullptr, heavy.size(), emit);
+      for (std::size_t i = 0; i < light.size(); ++i) {
+        const Real value = at_.values ? light_values[i] : 1;
+        for (std::uint32_t s = layout_.row_starts[light[i]]; s < layout_.row_starts[light[i] + 1]; ++s)
+          emit[layout_.row_labels[s]] += value * weights_[s];
+      }
+    }
+  }
+
+  void list_sites(std::size_t n_sites) {
+    constexpr std::size_t kLonger = 2;  // than the corpus: what lists of slots may be
+    const std::size_t n_items = n_sites ? at_.starts[n_sites] : 0;
+    std::size_t n_heavy = 0, n_light = 0;
+    for (std::size_t i = 0; i < n_items; ++i) number_[at_.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at_.ids[i]);
+    listed_ = n_light <= kLonger * n_items;
+    if (!listed_) return;
     heavy_starts_.reserve(n_sites + 1);
     slot_starts_.reserve(n_sites + 1);
     run_starts_.reserve(n_sites + 1);
-    std::size_t n_heavy = 0, n_light = 0;
-    for (std::int64_t i = 0; n_sites && i < at.starts[n_sites]; ++i)
-      number_[at.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at.ids[i]);
     heavy_.reserve(n_heavy);
     slots_.reserve(n_light + kAhead);
-    if (at.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
+    if (at_.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
     std::vector<std::uint32_t> place(layout_.n_labels + 1);
-    for (std::size_t t = 0; t < n_sites; ++t) list_site(at, t, place);
+    for (std::size_t t = 0; t < n_sites; ++t) list_heavy(t), list_light(t, place);
     slots_.resize(slots_.size() + kAhead);  // looked at, never used
+    runs_.shrink_to_fit();
+  }
+
+  void list_heavy(std::size_t t) {
+    for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
+      if (number_[at_.ids[i]] >= 0) {
+        heavy_.push_back(static_cast<std::uint32_t>(number_[at_.ids[i]]));
+        if (at_.values) heavy_values_.push_back(at_.values[i]);
+      }
+    heavy_starts_.push_back(heavy_.size());
   }
 
   // The slots of a site's light rows, ordered by label by counting.
-  void list_site(const Sites& at, std::size_t t, std::vector<std::uint32_t>& place) {
+  void list_light(std::size_t t, std::vector<std::uint32_t>& place) {
     std::fill(place.begin(), place.end(), 0);
     const auto each_light_slot = [&](auto visit) {
-      for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
-        if (number_[at.ids[i]] < 0)
-          for (std::uint32_t s = layout_.row_starts[at.ids[i]]; s < layout_.row_starts[at.ids[i] + 1]; ++s)
+      for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
+        if (number_[at_.ids[i]] < 0)
+          for (std::uint32_t s = layout_.row_starts[at_.ids[i]]; s < layout_.row_starts[at_.ids[i] + 1]; ++s)
             visit(i, s, layout_.row_labels[s]);
     };
     each_light_slot([&](std::int64_t, std::uint32_t, std::uint16_t label) { ++place[label + 1]; });
@@ -116,27 +153,23 @@ class SiteRows {
     }
     const std::size_t first = slots_.size();
     slots_.resize(first + place[layout_.n_labels]);
-    if (at.values) light_values_.resize(slots_.size());
+    if (at_.values) light_values_.resize(slots_.size());
     each_light_slot([&](std::int64_t i, std::uint32_t s, std::uint16_t label) {
-      if (at.values) light_values_[first + place[label]] = at.values[i];
+      if (at_.values) light_values_[first + place[label]] = at_.values[i];
       slots_[first + place[label]++] = s;
     });
-    for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
-      if (number_[at.ids[i]] >= 0) {
-        heavy_.push_back(static_cast<std::uint32_t>(number_[at.ids[i]]));
-        if (at.values) heavy_values_.push_back(at.values[i]);
-      }
-    heavy_starts_.push_back(heavy_.size());
     slot_starts_.push_back(slots_.size());
     run_starts_.push_back(runs_.size());
   }
 
   const Layout layout_;
+  const Sites at_;
   const std::size_t stride_;
+  bool listed_ = true;                // whether sites are listed here, or walked in the corpus
   std::vector<std::int32_t> number_;  // [n_attributes]
   std::vector<Real> vectors_;         // [n_heavy, stride]
   std::vector<Real> weights_;         // [n_slots]
-  std::vector<std::size_t> heavy_starts_, slot_starts_, run_starts_;  // [n_sites + 1]
+  std::vector<std::size_t> heavy_starts_{0}, slot_starts_{0}, run_starts_{0};  // [n_sites + 1]
   std::vector<std::uint32_t> heavy_, slots_;                          // numbers of heavy rows, slots of light ones
   std::vector<Real> heavy_values_, light_values_;                     // as long, or empty where all values are one
   std::vector<Run> runs_;                                             // so many slots of that label

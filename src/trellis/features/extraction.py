@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import TemplateError
 from trellis.features.known import entries, united, united_bag
-from trellis.features.templates import COUNTED, RARE
+from trellis.features.templates import COUNTED, RARE, Template
 from trellis.features.vocabulary import (
     ColumnVocabulary,
     FeatureSet,
@@ -57,19 +57,19 @@ def compact(column: Column) -> Column:
 
 
 def _column_vocabulary(
-    name: str, column: Column, views: Sequence[View], reach: int, lookups: Lookups
+    name: str, values: Strings, views: Sequence[View], reach: int, lookups: Lookups
 ) -> ColumnVocabulary:
-    ids = np.empty((len(column.values), len(views)), np.int32)
+    ids = np.empty((len(values), len(views)), np.int32)
     strings = list[Strings | None]()
     for j, view in enumerate(views):
         if not view:
-            ids[:, j] = np.arange(len(column.values)) + 2 * reach
+            ids[:, j] = np.arange(len(values)) + 2 * reach
             strings.append(None)
             continue
-        numbers, distinct = view_table(view, column.values, lookups, name)
+        numbers, distinct = view_table(view, values, lookups, name)
         ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
         strings.append(distinct)
-    return ColumnVocabulary(name, tuple(views), column.values, ids, tuple(strings))
+    return ColumnVocabulary(name, tuple(views), values, ids, tuple(strings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,53 @@ class Extraction:
     known_edges: Ints
 
 
+class Extractor:
+    """Templates made definite for columns whose values are all known; numbers attributes as it meets them."""
+
+    __slots__ = ("columns", "growing", "growing_edges", "lookups", "n_emission", "parts", "plan", "templates")
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        values: Mapping[str, Strings],
+        counts: Callable[[str], Longs],
+        known: Vocabulary | None = None,
+    ) -> None:
+        """``values`` of the columns; ``counts`` gives how often each value of a column was seen."""
+        self.templates = [t for t in templates if not t.on_edge] + [t for t in templates if t.on_edge]
+        self.n_emission = sum(not t.on_edge for t in templates)
+        names, reach = list(values), reach_of(self.templates)
+        views = views_of(self.templates, names)
+        self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
+        if known is None:
+            self.lookups = {**self.lookups, **_frequent_words(values, counts, views)}
+        self.columns = tuple(
+            _column_vocabulary(name, strings, v.views, reach, self.lookups)
+            for (name, strings), v in zip(values.items(), views, strict=True)
+        )
+        n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in self.columns]
+        self.plan = compile_plan(self.templates, names, views, n_ids, reach)
+        self.parts = [_part(self.plan, 0, self.n_emission), _part(self.plan, self.n_emission, len(self.templates))]
+        self.growing, edges = (_core.GrowingVocabulary(part) for part in self.parts)
+        self.growing_edges = edges if self.n_emission < len(self.templates) else None
+
+    def lists(self, codes: Sequence[Ints], starts: Longs, n_threads: int) -> tuple[Ragged, Ragged | None]:
+        """The attributes of every token, and those of label pairs, by the codes of its values in each column."""
+        coded = [(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
+        nothing = np.empty(0, np.float32)
+        lists = Ragged(*self.growing.extract(self.parts[0], coded, starts, n_threads), nothing)
+        if self.growing_edges is None:
+            return lists, None
+        return lists, Ragged(*self.growing_edges.extract(self.parts[1], coded, starts, n_threads), nothing)
+
+    def vocabulary(self, bag: tuple[str, Strings, Ints] | None = None) -> Vocabulary:
+        """The vocabulary, its tables still empty."""
+        empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+        return Vocabulary(
+            tuple(self.templates), self.n_emission, self.columns, self.plan, empty, empty, bag, self.lookups
+        )
+
+
 def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabulary | None = None) -> Extraction:
     """Number every attribute of the corpus under these templates, and all that were ``known`` before."""
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
@@ -96,40 +143,22 @@ def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabul
             raise TemplateError(f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone")
     if len(bag_templates) > 1:
         raise TemplateError("one column of attributes is enough; join the others into it")
-    rest = [t for t in features.templates if t not in bag_templates]
-    templates = [t for t in rest if not t.on_edge] + [t for t in rest if t.on_edge]
-    n_emission = sum(not t.on_edge for t in templates)
-
-    names = [name for name in features.columns if name not in bags]
-    reach = reach_of(templates)
-    lookups: Lookups = read_lookups(templates) if known is None else known.lookups
-    views = views_of(templates, names)
-    compacted = [compact(corpus.column(name)) for name in names]
+    compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
-        compacted = [united(column, old) for column, old in zip(compacted, known.columns, strict=True)]
-    if known is None:
-        lookups = {**lookups, **_frequent_words(names, compacted, views)}
-    columns = tuple(
-        _column_vocabulary(name, column, v.views, reach, lookups)
-        for name, column, v in zip(names, compacted, views, strict=True)
+        olds = zip(compacted.items(), known.columns, strict=True)
+        compacted = {name: united(column, old) for (name, column), old in olds}
+    extractor = Extractor(
+        [t for t in features.templates if t not in bag_templates],
+        {name: column.values for name, column in compacted.items()},
+        lambda name: np.bincount(compacted[name].codes, minlength=len(compacted[name].values)),
+        known,
     )
-    n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in columns]
-    plan = compile_plan(templates, names, views, n_ids, reach)
-    coded = [(column.codes, c.view_ids) for column, c in zip(compacted, columns, strict=True)]
+    growing, growing_edges = extractor.growing, extractor.growing_edges
+    old = [_seed(known, 0, growing, extractor.parts)]
+    old.append(Seeds() if growing_edges is None else _seed(known, 1, growing_edges, extractor.parts))
+    lists, edge_lists = extractor.lists([column.codes for column in compacted.values()], corpus.starts, n_threads)
+    old_numbers = [_numbers(growing, old[0]), _numbers(growing_edges or growing, old[1])]
 
-    parts = [_part(plan, 0, n_emission), _part(plan, n_emission, len(templates))]
-    vocabularies = [_core.GrowingVocabulary(part) for part in parts]
-    old = [_seed(known, which, vocabulary, parts) for which, vocabulary in enumerate(vocabularies)]
-    starts, ids = vocabularies[0].extract(parts[0], coded, corpus.starts, n_threads)
-    lists = Ragged(starts, ids, np.empty(0, np.float32))
-    edge_lists = None
-    if n_emission < len(templates):
-        starts, ids = vocabularies[1].extract(parts[1], coded, corpus.starts, n_threads)
-        edge_lists = Ragged(starts, ids, np.empty(0, np.float32))
-    old_numbers = [_numbers(vocabulary, seeds) for vocabulary, seeds in zip(vocabularies, old, strict=True)]
-
-    growing = vocabularies[0]
-    growing_edges = vocabularies[1] if edge_lists is not None else None
     n_attributes, bag = growing.n_attributes, None
     if bags:
         column = corpus.columns[bags[0]]
@@ -141,21 +170,21 @@ def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabul
         if known is not None and known.bag is not None:
             old_numbers[0] = _with_bag(old_numbers[0], known.bag[2], n_attributes)
         n_attributes += len(column.names)
-    empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
-    vocabulary = Vocabulary(tuple(templates), n_emission, columns, plan, empty, empty, bag, lookups)
     n_edges = growing_edges.n_attributes if growing_edges else 0
-    return Extraction(vocabulary, growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers)
+    return Extraction(
+        extractor.vocabulary(bag), growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers
+    )
 
 
 def _frequent_words(
-    names: Sequence[str], columns: Sequence[Column], views: Sequence[Views]
+    values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Views]
 ) -> dict[tuple[str, str], dict[str, str]]:
     """For functions that ask how often a word was seen: the words that are not rare, by function and column."""
     found = dict[tuple[str, str], dict[str, str]]()
-    for name, words, v in zip(names, columns, views, strict=True):
+    for (name, words), v in zip(values.items(), views, strict=True):
         for function in sorted({call.name for view in v.views for call in view if call.name in COUNTED}):
-            often = np.flatnonzero(np.bincount(words.codes, minlength=len(words.values)) > RARE)
-            found[function, name] = {words.values[value]: "yes" for value in often.tolist()}
+            often = np.flatnonzero(counts(name) > RARE)
+            found[function, name] = {words[value]: "yes" for value in often.tolist()}
     return found
 
 

@@ -78,7 +78,8 @@ def rare_suffix(frequent: Lookup, k: int) -> Function:
     def function(value: str) -> str | None:
         if value in frequent or len(value) < k:
             return None
-        kind = "d" if any(c.isdigit() for c in value) else "X" if value[:1].isupper() else "x"
+        has_digit = not value.isalpha() and any(c.isdigit() for c in value)
+        kind = "d" if has_digit else "X" if value[:1].isupper() else "x"
         return kind + value[len(value) - k :]
 
     return function

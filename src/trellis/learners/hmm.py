@@ -180,15 +180,18 @@ class _Emissions:
         self.token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self.ids = ids.astype(np.int64)
         of_token = problem.token_weights()
-        amount = of_token[self.token] * (values if len(values) else 1.0)
         n_attributes = problem.corpus.n_attributes
         pairs = self.ids * self.n + problem.gold[self.token]
+        amount = None  # every item counts once
+        if problem.sentence_weights is not None or len(values):
+            amount = of_token[self.token] * (values if len(values) else 1.0)
         counts = np.bincount(pairs, weights=amount, minlength=n_attributes * self.n)
-        self.counts = counts.reshape(n_attributes, self.n)
+        self.counts = counts.astype(np.float64).reshape(n_attributes, self.n)
         self.times = np.bincount(self.ids, minlength=n_attributes)
         self.tokens = np.bincount(problem.gold, weights=of_token, minlength=self.n)
         self.n_tokens = len(problem.gold)
         self.source_of, self.templates = problem.sources.source_of, problem.sources.templates
+        self.source_of_items = self.source_of[self.ids]
         self.weights = np.zeros((n_attributes, self.n))
         self.constants = np.zeros(self.n)
         for source, templates in enumerate(self.templates):
@@ -228,25 +231,33 @@ class _Emissions:
         }
         if not levels:
             return
-        summed = np.zeros((self.n_tokens, self.n))  # the weights of each token's suffixes so far
+        # Tokens that share a suffix share all shorter ones, so sums over shorter suffixes are kept by suffix.
+        suffixes = np.flatnonzero(np.isin(self.source_of, list(levels.values())))
+        place = np.zeros(len(self.source_of), np.int64)  # row of `summed`; row 0 is that of no suffix
+        place[suffixes] = np.arange(len(suffixes)) + 1
+        summed = np.zeros((len(suffixes) + 1, self.n))  # the weights of a suffix and of all shorter ones
+        longest = np.zeros(self.n_tokens, np.int64)  # the place of each token's longest suffix so far
+        before = np.zeros(len(self.source_of), np.int64)  # what that was where an attribute stands
         root: Floats | None = None  # log P(z) of rare words
         for _, source in sorted(levels.items()):
-            items = self.source_of[self.ids] == source
-            token, ids = self.token[items], self.ids[items]
+            token, ids, here = self._items(source)
             if len(ids) == 0:
                 continue
-            here = np.flatnonzero(self.source_of == source)
             counts = self.counts[here]
             if root is None:
                 root = np.log((counts.sum(axis=0) + self.k) / (counts.sum() + self.k * self.n))
-            before = np.zeros((len(self.source_of), self.n))
-            before[ids] = root + summed[token]  # log P(z | shorter suffix), the same for all tokens of a suffix
-            shorter = before[here]
+            before[ids] = longest[token]
+            shorter = root + summed[before[here]]  # log P(z | shorter suffix)
             total = counts.sum(axis=1, keepdims=True)
             logs = np.log((counts + self.strength * np.exp(shorter)) / (total + self.strength))
             self.weights[here] = logs - shorter
-            summed[token] += self.weights[ids]
-        items = self.source_of[self.ids] == word
-        of_word = np.zeros((len(self.source_of), self.n))
-        of_word[self.ids[items]] = summed[self.token[items]]
-        self.weights -= of_word
+            summed[place[here]] = summed[before[here]] + self.weights[here]
+            longest[token] = place[ids]
+        token, ids, here = self._items(word)
+        before[ids] = longest[token]
+        self.weights[here] -= summed[before[here]]
+
+    def _items(self, source: int) -> tuple[Ints, Ints, Ints]:
+        """The tokens at which a source says something, what it says, and all its attributes."""
+        items = self.source_of_items == source
+        return self.token[items], self.ids[items], np.flatnonzero(self.source_of == source)

@@ -198,7 +198,8 @@ class Minimizer:
         low, high, length = 0.0, float("inf"), first
         best = (0.0, self.x, self.value, self.gradient)
         for _ in range(MAX_TRIALS):
-            x = self.x + length * direction
+            x = length * direction
+            x += self.x
             value, gradient = self._evaluate(function, x)
             end = _core.dot(gradient, direction) if np.isfinite(value) else np.inf
             falls = value <= self.value + SUFFICIENT * length * descent

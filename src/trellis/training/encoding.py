@@ -165,7 +165,7 @@ def select(
     cut-off is on how often the two were seen together, with "all" it is on the attribute. Attributes that were
     ``known`` before are kept whatever they count.
     """
-    frequency = np.bincount(lists.ids, minlength=n_attributes)
+    frequency = _core.count_attributes(lists.ids, n_attributes)
     alive = np.zeros(n_attributes, bool)
     alive[known] = True
     if pairs == "all":
