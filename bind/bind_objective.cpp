@@ -6,6 +6,7 @@
 #include "layout.hpp"
 #include "learn/lbfgs.hpp"
 #include "learn/objective.hpp"
+#include "learn/proximal.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -117,6 +118,22 @@ Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<s
   return to_numpy(std::move(out));
 }
 
+Numpy<double> proximal_step(const Array<double, 1>& x, const Array<double, 1>& slope, const Array<double, 1>& diagonal,
+                            const Array<double, 2>& steps, const Array<double, 2>& changes,
+                            const Array<double, 2>& middle, double c1, std::size_t max_sweeps, double tolerance,
+                            std::size_t n_threads) {
+  const std::size_t n = steps.shape(0);
+  for (std::size_t size : {slope.size(), diagonal.size(), steps.shape(1), changes.shape(1)})
+    if (size != x.size()) throw nb::value_error("vectors of different lengths");
+  if (changes.shape(0) != n || middle.shape(0) != 2 * n || middle.shape(1) != 2 * n)
+    throw nb::value_error("middle must be [2 pairs, 2 pairs]");
+  const QuadraticModel model{x.data(),       slope.data(),  diagonal.data(), steps.data(),
+                             changes.data(), middle.data(), n,               x.size()};
+  std::vector<double> out(x.size());
+  without_gil([&] { minimize_model(model, c1, max_sweeps, tolerance, n_threads, out.data()); });
+  return to_numpy(std::move(out));
+}
+
 }  // namespace
 
 void bind_objective(nb::module_& module) {
@@ -128,6 +145,9 @@ void bind_objective(nb::module_& module) {
              "For each pair j five inner products, one after the other: s·g, y·g, s·y_r, y·y_r, s_r·y.");
   module.def("history_sum", &sum_of_history, "steps"_array, "changes"_array, "factor"_a, "g"_array, "step_factors"_array,
              "change_factors"_array, "n_threads"_a, "factor * g + the steps and changes, each times its factor.");
+  module.def("proximal_step", &proximal_step, "x"_array, "slope"_array, "diagonal"_array, "steps"_array, "changes"_array,
+             "middle"_array, "c1"_a, "max_sweeps"_a, "tolerance"_a, "n_threads"_a,
+             "The d that minimises slope . d + d . B d / 2 + c1 |x + d|_1, by coordinate descent.");
   nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.")
       .def(nb::init<const Encoded&, int, PyLayout::RowsArrays<std::uint16_t>, PyLayout::RowsArrays<std::uint32_t>,
                     Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>>(),

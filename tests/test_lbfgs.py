@@ -41,8 +41,8 @@ def logistic(seed: int = 1) -> Function:
     return function
 
 
-def run(function: Function, x: Floats, c1: float = 0.0, iterations: int = 500) -> Minimizer:
-    state = Minimizer(x, c1)
+def run(function: Function, x: Floats, iterations: int = 500) -> Minimizer:
+    state = Minimizer(x)
     state.start(function)
     while state.iteration < iterations and state.step(function):
         pass
@@ -65,37 +65,13 @@ def test_agrees_with_scipy(seed: int) -> None:
     assert run(function, np.zeros(8)).value == pytest.approx(peer.fun, rel=1e-9)
 
 
-def test_the_orthant_search_without_a_penalty_finds_the_same() -> None:
-    """A penalty too small to matter goes by OWL-QN."""
-    function = logistic()
-    plain, orthant = run(function, np.zeros(8)), run(function, np.zeros(8), c1=1e-14)
-    assert orthant.value == pytest.approx(plain.value, rel=1e-6)
-
-
-@pytest.mark.parametrize("c1", [0.1, 1.0, 5.0])
-def test_l1_is_optimal(c1: float) -> None:
-    """At the optimum the slope is -c1 · sign(x), and within ±c1 where x is zero."""
-    function = logistic()
-    state = run(function, np.zeros(8), c1)
-    _, gradient = function(state.x)
-    zero = state.x == 0
-    np.testing.assert_allclose(gradient[~zero], -c1 * np.sign(state.x[~zero]), rtol=0, atol=1e-4)
-    assert (np.abs(gradient[zero]) <= c1 + 1e-4).all()
-    assert state.value == pytest.approx(function(state.x)[0] + c1 * np.abs(state.x).sum())
-
-
-def test_a_large_l1_leaves_nothing() -> None:
-    assert (run(logistic(), np.zeros(8), c1=1000.0).x == 0).all()
-
-
-@pytest.mark.parametrize("c1", [0.0, 0.5])
 @pytest.mark.parametrize("stop", [0, 1, 5, 14])
-def test_stopped_and_resumed_gives_the_same_bits(stop: int, c1: float) -> None:
+def test_stopped_and_resumed_gives_the_same_bits(stop: int) -> None:
     function = logistic(2)
-    whole = run(function, np.zeros(8), c1, 25)
-    first = run(function, np.zeros(8), c1, stop)
-    kept = {name: array.copy() for name, array in first.state().items()}
-    second = Minimizer.restore(kept)
+    whole = run(function, np.zeros(8), 25)
+    first = run(function, np.zeros(8), stop)
+    second = Minimizer(np.zeros(8))
+    second.restore({name: array.copy() for name, array in first.state().items()})
     while first.iteration == stop and second.iteration < 25 and second.step(function):  # unless it had ended
         pass
     assert second.iteration == whole.iteration
@@ -155,13 +131,14 @@ def test_says_when_it_has_converged() -> None:
 @pytest.mark.parametrize("c1", [0.0, 0.3])
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
 def test_training_ends_at_the_tolerance(tolerance: float, c1: float) -> None:
-    """The last epoch is the first after which the rule holds, of the objectives in the history."""
+    """The last epoch is the first after which the rule holds; with L1 one later, that looks at all weights."""
     learner = trellis.CRF(c1=c1, tolerance=tolerance, warm_up=0, precision="double")
     tagger = trellis.train(random_corpus(1, 20), target="label", features=["word[0]"], learner=learner)
     start = tagger.info["tokens"] * np.log(len(tagger.labels))  # every path has the same probability
     values = [start, *(event["objective"] for event in tagger.info["history"])]
     ends = [n for n in range(WINDOW, len(values)) if values[n - WINDOW] - values[n] < tolerance * values[n]]
-    assert ends == [len(values) - 1]
+    assert ends[-1] == len(values) - 1
+    assert len(ends) == 1 if c1 == 0 else len(ends) <= 2
     assert len(values) < 1000
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss
+from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.run import Problem
 
@@ -19,7 +19,7 @@ _PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CRF(BatchLearner):
-    """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS (OWL-QN where c1 > 0).
+    """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS, or where c1 > 0 by proximal steps.
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
     the label a sentence begins with. The first ``warm_up`` epochs (default 3) are passes of stochastic steps of rate
@@ -66,12 +66,15 @@ class CRF(BatchLearner):
             n = given.get("warm_up", given["epochs"])
             rest = (given["rate"], given["seed"], n, self.solver == "lbfgs")
             passes = Passes(problem, objective, self.c1, self.c2, *rest)
+        sparse = None
+        if self.c1 > 0:
+            sparse = sparse_minimizer(problem, parameters, objective, self.c1, self.c2, single=single)
         return Descent(
             problem,
             parameters,
             log_loss(problem, objective, self.c2),
             epochs=given["epochs"],
             tolerance=given.get("tolerance", 0.0),
-            c1=self.c1,
             passes=passes,
+            minimizer=sparse,
         )

@@ -1,4 +1,4 @@
-"""Minimising a smooth function of the weights: AdaGrad's stochastic passes, L-BFGS, or one after the other."""
+"""Minimising a function of the weights: AdaGrad's stochastic passes, a quasi-Newton method, or one after the other."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
+from trellis.arrays import Bools
 from trellis.errors import LearnerError
 from trellis.learning.lbfgs import Floats, Function, Minimizer
 from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
+from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Problem, State, Work
 from trellis.model.model import ChainWeights
 
@@ -102,12 +104,30 @@ class Passes:
         return float(self.problem.weigh(losses).sum()) + penalty
 
 
+def sparse_minimizer(
+    problem: Problem, parameters: Parameters, objective: _core.Objective, c1: float, c2: float, *, single: bool
+) -> ProximalMinimizer:
+    """The log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1, still to be started."""
+
+    def measure(x: Floats) -> Floats:
+        """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
+        squares, order = np.zeros(len(x)), problem.sentence_order(0, None)
+        objective.one_pass(x.copy(), squares, order, problem.sentence_weights, 0.0, 0.0, 0.0)
+        # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.
+        return (squares + 2 * c2 + 0.1) ** 0.75
+
+    def restrict(kept: Bools) -> Function:
+        return log_loss(problem, parameters.only(kept).objective(problem, local=False, single=single), c2)
+
+    return ProximalMinimizer(parameters.start(problem), c1, measure, restrict, problem.n_threads)
+
+
 class Descent(VectorWork):
-    """First some passes of AdaGrad, then L-BFGS until the objective hardly falls; or passes and nothing else.
+    """First some passes of AdaGrad, then a minimizer until the objective hardly falls; or passes and nothing else.
 
     From zero L-BFGS takes some forty gradients to get where three stochastic passes get, each of which costs about
     four (docs/performance.md). Passes alone are near the optimum after few, and never quite there. It ends when the
-    objective fell by less than ``tolerance`` of itself over ten epochs.
+    objective fell by less than ``tolerance`` of itself over ten epochs. The minimizer is L-BFGS unless given.
     """
 
     def __init__(
@@ -118,30 +138,31 @@ class Descent(VectorWork):
         *,
         epochs: int,
         tolerance: float,
-        c1: float = 0.0,
         passes: Passes | None = None,
+        minimizer: ProximalMinimizer | None = None,
     ) -> None:
         super().__init__(problem, parameters, epochs)
         # After a warm start no pass is needed: the older weights are the start.
         wanted = passes is not None and (problem.initial is None or not passes.warming_up)
         self.function, self.tolerance, self.passes = function, tolerance, passes if wanted else None
-        self.minimizer = Minimizer(parameters.start(problem), c1, problem.n_threads)
+        self.x = parameters.start(problem)  # until the minimizer starts
+        self.minimizer = minimizer or Minimizer(self.x, problem.n_threads)
         self.squares = np.ones(parameters.size if wanted else 0)
 
     def vector(self) -> Floats:
         """The weights as they are now."""
-        return self.minimizer.x
+        return self.minimizer.x if self.minimizer.values else self.x
 
     def step(self, number: int) -> Event | None:
-        """A pass, or an iteration of L-BFGS; a pass has no single gradient and length."""
+        """A pass, or an iteration of the minimizer; a pass has no single gradient and length."""
         minimizer = self.minimizer
         if self.passes is not None and number <= self.passes.n:
-            value = self.passes.take(number, minimizer.x, self.squares)
+            value = self.passes.take(number, self.x, self.squares)
             _check_finite(value)
             return Event(number, objective=value, nonzero=self.nonzero())
         if not minimizer.values:
             self.squares = np.empty(0)
-            minimizer.start(self.function)
+            minimizer.start(self.function, self.x)
             _check_finite(minimizer.value)
         if minimizer.has_converged(self.tolerance):
             return None
@@ -161,14 +182,14 @@ class Descent(VectorWork):
         """Weights and what the solver remembers."""
         if self.minimizer.values:
             return self.minimizer.state()
-        return {"x": self.minimizer.x, "squares": self.squares}
+        return {"x": self.x, "squares": self.squares}
 
     def restore(self, state: State) -> None:
         """Continue from there."""
         if "squares" in state:
-            self.minimizer.x, self.squares = state["x"], state["squares"]
+            self.x, self.squares = state["x"], state["squares"]
         else:
-            self.minimizer = Minimizer.restore(state, self.minimizer.n_threads)
+            self.minimizer.restore(state)
 
 
 def _check_finite(value: float) -> None:

@@ -1,4 +1,4 @@
-"""L-BFGS, and OWL-QN for an L1 penalty: one step at a time, with a state that a checkpoint can hold.
+"""L-BFGS, one step at a time, with a state that a checkpoint can hold.
 
 Written out here, and not SciPy's, because a run that was stopped and resumed must give the same bits as one that was
 not; inner products are summed in a fixed order for the same reason.
@@ -108,13 +108,12 @@ class History:
 
 @dataclass(slots=True)
 class Minimizer:
-    """The state of a minimisation of f(x) + c1 · |x|_1; ``step`` goes on by one iteration."""
+    """The state of a minimisation; ``step`` goes on by one iteration."""
 
     x: Floats
-    c1: float = 0.0
     n_threads: int = 1
-    value: float = float("inf")  # with the penalty
-    gradient: Floats = field(default_factory=lambda: np.empty(0))  # of the smooth part
+    value: float = float("inf")
+    gradient: Floats = field(default_factory=lambda: np.empty(0))
     history: History = field(init=False)
     iteration: int = 0
     evaluations: int = 0
@@ -123,8 +122,9 @@ class Minimizer:
     def __post_init__(self) -> None:
         self.history = History(len(self.x))
 
-    def start(self, function: Function) -> None:
-        """Evaluate where it stands; once, before the first step."""
+    def start(self, function: Function, x: Floats | None = None) -> None:
+        """Evaluate where it begins; once, before the first step."""
+        self.x = self.x if x is None else x
         self.value, self.gradient = self._evaluate(function, self.x)
         self.values = [self.value]
 
@@ -138,34 +138,26 @@ class Minimizer:
             "x": self.x,
             "gradient": self.gradient,
             "values": np.array(self.values, np.float64),
-            "numbers": np.array([self.c1, self.value, self.iteration, self.evaluations], np.float64),
+            "numbers": np.array([self.value, self.iteration, self.evaluations], np.float64),
             **self.history.state(),
         }
 
-    @classmethod
-    def restore(cls, state: Mapping[str, npt.NDArray[Any]], n_threads: int = 1) -> Minimizer:
-        """The minimisation whose ``state`` this is; ``start`` is not to be called again."""
-        c1, value, iteration, evaluations = state["numbers"].tolist()
-        minimizer = cls(state["x"], c1, n_threads, value, state["gradient"])
-        minimizer.history = History.restore(state)
-        minimizer.iteration, minimizer.evaluations = int(iteration), int(evaluations)
-        minimizer.values = state["values"].tolist()
-        return minimizer
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from there; ``start`` is not to be called again."""
+        value, iteration, evaluations = state["numbers"].tolist()
+        self.x, self.gradient, self.value = state["x"], state["gradient"], value
+        self.history = History.restore(state)
+        self.iteration, self.evaluations = int(iteration), int(evaluations)
+        self.values = state["values"].tolist()
 
     def slope(self) -> Floats:
-        """The gradient; with an L1 penalty the pseudo-gradient, zero where no direction goes down."""
-        if self.c1 == 0:
-            return self.gradient
-        x, g, c1 = self.x, self.gradient, self.c1
-        at_zero = np.where(g + c1 < 0, g + c1, np.where(g - c1 > 0, g - c1, 0.0))
-        return np.where(x != 0, g + c1 * np.sign(x), at_zero)
+        """The gradient."""
+        return self.gradient
 
     def step(self, function: Function) -> float:
         """One iteration; gives the length of the step, 0 where no step goes down any more."""
-        slope = self.slope()
+        slope = self.gradient
         direction = self.history.direction(slope, self.n_threads)
-        if self.c1:
-            direction[direction * slope >= 0] = 0.0  # OWL-QN: never against the pseudo-gradient
         descent = _core.dot(direction, slope)
         if descent >= 0:
             self.history.clear()
@@ -173,8 +165,7 @@ class Minimizer:
             if descent == 0:
                 return 0.0
         first = 1.0 if self.history else min(1.0, 1.0 / np.sqrt(-descent))
-        search = self._search_orthant if self.c1 else self._search_wolfe
-        length, x, value, gradient = search(function, direction, slope, descent, first)
+        length, x, value, gradient = self._search(function, direction, descent, first)
         if length == 0 and self.history:  # what was remembered misleads: forget it and go down the slope
             self.history.clear()
             return self.step(function)
@@ -189,10 +180,10 @@ class Minimizer:
     def _evaluate(self, function: Function, x: Floats) -> tuple[float, Floats]:
         value, gradient = function(x)
         self.evaluations += 1
-        return value + (self.c1 * float(np.abs(x).sum()) if self.c1 else 0.0), gradient
+        return value, gradient
 
-    def _search_wolfe(
-        self, function: Function, direction: Floats, slope: Floats, descent: float, first: float
+    def _search(
+        self, function: Function, direction: Floats, descent: float, first: float
     ) -> tuple[float, Floats, float, Floats]:
         """A step that goes down enough and flattens the slope enough: bisection between too short and too long."""
         low, high, length = 0.0, float("inf"), first
@@ -214,18 +205,3 @@ class Minimizer:
                 low = length
             length = 2 * low if high == float("inf") else (low + high) / 2
         return best
-
-    def _search_orthant(
-        self, function: Function, direction: Floats, slope: Floats, descent: float, first: float
-    ) -> tuple[float, Floats, float, Floats]:
-        """A step that stays in the orthant it begins in (OWL-QN), halved until it goes down enough."""
-        orthant = np.where(self.x != 0, np.sign(self.x), -np.sign(slope))
-        length = first
-        for _ in range(MAX_TRIALS):
-            x = self.x + length * direction
-            x[x * orthant < 0] = 0.0
-            value, gradient = self._evaluate(function, x)
-            if np.isfinite(value) and value <= self.value + SUFFICIENT * _core.dot(slope, x - self.x):
-                return length, x, value, gradient
-            length /= 2
-        return 0.0, self.x, self.value, self.gradient
