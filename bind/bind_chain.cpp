@@ -48,12 +48,11 @@ const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t s
 template <class Real>
 struct Batch {
   std::size_t n_tokens, n_labels, stride, n_sentences;
-  const Real* emit;            // [n_tokens, emit_step]
+  const Real* emit;                  // [n_tokens, emit_step]
+  const Real* token_edge = nullptr;  // [n_tokens, L+1, edge_step] where label pairs differ by token
   std::size_t emit_step, edge_step;
   const std::int64_t* starts;  // [n_sentences + 1]
-  bool edge_per_token;
-  const Real* edge;            // [L+1, stride], or [n_tokens, L+1, edge_step] if edge_per_token
-  const Real *tri = nullptr, *end = nullptr;
+  LabelTables<Real> labels;
   LabelSets sets{};
   Scratch<Real> padded_edge, padded_tri, padded_end;
 
@@ -68,24 +67,23 @@ struct Batch {
     check_starts(starts_, n_tokens);
     n_sentences = starts_.shape(0) - 1;
     require(fits(edge_step), "edge: must have shape [.., labels + 1, labels]");
-    edge_per_token = edge_.shape(0) != 1;
-    require(!edge_per_token || edge_.shape(0) == n_tokens, "edge: must have one table, or one per token");
-    edge = edge_per_token ? edge_.data() : table(edge_.data(), n, edge_step, padded_edge, "edge");
+    require(edge_.shape(0) == 1 || edge_.shape(0) == n_tokens, "edge: must have one table, or one per token");
+    labels = {L, stride};
+    if (edge_.shape(0) == 1) labels.edge = table(edge_.data(), n, edge_step, padded_edge, "edge");
+    else token_edge = edge_.data();
     if (tri_) {
       require(tri_->shape(0) == n && tri_->shape(1) == n && fits(tri_->shape(2)),
               "tri: must have shape [labels + 1, labels + 1, labels]");
-      tri = table(tri_->data(), n * n, tri_->shape(2), padded_tri, "tri");
+      labels.tri = table(tri_->data(), n * n, tri_->shape(2), padded_tri, "tri");
     }
     if (end_) {
       require(fits(end_->shape(0)), "end: must have shape [labels]");
-      end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
+      labels.end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
     }
     if (allowed) sets = sets_from(*allowed, L, n_tokens);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
-  // What all sentences have in common.
-  ChainView<Real> shared() const { return {0, n_labels, stride, nullptr, edge, edge_per_token, tri, end}; }
 
  private:
   bool fits(std::size_t width) const { return width == n_labels || width == stride; }
@@ -108,18 +106,15 @@ struct Sentence {
     const std::size_t L = batch.n_labels, first = batch.start(i), T = batch.start(i + 1) - first;
     const Real* rows = batch.emit + first * batch.emit_step;
     bool ok = are_scores(rows, T, L, batch.emit_step);
-    view = batch.shared();
-    view.n_tokens = T;
-    view.emit = pad(rows, T, batch.emit_step, batch.stride, emit);
-    if (batch.edge_per_token) {
-      const Real* tables = batch.edge + first * (L + 1) * batch.edge_step;
+    const Real* tables = nullptr;
+    if (batch.token_edge) {
+      tables = batch.token_edge + first * (L + 1) * batch.edge_step;
       ok &= are_scores(tables, T * (L + 1), L, batch.edge_step);
-      view.edge = pad(tables, T * (L + 1), batch.edge_step, batch.stride, edge);
+      tables = pad(tables, T * (L + 1), batch.edge_step, batch.stride, edge);
     }
-    if (batch.sets.starts) {
-      sets = {batch.sets.set_of_token + first, batch.sets.starts, batch.sets.labels};
-      view.allowed = &sets;
-    }
+    sets = batch.sets;
+    if (sets.starts) sets.set_of_token += first;
+    view = {batch.labels, T, pad(rows, T, batch.emit_step, batch.stride, emit), tables, sets.starts ? &sets : nullptr};
     return ok;
   }
 };
@@ -180,7 +175,7 @@ CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, cons
 template <class Real>
 SumWorkspace prepared(const Batch<Real>& batch, double temperature) {
   SumWorkspace work;
-  prepare_sums(batch.shared(), work, temperature);
+  prepare_sums(ChainView<Real>(batch.labels, 0, nullptr, batch.token_edge), work, temperature);
   return work;
 }
 

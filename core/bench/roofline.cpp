@@ -134,12 +134,8 @@ void measure_loops(const std::string& folder) {
   std::vector<std::int32_t> path(n);
   tell("Viterbi", best_seconds([&] {
          for (std::size_t s = 0; s < n_sentences; ++s) {
-           ChainView<float> chain{};
-           chain.n_tokens = starts[s + 1] - starts[s];
-           chain.n_labels = L;
-           chain.stride = stride;
-           chain.emit = emit.data() + starts[s] * stride;
-           chain.edge = edge.data();
+           const ChainView<float> chain({L, stride, edge.data()}, starts[s + 1] - starts[s],
+                                        emit.data() + starts[s] * stride);
            sink = best_path(chain, work, path.data() + starts[s]);
          }
        }),

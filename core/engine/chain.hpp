@@ -25,18 +25,36 @@ struct LabelSets {
   const std::int32_t* labels;        // ascending within each set
 };
 
-// Rows over z are `stride` long, stride = padded(L). What stands in the lanes from L on is read but never matters.
+// What labels score among themselves, shared by all sentences. Rows over z are `stride` long, stride = padded(L). What
+// stands in the lanes from L on is read but never matters.
+template <class Real>
+struct LabelTables {
+  std::size_t n_labels = 0;    // L
+  std::size_t stride = 0;      // padded(L)
+  const Real* edge = nullptr;  // [L+1, stride] of label pairs; may be null where each token has its own
+  const Real* tri = nullptr;   // [L+1, L+1, stride] of label triples; null makes a chain one of order 1
+  const Real* end = nullptr;   // [stride] of the last label; null for no end scores
+};
+
 template <class Real>
 struct ChainView {
-  std::size_t n_tokens;                // T
-  std::size_t n_labels;                // L
-  std::size_t stride;                  // padded(L)
-  const Real* emit;                    // [T, stride]
-  const Real* edge;                    // [L+1, stride], or [T, L+1, stride] if edge_per_token
+  std::size_t n_tokens = 0;            // T
+  std::size_t n_labels = 0;            // L
+  std::size_t stride = 0;              // padded(L)
+  const Real* emit = nullptr;          // [T, stride]
+  const Real* edge = nullptr;          // [L+1, stride], or [T, L+1, stride] if edge_per_token
   bool edge_per_token = false;
   const Real* tri = nullptr;           // [L+1, L+1, stride]; null makes the chain one of order 1
   const Real* end = nullptr;           // [stride] of the last label; null for no end scores
   const LabelSets* allowed = nullptr;  // null allows every label everywhere
+
+  ChainView() = default;
+  // token_edge [n, L+1, stride] where label pairs differ by token.
+  ChainView(const LabelTables<Real>& labels, std::size_t n, const Real* emit, const Real* token_edge = nullptr,
+            const LabelSets* allowed = nullptr)
+      : n_tokens(n), n_labels(labels.n_labels), stride(labels.stride), emit(emit),
+        edge(token_edge ? token_edge : labels.edge), edge_per_token(token_edge != nullptr), tri(labels.tri),
+        end(labels.end), allowed(allowed) {}
 
   const Real* emit_at(std::size_t t) const { return emit + t * stride; }
   const Real* edge_at(std::size_t t, std::size_t y) const {

@@ -26,8 +26,8 @@ struct Tables {
       transpose(tri.data() + y * stride, (L + 1) * stride, L, L, tri_transposed.data() + y * L * stride, stride);
   }
   ChainView<Real> view(std::size_t n, const Real* emit, const Real* token_edge = nullptr) const {
-    return {n, n_labels, stride, emit, token_edge ? token_edge : edge.data(), token_edge != nullptr,
-            tri.empty() ? nullptr : tri.data(), end.empty() ? nullptr : end.data()};
+    const auto given = [](const std::vector<Real>& table) { return table.empty() ? nullptr : table.data(); };
+    return {{n_labels, stride, edge.data(), given(tri), given(end)}, n, emit, token_edge};
   }
 };
 

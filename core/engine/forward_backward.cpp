@@ -69,7 +69,7 @@ void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w, double temperat
   w.tables.n_labels = L;
   w.tables.stride = stride;
   w.temperature = temperature;
-  if (!chain.edge_per_token) load_rows(chain.edge, L + 1, w, w.tables.edge);
+  if (chain.edge && !chain.edge_per_token) load_rows(chain.edge, L + 1, w, w.tables.edge);
   if (chain.tri) load_rows(chain.tri, (L + 1) * (L + 1), w, w.tables.tri);
   if (chain.end) load_rows(chain.end, 1, w, w.tables.end);
   make_factors(w.tables.edge, w.tables.tri, w.tables.end, L, w.factors);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "engine/chain_passes.hpp"
+
 namespace trellis {
 namespace {
 
@@ -16,47 +18,41 @@ bool worse(const Prefix<Real>& a, const Prefix<Real>& b) {
 }
 
 // The search in one sentence. A history is a place in delta: t, and z (order 1) or y, z (order 2; at t = 0 y is 0).
-template <class Real>
+template <class Real, class LabelsAt>
 struct Search {
   const ChainView<Real>& chain;
+  const LabelsAt labels_at;
   KBestWorkspace<Real>& work;
-  const Real* delta;
+  Real* delta;
   std::size_t L, stride, token;
 
-  Search(const ChainView<Real>& chain, KBestWorkspace<Real>& work)
-      : chain(chain), work(work), delta(best_prefixes(chain, work.viterbi)), L(chain.n_labels), stride(chain.stride),
-        token(chain.tri ? L * stride : stride) {
+  Search(const ChainView<Real>& chain, const LabelsAt& labels_at, KBestWorkspace<Real>& work)
+      : chain(chain), labels_at(labels_at), work(work), delta(best_prefixes(chain, work.viterbi)), L(chain.n_labels),
+        stride(chain.stride), token(chain.token_size()) {
     std::size_t* history_at = work.history_at.grow(chain.n_tokens * token);
     std::fill_n(history_at, chain.n_tokens * token, kNone);
     work.histories.clear();
     work.prefixes.clear();
     work.candidates.clear();
     work.finals.clear();
-    std::int32_t* all = work.all.grow(L);
-    for (std::size_t z = 0; z < L; ++z) all[z] = static_cast<std::int32_t>(z);
     work.pending.grow(2 * chain.n_tokens);
   }
 
-  ListedLabels labels(std::size_t t) const {
-    return chain.allowed ? labels_of(*chain.allowed, t) : ListedLabels{work.all.grow(0), L};
-  }
-  // The labels that can leave history `at` of token t > 0. At order 2 and t = 1 that is NULL alone, kept as 0.
-  ListedLabels leavers(std::size_t t) const {
-    static constexpr std::int32_t zero = 0;
-    if (!chain.tri) return labels(t - 1);
-    return t == 1 ? ListedLabels{&zero, 1} : labels(t - 2);
+  // How a history grows: its place in a row, from the histories before it.
+  struct Step {
+    Row<Real> row;
+    std::size_t z;
+    const Real* from(std::size_t label) const { return row.from + label * row.from_step; }
+    Real grown(Real s, std::size_t label) const { return extend<MaxPlus>(row, s, label, z); }
+  };
+  Step step(std::size_t t, std::size_t at) const {
+    const std::size_t place = at - t * token, middle = chain.tri ? place / stride : 0;
+    Real* here = delta + t * token;
+    return {row_at<MaxPlus>(chain, t, middle, here - token, here), place - middle * stride};
   }
   // The history of token t - 1 from which `label` leaves for history `at` of token t.
   std::size_t before(std::size_t t, std::size_t at, std::size_t label) const {
-    if (!chain.tri) return (t - 1) * token + label;
-    const std::size_t y = (at - t * token) / stride;
-    return (t - 1) * token + label * stride + y;
-  }
-  // ((s + tri[x][y][z]) + edge_t[y][z]) + emit[t][z]
-  Real grown(Real s, std::size_t t, std::size_t at, std::size_t label) const {
-    const std::size_t z = (at - t * token) % stride, y = chain.tri ? (at - t * token) / stride : label;
-    if (chain.tri) s += chain.tri_at(t == 1 ? L : label, y)[z];
-    return (s + chain.edge_at(t, y)[z]) + chain.emit_at(t)[z];
+    return static_cast<std::size_t>(step(t, at).from(label) - delta);
   }
 
   // The next prefix of a history is the best of its candidates.
@@ -87,12 +83,13 @@ struct Search {
       work.candidates.push_back({delta[at], 0, kNone, kNone});
       history.n_candidates = 1;
     } else {
-      const ListedLabels ways = leavers(t);
+      const auto ways = leavers_at(chain, t, labels_at);
+      const Step into = step(t, at);
       history.n_candidates = ways.size();
       work.candidates.resize(history.heap + ways.size());
       Prefix<Real>* to = work.candidates.data() + history.heap;
       for (std::size_t i = 0; i < ways.size(); ++i)
-        to[i] = {grown(delta[before(t, at, ways[i])], t, at, ways[i]), static_cast<std::int32_t>(ways[i]), kNone, kNone};
+        to[i] = {into.grown(*into.from(ways[i]), ways[i]), static_cast<std::int32_t>(ways[i]), kNone, kNone};
     }
     Prefix<Real>* begin = work.candidates.data() + history.heap;
     std::make_heap(begin, begin + history.n_candidates, worse<Real>);
@@ -136,7 +133,7 @@ struct Search {
           const Real score = work.prefixes[next].score;
           Prefix<Real>* begin = work.candidates.data() + history.heap;
           Prefix<Real>* end = begin + ++history.n_candidates;
-          const Real total = grown(score, t, at, static_cast<std::size_t>(last.label));
+          const Real total = step(t, at).grown(score, static_cast<std::size_t>(last.label));
           *(end - 1) = {total, last.label, next, kNone};
           std::push_heap(begin, end, worse<Real>);
         }
@@ -153,8 +150,7 @@ struct Search {
   Real finished(Real score, std::size_t z) const { return chain.end ? score + chain.end[z] : score; }
   void start_finals() {
     const std::size_t last = chain.n_tokens - 1;
-    static constexpr std::int32_t zero = 0;
-    const ListedLabels targets = labels(last), middles = chain.tri && last ? labels(last - 1) : ListedLabels{&zero, 1};
+    const auto targets = labels_at(last), middles = middles_at(chain, last, labels_at);
     for (std::size_t j = 0; j < targets.size(); ++j)
       for (std::size_t i = 0; i < middles.size(); ++i) {
         const std::size_t y = middles[i], z = targets[j];
@@ -187,24 +183,16 @@ struct Search {
   }
 };
 
-}  // namespace
-
-template <class Real>
-std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<Real>& work, std::int32_t* paths,
-                   Real* scores) {
-  if (k == 0) return 0;
-  const std::size_t T = chain.n_tokens;
-  if (T == 0) {
-    scores[0] = 0;
-    return 1;
-  }
-  Search<Real> search(chain, work);
+template <class Real, class LabelsAt>
+std::size_t find(Search<Real, LabelsAt> search, std::size_t k, std::int32_t* paths, Real* scores) {
+  std::vector<Prefix<Real>>& finals = search.work.finals;
+  const std::size_t T = search.chain.n_tokens;
   search.start_finals();
   std::size_t count = 0;
-  while (count < k && !work.finals.empty()) {
-    std::pop_heap(work.finals.begin(), work.finals.end(), worse<Real>);
-    Prefix<Real> taken = work.finals.back();
-    work.finals.pop_back();
+  while (count < k && !finals.empty()) {
+    std::pop_heap(finals.begin(), finals.end(), worse<Real>);
+    Prefix<Real> taken = finals.back();
+    finals.pop_back();
     if (count > 0 && taken.score == kForbidden<Real>) break;
     if (taken.before == kNone) taken.before = search.open(T - 1, search.place(taken)).first;
     scores[count] = taken.score;
@@ -212,6 +200,20 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<R
     if (++count < k) search.replace(taken);
   }
   return count;
+}
+
+}  // namespace
+
+template <class Real>
+std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<Real>& work, std::int32_t* paths,
+                   Real* scores) {
+  if (k == 0) return 0;
+  if (chain.n_tokens == 0) {
+    scores[0] = 0;
+    return 1;
+  }
+  if (chain.allowed) return find(Search<Real, Allowed>(chain, {*chain.allowed}, work), k, paths, scores);
+  return find(Search<Real, Everything>(chain, {chain.n_labels}, work), k, paths, scores);
 }
 
 template std::size_t k_best(const ChainView<float>&, std::size_t, KBestWorkspace<float>&, std::int32_t*, float*);

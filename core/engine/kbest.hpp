@@ -34,7 +34,6 @@ struct KBestWorkspace {
   std::vector<Prefix<Real>> prefixes;    // found
   std::vector<Prefix<Real>> candidates;  // heaps of all histories
   std::vector<Prefix<Real>> finals;      // the heap of whole paths
-  Scratch<std::int32_t> all;             // [L] 0, 1, 2 ...
   Scratch<std::size_t> pending;          // [2, T]
 };
 

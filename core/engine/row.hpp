@@ -19,6 +19,14 @@ struct Row {
   Real* out;
 };
 
+// What one way in, by y, gives place z of a row: from · table[y][z] · edge[z] · emit[z].
+template <class S, class Real>
+TRELLIS_INLINE Real extend(const Row<Real>& row, Real from, std::size_t y, std::size_t z) {
+  Real value = S::times(from, row.table[y * row.table_step + z]);
+  if (row.edge) value = S::times(value, row.edge[z]);
+  return row.emit ? S::times(value, row.emit[z]) : value;
+}
+
 // For all z, by vectors. Sums go in two chains, so that they do not wait for each other.
 template <class S, class Real, class Labels>
 TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::size_t stride) {

@@ -7,6 +7,39 @@
 namespace trellis {
 namespace {
 
+// The first label that gives place z of a row what stands there; where none does (NaN), the last.
+template <class Real, class Labels>
+TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labels, std::size_t z) {
+  constexpr std::size_t N = kLanes<Real>;
+  if (const std::size_t n = labels.size(); std::is_same_v<Labels, AllLabels> && !row.edge && n >= N) {
+    // By vectors of labels, the last first: a lower one that fits takes its lane. All lanes are labels, some met twice.
+    // At order 2 both operands lie apart, and collecting them costs more than it saves.
+    using Index = Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>>;
+    Index lane, first = Index{} + static_cast<std::int32_t>(n - 1);
+    for (std::size_t i = 0; i < N; ++i) lane[i] = static_cast<std::int32_t>(i);
+    for (std::size_t x = n - N;; x = x > N ? x - N : 0) {
+      Vector<Real> table;
+      for (std::size_t i = 0; i < N; ++i) table[i] = row.table[(x + i) * row.table_step + z];
+      const Vector<Real> sum = (lanes(row.from + x) + table) + row.emit[z];
+      first = sum == row.out[z] ? lane + static_cast<std::int32_t>(x) : first;
+      if (x == 0) break;
+    }
+    for (std::size_t k = N / 2; k; k /= 2) {
+      const Index other = __builtin_shuffle(first, lane ^ static_cast<std::int32_t>(k));
+      first = other < first ? other : first;
+    }
+    return static_cast<std::size_t>(first[0]);
+  }
+  const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];
+  const auto grown = [&](std::size_t x) TRELLIS_INLINE_LAMBDA {
+    const Real sum = row.from[x * row.from_step] + table[x * row.table_step];
+    return (row.edge ? sum + edge : sum) + emit;
+  };
+  std::size_t i = 0;
+  while (i + 1 < labels.size() && grown(labels[i]) != target) ++i;
+  return labels[i];
+}
+
 // The last history: argmax delta_{T-1}[y][z] + end[z], the lowest z first. Then back, the label that left it: the first
 // with which the history's score comes out again, by the same operations.
 //   x = first x: ((delta_{t-1}[x][y] + tri[x][y][z]) + edge_t[y][z]) + emit_t[z] = delta_t[y][z]
@@ -31,17 +64,10 @@ TRELLIS_INLINE Real trace(const ChainView<Real>& chain, std::size_t order, Real*
     Real* here = delta + t * chain.token_size();
     TRELLIS_ASSUME(t >= order);
     const Row<Real> row = row_at<MaxPlus>(chain, t, y, here - chain.token_size(), here);
-    const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];
-    const auto leavers = labels_at(t - order);
-    std::size_t i = 0;
-    const auto grown = [&](std::size_t x) TRELLIS_INLINE_LAMBDA {
-      const Real sum = row.from[x * row.from_step] + table[x * row.table_step];
-      return (row.edge ? sum + edge : sum) + emit;
-    };
-    while (i + 1 < leavers.size() && grown(leavers[i]) != target) ++i;
-    path[t - order] = static_cast<std::int32_t>(leavers[i]);
-    z = order == 2 ? y : leavers[i];
-    y = order == 2 ? leavers[i] : y;
+    const std::size_t x = first_way_in(row, labels_at(t - order), z);
+    path[t - order] = static_cast<std::int32_t>(x);
+    z = order == 2 ? y : x;
+    y = order == 2 ? x : y;
   }
   return score;
 }
@@ -68,7 +94,7 @@ TRELLIS_CLONES double run(const ChainView<double>& chain, double* delta, std::in
 }  // namespace
 
 template <class Real>
-const Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
+Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
   Real* delta = work.delta.grow(chain.n_tokens * chain.token_size());
   run(chain, delta, nullptr);
   return delta;
@@ -79,8 +105,8 @@ Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
 }
 
-template const float* best_prefixes(const ChainView<float>&, Workspace<float>&);
-template const double* best_prefixes(const ChainView<double>&, Workspace<double>&);
+template float* best_prefixes(const ChainView<float>&, Workspace<float>&);
+template double* best_prefixes(const ChainView<double>&, Workspace<double>&);
 template float best_path(const ChainView<float>&, Workspace<float>&, std::int32_t*);
 template double best_path(const ChainView<double>&, Workspace<double>&, std::int32_t*);
 

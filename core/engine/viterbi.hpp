@@ -19,6 +19,6 @@ Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t
 // The forward pass alone, of at least one token: delta, the best score of a prefix that ends in each history. At order
 // 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only allowed labels' places are written.
 template <class Real>
-const Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work);
+Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work);
 
 }  // namespace trellis

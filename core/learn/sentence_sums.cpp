@@ -208,8 +208,8 @@ template <class Real, class AnyRows>
 double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
                                                    Real* residual_of, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const ChainView<Real> chain{n, L_, stride_, w.emit.data(), edges_by_token() ? w.token_edge.data() : edge_.data(),
-                              edges_by_token(), triple_cells_ ? tri_.data() : nullptr};
+  const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr}, n, w.emit.data(),
+                              edges_by_token() ? w.token_edge.data() : nullptr);
   double loss = 0;
   each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
     Real* p = w.emit.data() + part.token * stride_;  // P(z) in place of what it is made of

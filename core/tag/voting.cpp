@@ -293,10 +293,12 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   std::vector<double> end;
   if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + layout.stride);
   const auto view = [&](const std::vector<double>& scores) {
-    return ChainView<double>{n, layout.n_labels, layout.stride, scores.data() + layout.emit(0),
-                             scores.data() + layout.edge(n, 0, 0), layout.per_token,
-                             layout.has_tri ? scores.data() + layout.pairs : nullptr,
-                             end.empty() ? nullptr : end.data(), sets.starts ? &sets : nullptr};
+    const double* edge = scores.data() + layout.edge(n, 0, 0);
+    const LabelTables<double> labels{layout.n_labels, layout.stride, edge,
+                                     layout.has_tri ? scores.data() + layout.pairs : nullptr,
+                                     end.empty() ? nullptr : end.data()};
+    return ChainView<double>(labels, n, scores.data() + layout.emit(0), layout.per_token ? edge : nullptr,
+                             sets.starts ? &sets : nullptr);
   };
   const ChainView<double> chain = view(potentials.now);
 

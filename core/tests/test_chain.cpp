@@ -48,8 +48,8 @@ struct Sample {
       starts.push_back(static_cast<std::int64_t>(labels.size()));
     }
     sets = {set_of_token.data(), starts.data(), labels.data()};
-    view = {T, L, stride, emit.data(), edge.data(), per_token, order == 2 ? tri.data() : nullptr,
-            with_end ? end.data() : nullptr, pruned ? &sets : nullptr};
+    view = {{L, stride, edge.data(), order == 2 ? tri.data() : nullptr, with_end ? end.data() : nullptr}, T, emit.data(),
+            per_token ? edge.data() : nullptr, pruned ? &sets : nullptr};
   }
 
   bool allows(std::size_t t, std::int32_t z) const {

@@ -86,7 +86,7 @@ TEST(hinge_losses_by_enumeration) {
     if (order > 0) fill(edge, 9);
     fill(tri, 0);
     for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = i % (L + 1) ? 0.5f * (1 + random() % 4) : 0;
-    ChainView<float> chain{n, L, stride, emit.data(), edge.data(), false, order == 2 ? tri.data() : nullptr};
+    const ChainView<float> chain({L, stride, edge.data(), order == 2 ? tri.data() : nullptr}, n, emit.data());
     std::vector<std::int32_t> gold(n);
     for (auto& z : gold) z = static_cast<std::int32_t>(random() % L);
     for (const Margin& margin : {Margin{true}, Margin{false}, Margin{false, costs.data()}}) {

@@ -37,8 +37,8 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
   std::vector<double> losses;
   std::vector<float> emit = raw_emit, edges = raw_edges, scratch;
   const bool own_edges = second || by_token;
-  const ChainView<float> chain{n, L, stride, emit.data(), own_edges ? edges.data() : edge.data(), own_edges,
-                               second ? tri.data() : nullptr, nullptr, with_sets ? &sets : nullptr};
+  const ChainView<float> chain({L, stride, edge.data(), second ? tri.data() : nullptr}, n, emit.data(),
+                               own_edges ? edges.data() : nullptr, with_sets ? &sets : nullptr);
   std::vector<float> p(stride);
   for (std::size_t t = 0; t < n; ++t) {
     const auto back = [&](std::size_t k) { return t < k ? L : (t - k) % L; };

@@ -78,7 +78,7 @@ std::vector<std::int32_t> best_by(const Toy& toy, std::size_t s, int order,
     }
     if (row == Toy::kAttributes + n_edges + 1) tri[place] += weight;
   }
-  ChainView<double> chain{n, L, stride, emit.data(), edge.data(), true, tri.empty() ? nullptr : tri.data()};
+  const ChainView<double> chain({L, stride, nullptr, tri.empty() ? nullptr : tri.data()}, n, emit.data(), edge.data());
   Workspace<double> work;
   std::vector<std::int32_t> path(n);
   best_path(chain, work, path.data());

@@ -6,14 +6,6 @@
 
 namespace trellis {
 
-template <class Real>
-struct LabelTables {
-  std::size_t n_labels = 0;
-  std::size_t stride = 0;      // padded(n_labels)
-  const Real* edge = nullptr;  // [n_labels + 1, stride] of label pairs; row n_labels is NULL
-  const Real* tri = nullptr;   // [n_labels + 1, n_labels + 1, stride] of label triples, or null at order 1
-  const Real* end = nullptr;   // [stride] what a last label gives, or null
-};
 using LabelWeights = LabelTables<float>;
 
 // The potentials of one sentence; grown once, then reused.
@@ -28,8 +20,7 @@ struct Potentials {
                         bool by_token) {
     allowed = sets;
     if (allowed.starts) allowed.set_of_token += begin;
-    return {n, labels.n_labels, labels.stride, emit.data(), by_token ? edge.data() : labels.edge, by_token, labels.tri,
-            labels.end, allowed.starts ? &allowed : nullptr};
+    return {labels, n, emit.data(), by_token ? edge.data() : nullptr, allowed.starts ? &allowed : nullptr};
   }
 };
 
