@@ -124,8 +124,8 @@ void measure_loops(const std::string& folder) {
   tell("forward and backward", best_seconds([&] {
          for (std::size_t s = 0; s < n_sentences; ++s) {
            const Expectations<float> x{.node = node.data() + starts[s] * stride, .pairs = pairs.data()};
-           sink = static_cast<float>(sum_product<float>(factors, emit.data() + starts[s] * stride,
-                                                        starts[s + 1] - starts[s], nullptr, 1.0f, scratch, &x));
+           sink = static_cast<float>(sum_product(factors, emit.data() + starts[s] * stride, starts[s + 1] - starts[s],
+                                                 nullptr, 1.0f, scratch, &x));
          }
        }),
        n * 4.0 * (6.0 * stride + 3.0 * L * stride), n * passes);
