@@ -77,6 +77,7 @@ OBJECTS: dict[str, Any] = {"Tagger": TAGGER, "Corpus": CORPUS, "Explanation": TA
 # Calls that work, from which one argument at a time is replaced.
 RIGHT: dict[str, dict[str, Any]] = {
     "read": {"source": DATA},
+    "stream": {"source": "right.txt"},
     "write": {"corpus": CORPUS, "path": "written.jsonl"},
     "evaluate": {"gold": LABELS, "predicted": LABELS},
     "load": {"path": "right.model"},
@@ -118,10 +119,11 @@ def test_wrong_arguments_give_one_clear_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     TAGGER.save("right.model")
+    Path("right.txt").write_text("a O\n")
 
     def call(**changes: Any) -> None:
         found = function(**{**RIGHT.get(name, {}), **changes})
-        _ = list(found) if inspect.isgenerator(found) else found
+        _ = list(found) if inspect.isgenerator(found) or isinstance(found, trellis.CorpusStream) else found
 
     call()
     for parameter in inspect.signature(function).parameters.values():

@@ -12,6 +12,8 @@ TYPE_CHECKING = False  # as in typing, whose import takes longer than all else h
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from trellis.corpus.blocks import CorpusStream as CorpusStream
+    from trellis.corpus.blocks import stream as stream
     from trellis.corpus.corpus import BagColumn as BagColumn
     from trellis.corpus.corpus import Column as Column
     from trellis.corpus.corpus import Corpus as Corpus
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 # The same for a running program; tests/test_public.py compares the two.
 _HOMES = {
+    "trellis.corpus.blocks": ["CorpusStream", "stream"],
     "trellis.corpus.corpus": ["BagColumn", "Column", "Corpus"],
     "trellis.corpus.read": ["read"],
     "trellis.corpus.schemes": ["Span"],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
@@ -12,6 +13,9 @@ from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_
 from trellis.corpus.read import format_of, read
 from trellis.errors import CorpusError
 from trellis.tagger import Tagger, load
+
+if TYPE_CHECKING:
+    from trellis.corpus.blocks import CorpusStream
 
 STREAMED = ("conll", "conllu")
 
@@ -35,13 +39,20 @@ class FileShape:
             tabs = extension(path) == ".tsv" or like.tabs
         return cls(format, tabs, like.comments if comments is None else comments)
 
-    def describe(self, corpus: Corpus) -> dict[str, Any]:
+    def describe(self, columns: Iterable[str]) -> dict[str, Any]:
         """For the model: what a file must look like to be tagged without further options."""
-        return {"columns": list(corpus.columns), **asdict(self)}
+        return {"columns": list(columns), **asdict(self)}
 
     def read(self, path: str, columns: str | None) -> Corpus:
         """A whole file, its columns named by ``columns`` or by their number."""
         return read(path, columns=columns, format=self.format, tabs=self.tabs, comments=self.comments)
+
+    def stream(self, paths: list[str], columns: str | None, megabytes: int) -> CorpusStream:
+        """Files block by block, of about so many megabytes of text."""
+        from trellis.corpus.blocks import stream
+
+        options: dict[str, Any] = {"format": self.format, "tabs": self.tabs, "comments": self.comments}
+        return stream(paths, columns=columns, block_bytes=megabytes << 20, **options)
 
     def layout(self, path: str, tagger: Tagger, columns: str | None) -> Layout:
         """How to read a file of columns for a model: its columns are named as in training, by position."""

@@ -6,6 +6,7 @@ the best model so far; a second Ctrl-C gives up.
 examples:
   trellis train train.txt --columns word,pos,chunk --features chunking --model chunk.trellis
   trellis train train.txt --learner crf --epochs 50 --set c2=0.1 --dev dev.txt --model chunk.trellis
+  trellis train --stream parts/*.parquet --epochs 5 --model large.trellis
   trellis train en-train.conllu --target upos --dev en-dev.conllu --patience 3 --model upos.trellis
 """
 
@@ -23,6 +24,7 @@ from trellis.cli.options import SWITCH, Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.plot import check_plot, draw, score_name
 from trellis.cli.progress import say, watch_epochs
+from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
 from trellis.errors import ArgumentError
 from trellis.features.presets import PRESETS
 from trellis.learners import LEARNERS
@@ -39,7 +41,7 @@ MANY_LABELS = 60  # from here on the cube of their number hurts
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("corpus", metavar="FILE", help="training file; - is standard input")
+    add("corpus", nargs="+", metavar="FILE", help="training file, or several (see --stream); - is standard input")
     parser.share("model")
     add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
     add("--features", metavar="NAME", help="a preset (see below) or a file of templates (default: default)")
@@ -53,6 +55,9 @@ def describe(parser: Parser) -> None:
     add("--init", metavar="MODEL", help="start from the weights of this model")
     add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")
     add("--checkpoint-every", type=at_least(1), metavar="N", help="epochs between checkpoints (default: 1)")
+    stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
+    add("--stream", action="store_true", help=stream)
+    add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 16)")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument
@@ -88,14 +93,14 @@ def command(given: Namespace) -> None:
     outputs = [path for path in (given.model, given.plot, given.checkpoint) if path is not None]
     for path in outputs:
         check_writable(path)
-        check_apart(path, given.corpus, given.dev, given.features)
+        check_apart(path, *given.corpus, given.dev, given.features)
     if len({Path(path).resolve() for path in outputs}) < len(outputs):
         raise ArgumentError("--model, --plot and --checkpoint name the same file; name different ones")
     if given.plot is not None:
         check_plot(given.plot, learner)
     older = None if given.init is None else load(given.init)
-    shape = FileShape.of(given, given.corpus)
-    sentences = shape.read(given.corpus, given.columns)
+    shape = FileShape.of(given, given.corpus[0])
+    sentences = _sentences(given, shape)
     dev = None
     if given.dev is not None:
         names = ",".join(sentences.columns) if given.columns or shape.format == "conll" else None
@@ -104,8 +109,9 @@ def command(given: Namespace) -> None:
     if target is None and older is None:
         is_conllu = shape.format == "conllu" and given.columns is None
         target = "upos" if is_conllu else list(sentences.columns)[-1]
-    say(f"{len(sentences):,} sentences, {sentences.n_tokens:,} tokens from {sentences.source}", given.quiet)
-    _warn_of_many_labels(given, sentences, target or older.target)  # type: ignore[union-attr]
+    if not isinstance(sentences, CorpusStream):
+        say(f"{len(sentences):,} sentences, {sentences.n_tokens:,} tokens from {sentences.source}", given.quiet)
+        _warn_of_many_labels(given, sentences, target or older.target)  # type: ignore[union-attr]
     with watch_epochs(given.quiet) as shown, keeping_the_best(shown, given.quiet) as observer:
         tagger = train(
             sentences,
@@ -117,7 +123,7 @@ def command(given: Namespace) -> None:
             observer=observer,
             checkpoint_every=given.checkpoint_every,
             n_threads=given.threads,
-            info={"corpus": shape.describe(sentences)},
+            info={"corpus": shape.describe(sentences.columns)},
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
     tagger.save(given.model)
@@ -135,12 +141,23 @@ def command(given: Namespace) -> None:
                 "labels": len(tagger.labels),
                 "weights": n_weights,
                 "bytes": n_bytes,
-                "sentences": len(sentences),
-                "tokens": sentences.n_tokens,
+                "sentences": tagger.info["sentences"],
+                "tokens": tagger.info["tokens"],
                 "seconds": time.perf_counter() - begun,
                 "history": tagger.info["history"],
             }
         )
+
+
+def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
+    """The training corpus: in memory, or in blocks."""
+    if given.stream:
+        return shape.stream(given.corpus, given.columns, given.block or BLOCK_BYTES >> 20)
+    if given.block is not None:
+        raise ArgumentError("--block is the size of blocks that are read with --stream; give both")
+    if len(given.corpus) > 1:
+        raise ArgumentError("several files are read in blocks: give --stream, or join them into one file")
+    return shape.read(given.corpus[0], given.columns)
 
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:

@@ -5,7 +5,8 @@ This module is imported when a table is met, and with it pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,20 +26,55 @@ except ImportError:
 
 def read_table(path: str, format: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
     """The corpus in a Parquet or Feather (Arrow IPC) file."""
-    with reading(path) as file:
-        try:
-            if format == "parquet":
-                import pyarrow.parquet
+    with reading(path) as file, _reading_format(path, format):
+        if format == "parquet":
+            import pyarrow.parquet
 
-                table = pyarrow.parquet.read_table(file)
-            else:
-                import pyarrow.feather
+            table = pyarrow.parquet.read_table(file)
+        else:
+            import pyarrow.feather
 
-                table = pyarrow.feather.read_table(file)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            why = f"not a readable {format} file ({_first_line(error)}); write it again or name its format"
-            raise CorpusError(path, None, why) from None
+            table = pyarrow.feather.read_table(file)
     return from_table(table, names, sentence, path)
+
+
+def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None, block_bytes: int) -> Iterator[Corpus]:
+    """The corpus in a Parquet file by blocks of about so many bytes of text; sentences stay whole."""
+    import pyarrow.parquet
+
+    with reading(path) as file, _reading_format(path, "parquet"):
+        rows = pyarrow.parquet.ParquetFile(file)
+        wanted = None if names is None else [*names, *((sentence,) if sentence else ())]
+        kept: list[Any] = []
+        for batch in rows.iter_batches(1024, columns=wanted):
+            kept.append(batch)
+            if sum(one.nbytes for one in kept) < block_bytes:
+                continue
+            table = pa.Table.from_batches(kept)
+            n = len(table) if sentence is None else _last_start(table, sentence, path)
+            if n:
+                yield from_table(table.slice(0, n), names, sentence, path)
+            kept = table.slice(n).to_batches()
+        if kept:
+            yield from_table(pa.Table.from_batches(kept), names, sentence, path)
+
+
+def _last_start(table: pa.Table, sentence: str, path: str) -> int:
+    """The row at which the last sentence begins: it may go on in the next block."""
+    if table.column_names.count(sentence) != 1:
+        return len(table)  # from_table says what is wrong
+    codes = table.column(sentence).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    changes = np.flatnonzero(np.diff(codes))
+    return int(changes[-1]) + 1 if len(changes) else 0
+
+
+@contextmanager
+def _reading_format(path: str, format: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        why = f"not a readable {format} file ({_first_line(error)}); write it again or name its format"
+        raise CorpusError(path, None, why) from None
 
 
 def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "") -> Corpus:

@@ -31,6 +31,7 @@ class KernelPerceptron(OnlineLearner):
     memory: float | None = None
 
     takes_init = False
+    streams = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
     def begin(self, problem: Problem) -> _Mistakes:

@@ -120,6 +120,7 @@ class Learner:
     reads_sources: ClassVar[bool] = False
     reads_names: ClassVar[bool] = False
     takes_init: ClassVar[bool] = True
+    streams: ClassVar[bool] = False  # whether it learns block by block, with `Problem.parts`
     constraints: ClassVar[Constraints] = {}
 
     def __post_init__(self) -> None:

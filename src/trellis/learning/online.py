@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import Longs
 from trellis.errors import LearnerError
 from trellis.learning.learner import Constraints, Learner, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
@@ -36,6 +36,7 @@ class OnlineLearner(Learner):
         "shuffle": flag(),
         "seed": whole(default=0, only=("shuffle=True", lambda p: p["shuffle"])),
     }
+    streams = True
 
 
 class OnlineRun(Work):
@@ -93,12 +94,15 @@ class OnlineRun(Work):
 
     def step(self, number: int) -> Event:
         """One pass over all sentences."""
-        mistakes, updates = self.epoch(self.problem.sentence_order(number, self.seed))
-        return Event(number, mistakes=mistakes, updates=updates)
+        mistakes = updates = tokens = 0
+        for part in self.problem.parts():
+            wrong, stepped = self.epoch(part.sentence_order(number, self.seed), part)
+            mistakes, updates, tokens = mistakes + wrong, updates + stepped, tokens + len(part.gold)
+        return Event(number, tokens=tokens, mistakes=mistakes, updates=updates)
 
-    def epoch(self, order: npt.NDArray[np.int64]) -> tuple[int, int]:
-        """One pass over the sentences in that order: (tokens mistaken, sentences that made a step)."""
-        p = self.problem
+    def epoch(self, order: Longs, part: Problem | None = None) -> tuple[int, int]:
+        """One pass over all sentences or those of a block, in that order: (tokens mistaken, sentences that stepped)."""
+        p = part or self.problem
         return self.native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs)
 
     def weights(self) -> ChainWeights:

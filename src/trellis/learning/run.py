@@ -62,6 +62,12 @@ class Problem:
     initial: ChainWeights | None = None  # where to start (warm start), in the numbering of this corpus
     sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
     names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
+    # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.
+    blocks: Callable[[], Iterator[Problem]] | None = None
+
+    def parts(self) -> Iterator[Problem]:
+        """The problem block by block; itself where it is no stream."""
+        return iter([self]) if self.blocks is None else self.blocks()
 
     @property
     def n_sentences(self) -> int:

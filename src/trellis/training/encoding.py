@@ -170,7 +170,7 @@ def select(
     alive[known] = True
     if pairs == "all":
         alive |= frequency >= max(1, cutoff)
-        return _by_frequency(frequency, alive), None
+        return by_frequency(frequency, alive), None
     tokens, labels_of_tokens = seen
     kept_lists = lists if len(tokens) == len(lists.starts) - 1 else lists.take(tokens)
     starts, labels, counts = _core.count_pairs(kept_lists.starts, kept_lists.ids, labels_of_tokens, n_attributes)
@@ -178,14 +178,15 @@ def select(
     kept = counts >= max(1, cutoff)
     attribute, labels = attribute[kept], labels[kept]
     sizes = np.bincount(attribute, minlength=n_attributes)
-    rank = _by_frequency(frequency, alive | (sizes > 0))
+    rank = by_frequency(frequency, alive | (sizes > 0))
     by_rank = np.argsort(np.where(rank < 0, n_attributes, rank), kind="stable")[: int(rank.max(initial=-1)) + 1]
     row_starts = starts_of(sizes[by_rank]).astype(np.uint32)
     row_labels = labels[np.argsort(rank[attribute], kind="stable")]
     return rank, Rows(row_starts, row_labels, np.zeros(len(row_labels), np.float32))
 
 
-def _by_frequency(frequency: Longs, alive: Bools) -> Ints:
+def by_frequency(frequency: Longs, alive: Bools) -> Ints:
+    """The new number of every attribute that is alive, most frequent first; -1 for the others."""
     order = np.argsort(-np.where(alive, frequency, -1), kind="stable")[: int(alive.sum())]
     rank = np.full(len(frequency), -1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -247,6 +248,7 @@ class Encoding:
     rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
     edge_rank: Ints
     dictionary: LabelSets | None  # by words
+    digests: tuple[str, ...] = ()  # of the blocks of a stream, where a checkpoint is written
 
 
 def encode(setup: Setup) -> Encoding:

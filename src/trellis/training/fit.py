@@ -16,7 +16,8 @@ import numpy.typing as npt
 import trellis
 from trellis.arguments import file_path, instance, thread_count
 from trellis.arrays import Floats, Ints, Longs
-from trellis.corpus.corpus import Corpus, columns_named
+from trellis.corpus.blocks import CorpusStream
+from trellis.corpus.corpus import columns_named
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
@@ -42,6 +43,7 @@ from trellis.training.encoding import (
     read_labels,
     sentence_weights,
 )
+from trellis.training.streaming import check_streamed, encode_stream, survey
 from trellis.training.warm_start import check_start, features_of, order_from
 
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
@@ -73,12 +75,13 @@ def train(
 ) -> Tagger:
     """Train a tagger that predicts column ``target``.
 
-    ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name (default: "default"), a
-    template file or a list of templates. ``learner`` is a learner such as ``trellis.CRF(c2=0.5)`` or the name of one
-    (default: the averaged perceptron). ``order`` is how many labels back a label looks: 1 or 2; 0 where the features
-    ask for no label bigrams. ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights
-    only for labels it was seen with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words
-    seen often (5 times, or the number given) have only the labels they were seen with.
+    ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
+    ``features`` is a preset's name (default: "default"), a template file or a list of templates. ``learner`` is a
+    learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default: the averaged perceptron). ``order`` is how many
+    labels back a label looks: 1 or 2; 0 where the features ask for no label bigrams. ``cutoff`` drops features seen
+    fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen with, "all" for any; the
+    default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the number given) have only
+    the labels they were seen with.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is one number per sentence, ``label_costs``
@@ -93,19 +96,28 @@ def train(
     may raise StopTrainingError to end training with what there is. ``n_threads`` is the number of threads (default: all
     cores). ``info`` (JSON) is kept in the model beside its history.
     """
-    corpus = corpus if isinstance(corpus, Corpus) else read(corpus)
-    learner = _learner(learner)
+    stream = corpus if isinstance(corpus, CorpusStream) else None
+    corpus = corpus if stream is not None else read(corpus)
+    learner, partial = _learner(learner), flag().check("partial", partial)
     if init is not None:
         check_start(init, learner)
+    if stream is not None:
+        needs_all = {"init": init, "sample_weight": sample_weight, "tag_dictionary": tag_dictionary or None}
+        check_streamed(learner, {**needs_all, "pairs": None if pairs == "all" else pairs})
     if observer is not None and not callable(observer):
         raise LearnerError(f"observer must be a function that takes an event, not {observer!r}")
-    if len(corpus) == 0 or corpus.n_tokens == 0:
+    if stream is None and (len(corpus) == 0 or corpus.n_tokens == 0):
         raise CorpusError(corpus.source, None, "no sentences to train on")
-    target = _target(target, init, list(corpus.columns))
-    known = init.labels if init is not None else ()
-    labelling = read_labels(corpus, target, partial=flag().check("partial", partial), known=known)
-    labelled = columns_named(target, corpus.columns)
-    chosen = _features(features, [name for name in corpus.columns if name not in labelled], init)
+    columns = list(corpus.columns)
+    target = _target(target, init, columns)
+    labelled = columns_named(target, columns)
+    chosen = _features(features, [name for name in columns if name not in labelled], init)
+    seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)
+    if seen is not None:
+        corpus, labelling, sizes = seen.corpus, seen.labelling, (seen.n_sentences, seen.n_tokens)
+    else:
+        labelling = read_labels(corpus, target, partial=partial, known=init.labels if init is not None else ())
+        sizes = len(corpus), corpus.n_tokens
     scheme = _scheme(scheme, init)
     setup = Setup(
         corpus,
@@ -127,9 +139,9 @@ def train(
         checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
         every=None if checkpoint_every is None else whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
-        info=_about(corpus, learner, scheme, info),
+        info=_about(sizes, columns, learner, scheme, info),
     )
-    encoding = encode(setup)
+    encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
     weights, history = learner.fit(complete(setup, encoding), observer)
     return assemble(setup, encoding, weights, history)
 
@@ -213,16 +225,18 @@ def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Fl
     return cost_matrix(costs, labels)
 
 
-def _about(corpus: Corpus, learner: Learner, scheme: str | None, info: Mapping[str, Any] | None) -> dict[str, Any]:
+def _about(
+    sizes: tuple[int, int], columns: list[str], learner: Learner, scheme: str | None, info: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """What the model will say of its training, as it is after a file was written and read."""
     if info is not None and not isinstance(info, Mapping):
         raise LearnerError(f"info must be a dict of what JSON can hold, not {info!r}")
     about = {
         "version": trellis.__version__,
         "learner": {"name": type(learner).__name__, **learner.parameters()},
-        "sentences": len(corpus),
-        "tokens": corpus.n_tokens,
-        "corpus": {"columns": list(corpus.columns)},
+        "sentences": sizes[0],
+        "tokens": sizes[1],
+        "corpus": {"columns": columns},
         **({} if scheme is None else {"scheme": scheme}),
         **(info or {}),
     }
@@ -261,7 +275,8 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
             setup.labelling.labels,
             [str(template) for template in setup.features.templates],
             [column.values for column in encoding.extraction.vocabulary.columns],
-            replace(problem, n_threads=1),
+            replace(problem, n_threads=1, blocks=None),
+            encoding.digests,
             setup.metric or "auto",
             None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
         )
@@ -276,7 +291,8 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
     def score(weights: ChainWeights) -> float:
         return METRICS[setup.metric or "auto"](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
 
-    return replace(problem, tag=tag, score_dev=None if dev is None else score)
+    # The sentences of a stream are not there to be tagged.
+    return replace(problem, tag=tag if problem.blocks is None else None, score_dev=None if dev is None else score)
 
 
 # ------------------------------------------------------------ assemble
