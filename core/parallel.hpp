@@ -1,15 +1,18 @@
 // Threads over independent items (sentences): items are handed out in blocks, results land at fixed places, so the
 // answer does not depend on who computed what, nor on how many threads there were. There are never more threads than
 // work for them, and where the system gives no more the work is done by those that started. An exception of any thread
-// reaches the caller once all threads have ended.
+// reaches the caller once all threads have left the work.
 #pragma once
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -22,7 +25,7 @@ class FirstError {
   void keep() noexcept {
     if (!seen_.exchange(true)) error_ = std::current_exception();
   }
-  void rethrow() const {  // after all threads have been joined
+  void rethrow() const {  // after all threads have left
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -31,19 +34,50 @@ class FirstError {
   std::exception_ptr error_;
 };
 
-// Calls run(), which must not throw, on this thread and on up to n - 1 others; missing() stands for each thread that
-// could not be started.
-template <class Run, class Missing>
-void run_on_threads(std::size_t n, Run run, Missing missing) {
-  std::vector<std::thread> others;
+// Lets threads into a piece of work until it is closed. A thread that the system starts late finds it closed and ends:
+// nobody waits for it.
+class Gate {
+ public:
+  bool enter() {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    ++inside_;
+    return true;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--inside_ == 0) empty_.notify_one();
+  }
+  // Returns when all that are inside have left.
+  void close() {
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    empty_.wait(lock, [&] { return inside_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  std::size_t inside_ = 0;
+  bool closed_ = false;
+};
+
+// Calls run(), which must not throw and ends when no work is left, on this thread and on up to n - 1 others.
+template <class Run>
+void run_on_threads(std::size_t n, Run run) {
+  if (n < 2) return run();
+  const auto gate = std::make_shared<Gate>();
   try {
-    others.reserve(n - 1);
-    while (others.size() < n - 1) others.emplace_back(run);
-  } catch (...) {  // no thread or no memory left for one
-    for (std::size_t i = others.size(); i < n - 1; ++i) missing();
+    for (std::size_t i = 1; i < n; ++i)
+      std::thread([gate, &run] {  // `run` is there for those that get in
+        if (!gate->enter()) return;
+        run();
+        gate->leave();
+      }).detach();
+  } catch (...) {  // no thread or no memory left for one: the others do the work
   }
   run();
-  for (auto& thread : others) thread.join();
+  gate->close();
 }
 
 // Calls work(state, begin, end) over blocks of [0, n); make_state() gives each thread its own scratch.
@@ -61,32 +95,59 @@ void parallel_blocks(std::size_t n, std::size_t block, std::size_t n_threads, Ma
       error.keep();
     }
   };
-  run_on_threads(n_threads, run, [] {});
+  run_on_threads(n_threads, run);
   error.rethrow();
 }
 
-// Calls work(meet) on up to n_threads; meet() returns when all have called it. For work in steps, where each step needs
-// all of the one before. After an exception of one thread meet() throws in the others.
-template <class Work>
-void run_team(std::size_t n_threads, Work work) {
-  struct Abandoned {};
-  n_threads = std::max<std::size_t>(1, n_threads);
-  std::barrier barrier(static_cast<std::ptrdiff_t>(n_threads));
-  FirstError error;
-  const auto meet = [&] {
-    barrier.arrive_and_wait();
-    if (error.seen()) throw Abandoned{};
+// Work on blocks that follow one another, each in two steps: first(state, b, k) for all k below n_first, and when they are
+// done second(state, b, k) for all k below n_second(b), which is at least 1. The second step of a block begins when that of
+// the block before is done. A thread with nothing to do in one block goes on with the first step of the next, up to `ahead`
+// blocks in all: a thread that the system keeps waiting does not hold up the others meanwhile.
+template <class MakeState, class Count, class First, class Second>
+void parallel_steps(std::size_t n_blocks, std::size_t ahead, std::size_t n_threads, MakeState make_state,
+                    std::size_t n_first, Count n_second, First first, Second second) {
+  struct Progress {
+    std::atomic<std::size_t> first_taken{0}, first_done{0}, second_taken{0}, second_done{0};
   };
-  const auto run = [&] {
+  std::vector<Progress> blocks(n_blocks);
+  std::atomic<std::size_t> oldest{0};  // the first block whose second step is not done
+  std::atomic<std::uint32_t> news{0};  // changes whenever there may be more to do
+  FirstError error;
+  const auto tell = [&] {
+    ++news;
+    news.notify_all();
+  };
+  // One piece of work; false where there is none now.
+  const auto work = [&](auto& state, std::size_t b) {
+    if (Progress& at = blocks[b]; at.first_done == n_first && at.second_taken < n_second(b))
+      if (const std::size_t k = at.second_taken++; k < n_second(b)) {
+        second(state, b, k);
+        if (++at.second_done == n_second(b)) ++oldest, tell();
+        return true;
+      }
+    for (std::size_t c = b; c < std::min(n_blocks, b + ahead); ++c)
+      if (Progress& at = blocks[c]; at.first_taken < n_first)
+        if (const std::size_t k = at.first_taken++; k < n_first) {
+          first(state, c, k);
+          if (++at.first_done == n_first) tell();
+          return true;
+        }
+    return false;
+  };
+  run_on_threads(std::min(n_threads, n_first), [&] {
     try {
-      work(meet);
-    } catch (const Abandoned&) {
+      auto state = make_state();
+      for (;;) {
+        const std::uint32_t seen = news;
+        const std::size_t b = oldest;
+        if (error.seen() || b == n_blocks) return;
+        if (!work(state, b)) news.wait(seen);
+      }
     } catch (...) {
       error.keep();
+      tell();
     }
-    barrier.arrive_and_drop();  // nobody waits for who has left
-  };
-  run_on_threads(n_threads, run, [&] { barrier.arrive_and_drop(); });
+  });
   error.rethrow();
 }
 

@@ -38,22 +38,24 @@ class ChainObjective final : public Objective {
                 double* gradient) override {
     sentences_.set(parameters);
     if (!sums_) index();
+    make_buffers(n_threads);
     std::fill_n(gradient, layout_.n_parameters(), 0.0);
-    const std::size_t n_blocks = sums_->n_blocks();
-    std::vector<std::atomic<std::size_t>> next(2 * n_blocks);  // what is to be done next, in both steps of a block
-    run_team(std::min(n_threads, pieces_.size()), [&](auto meet) {
-      Scratch w;
-      std::vector<double> row(stride_);
-      for (std::size_t b = 0; b < n_blocks; ++b) {
-        for (std::size_t k; (k = next[2 * b]++) < pieces_.size();) run_piece(b, k, weights, w, losses);
-        meet();
-        for (std::size_t k; (k = next[2 * b + 1]++) <= sums_->n_pieces(b);) {
-          if (k == 0) add_pieces(gradient);
-          else sum_piece(*this, b, k - 1, row.data(), gradient);  // compiled once per instruction set, below
-        }
-        meet();
-      }
-    });
+    struct State {
+      Scratch scratch;
+      std::vector<double> row;
+    };
+    const std::size_t ahead = n_threads > 1 ? buffers_.size() : 1;
+    parallel_steps(
+        sums_->n_blocks(), ahead, n_threads, [&] { return State{{}, std::vector<double>(stride_)}; }, n_pieces_,
+        [&](std::size_t b) { return sums_->n_pieces(b) + 1; },
+        [&](State& state, std::size_t b, std::size_t k) {
+          run_piece(b, k, weights, state.scratch, buffers_[b % ahead], losses);
+        },
+        [&](State& state, std::size_t b, std::size_t k) {
+          const Buffer& buffer = buffers_[b % ahead];
+          if (k == 0) add_pieces(buffer, gradient);
+          else sum_piece(*this, b, k - 1, buffer.residual.data(), state.row.data(), gradient);  // by instruction set, below
+        });
   }
 
   void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, double* parameters,
@@ -75,8 +77,9 @@ class ChainObjective final : public Objective {
   }
 
   // Piece `piece` of the scatter of a block.
-  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, double* row, double* gradient) const {
-    sums_->sum(block, piece, residual_.data(), [&](std::size_t a) { return sentences_.rows.heavy(a) < 0; }, row, gradient);
+  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, double* row,
+                          double* gradient) const {
+    sums_->sum(block, piece, residual, [&](std::size_t a) { return sentences_.rows.heavy(a) < 0; }, row, gradient);
   }
 
  private:
@@ -84,6 +87,12 @@ class ChainObjective final : public Objective {
   struct State {
     Scratch scratch;
     Piece piece;
+  };
+
+  // What the sentences of a block leave for its second step.
+  struct Buffer {
+    std::vector<Real> residual;  // [tokens of a block, stride]
+    std::vector<Piece> pieces;   // [n_pieces]
   };
 
   // Blocks whose residuals take four megabytes; as many pieces in each as memory allows. Neither depends on threads.
@@ -94,28 +103,37 @@ class ChainObjective final : public Objective {
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
-    residual_.resize(std::max(residual_.size(), tokens * stride_));
-    pieces_.resize(std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64));
+    n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64);
+    block_tokens_ = tokens;
+  }
+
+  // A second buffer for threads that are ahead, unless it would be large.
+  void make_buffers(std::size_t n_threads) {
+    constexpr std::size_t kRoom = 32 << 20;
+    const bool two = n_threads > 1 && sums_->n_blocks() > 1 && n_pieces_ * sentences_.cells() * sizeof(double) < kRoom;
+    while (buffers_.size() < (two ? 2 : 1))
+      buffers_.push_back({std::vector<Real>(block_tokens_ * stride_), std::vector<Piece>(n_pieces_)});
   }
 
   // The sentences of piece k of a block.
-  void run_piece(std::size_t block, std::size_t k, const double* weights, Scratch& w, double* losses) {
+  void run_piece(std::size_t block, std::size_t k, const double* weights, Scratch& w, Buffer& buffer, double* losses) {
     const std::size_t begin = sums_->first_example(block), n = sums_->first_example(block + 1) - begin;
-    const std::size_t first = begin + n * k / pieces_.size(), last = begin + n * (k + 1) / pieces_.size();
-    sentences_.begin_piece(w, pieces_[k]);
-    pieces_[k].edge_slots.assign(sentences_.n_edge_slots(), 0);
+    const std::size_t first = begin + n * k / n_pieces_, last = begin + n * (k + 1) / n_pieces_;
+    Piece& piece = buffer.pieces[k];
+    sentences_.begin_piece(w, piece);
+    piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
     for (std::size_t s = first; s < last; ++s)
-      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, pieces_[k],
-                                 residual_.data() + (starts_[s] - starts_[begin]) * stride_, true);
-    sentences_.end_piece(w, pieces_[k]);
+      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, piece,
+                                 buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_, true);
+    sentences_.end_piece(w, piece);
   }
 
   // Sums of pieces, always in the same order.
-  void add_pieces(double* gradient) const {
+  void add_pieces(const Buffer& buffer, double* gradient) const {
     double* edge_slots = gradient + layout_.row_labels.size();
     double* pairs = edge_slots + sentences_.n_edge_slots();
     double* triples = pairs + layout_.edge_places.size();
-    for (const Piece& piece : pieces_) {
+    for (const Piece& piece : buffer.pieces) {
       for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) edge_slots[s] += piece.edge_slots[s];
       for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pairs[i] += piece.pairs[layout_.edge_places[i]];
       for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) triples[i] += piece.triples[layout_.tri_places[i]];
@@ -129,17 +147,18 @@ class ChainObjective final : public Objective {
   SentenceSums<Real> sentences_;
   std::unique_ptr<AttributeSums<Real>> sums_;  // made by the first gradient
   std::unique_ptr<Shares> shares_;             // made by the first pass
-  std::vector<Real> residual_;                 // [tokens of a block, stride]
-  std::vector<Piece> pieces_;
+  std::size_t n_pieces_ = 0, block_tokens_ = 0;  // of each block; of the longest
+  std::vector<Buffer> buffers_;                // one, or two for block and next block
+  std::vector<Real> residual_;                 // [tokens of a sentence, stride], in a pass
 };
 
-TRELLIS_CLONES void sum_piece(const ChainObjective<float>& o, std::size_t block, std::size_t piece, double* row,
-                              double* gradient) {
-  o.sum(block, piece, row, gradient);
+TRELLIS_CLONES void sum_piece(const ChainObjective<float>& o, std::size_t block, std::size_t piece,
+                              const float* residual, double* row, double* gradient) {
+  o.sum(block, piece, residual, row, gradient);
 }
-TRELLIS_CLONES void sum_piece(const ChainObjective<double>& o, std::size_t block, std::size_t piece, double* row,
-                              double* gradient) {
-  o.sum(block, piece, row, gradient);
+TRELLIS_CLONES void sum_piece(const ChainObjective<double>& o, std::size_t block, std::size_t piece,
+                              const double* residual, double* row, double* gradient) {
+  o.sum(block, piece, residual, row, gradient);
 }
 }  // namespace
 

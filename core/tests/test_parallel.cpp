@@ -42,33 +42,62 @@ TEST(scratch_that_cannot_be_made_reaches_the_caller) {
   CHECK(caught);
 }
 
-TEST(a_team_meets_after_every_step) {
-  for (std::size_t n_threads : {1, 2, 5}) {
-    std::atomic<int> steps[3] = {};
-    std::atomic<int> early = 0;
-    run_team(n_threads, [&](auto meet) {
-      for (auto& step : steps) {
-        ++step;
-        meet();
-        if (step != static_cast<int>(n_threads)) ++early;
-      }
-    });
-    CHECK(early == 0);
-  }
+TEST(steps_of_blocks_follow_one_another) {
+  constexpr std::size_t kBlocks = 7, kFirst = 5, kSecond = 3;
+  for (std::size_t n_threads : {1, 2, 5})
+    for (std::size_t ahead : {1, 2, 3}) {
+      std::atomic<std::size_t> first[kBlocks] = {}, second[kBlocks] = {}, early = 0;
+      parallel_steps(
+          kBlocks, ahead, n_threads, [] { return 0; }, kFirst, [](std::size_t) { return kSecond; },
+          [&](int, std::size_t b, std::size_t) {
+            if (b >= ahead && second[b - ahead] != kSecond) ++early;  // its buffer is still in use
+            ++first[b];
+          },
+          [&](int, std::size_t b, std::size_t) {
+            if (first[b] != kFirst || (b > 0 && second[b - 1] != kSecond)) ++early;
+            ++second[b];
+          });
+      CHECK(early == 0);
+      for (std::size_t b = 0; b < kBlocks; ++b) CHECK(first[b] == kFirst && second[b] == kSecond);
+    }
 }
 
-TEST(a_team_ends_when_one_of_it_fails) {
-  for (int step : {0, 1, 2}) {  // before, between and after the meetings
-    std::atomic<int> number = 0;
+TEST(a_thread_that_waits_does_not_hold_up_the_others) {
+  std::atomic<int> others = 0;
+  bool enough = false;
+  parallel_steps(
+      2, 2, 2, [] { return 0; }, 8, [](std::size_t) { return std::size_t{1}; },
+      [&](int, std::size_t b, std::size_t k) {
+        if (b || k) return void(++others);
+        // The first piece of all ends when the other thread has done the rest of both blocks.
+        for (int i = 0; i < 2000 && others < 15; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        enough = others == 15;
+      },
+      [](int, std::size_t, std::size_t) {});
+  CHECK(enough);
+}
+
+TEST(nobody_waits_for_a_thread_that_starts_late) {
+  Gate gate;
+  CHECK(gate.enter());
+  std::thread inside([&] { gate.leave(); });
+  gate.close();
+  CHECK(!gate.enter());
+  inside.join();
+}
+
+TEST(steps_end_when_one_fails) {
+  for (bool in_second : {false, true}) {
     bool caught = false;
     try {
-      run_team(4, [&](auto meet) {
-        const int me = number++;
-        for (int s = 0; s < 3; ++s) {
-          if (me == 2 && s == step) throw std::runtime_error("step");
-          if (s < 2) meet();
-        }
-      });
+      parallel_steps(
+          3, 2, 4, [] { return 0; }, 6, [](std::size_t) { return std::size_t{4}; },
+          [&](int, std::size_t b, std::size_t k) {
+            if (!in_second && b == 1 && k == 2) throw std::runtime_error("first");
+          },
+          [&](int, std::size_t b, std::size_t k) {
+            if (in_second && b == 1 && k == 3) throw std::runtime_error("second");
+          });
     } catch (const std::runtime_error&) {
       caught = true;
     }
