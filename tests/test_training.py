@@ -552,3 +552,37 @@ def test_the_greatest_sample_weights(name: str) -> None:
     learner = (LEARNERS | OTHERS)[name]
     tagger = train(of_values(1.0), learner=learner, features=["attributes[0]"], sample_weight=[1e12] * 6)
     assert tagger.evaluate(of_values(1.0)).token_accuracy == 1.0
+
+
+# ------------------------------------------------------------ memory
+
+
+@pytest.mark.parametrize(("learner", "size"), [(trellis.Perceptron(), "15.1 GB"), (trellis.CRF(), "85.0 GB")])
+def test_what_cannot_fit_is_rejected_at_once(
+    learner: trellis.Learner, size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = [f"L{i}" for i in range(978)]
+    corpus = trellis.read({"word": [labels], "label": [labels]})
+    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: 12_000_000_000)
+    name = type(learner).__name__
+    said = f"order 2 with 978 labels needs {size} for the label tables of {name}, and 12.0 GB of memory are free"
+    for source in (corpus, trellis.stream(lambda: [corpus])) if learner.streams else (corpus,):
+        with pytest.raises(LearnerError, match=said):
+            trellis.train(source, target="label", learner=learner, order=2)
+    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: 1_000_000)
+    with pytest.raises(LearnerError, match="order 1 with 978 labels needs 0"):
+        trellis.train(corpus, target="label", order=1)
+
+
+def test_free_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trellis import memory
+
+    free = memory.free_bytes()
+    assert free is None or free > 10_000_000
+    (tmp_path / "limit").write_text("5000\n")
+    (tmp_path / "used").write_text("2000\n")
+    (tmp_path / "none").write_text("max\n")
+    monkeypatch.setattr(memory, "_GROUPS", [(str(tmp_path / "limit"), str(tmp_path / "used"))])
+    assert memory.free_bytes() == 3000
+    monkeypatch.setattr(memory, "_GROUPS", [(str(tmp_path / "none"), str(tmp_path / "used"))])
+    assert memory.free_bytes() == memory._meminfo()

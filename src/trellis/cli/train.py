@@ -57,7 +57,7 @@ def describe(parser: Parser) -> None:
     add("--checkpoint-every", type=at_least(1), metavar="N", help="epochs between checkpoints (default: 1)")
     stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
     add("--stream", action="store_true", help=stream)
-    add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 16)")
+    add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument

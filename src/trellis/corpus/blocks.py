@@ -17,7 +17,7 @@ from trellis.corpus.read import FORMATS, format_of, read
 from trellis.corpus.stream import pieces_of_path
 from trellis.errors import CorpusError
 
-BLOCK_BYTES = 16 << 20  # of text, about a million and a half tokens
+BLOCK_BYTES = 4 << 20  # of text, some hundred thousand tokens
 
 
 class CorpusStream:
@@ -70,7 +70,7 @@ def stream(
     ``source`` is
 
     - the name of a file, or a pattern such as ``"parts/*.parquet"``, or a list of these: files of columns, CoNLL-U and
-      Parquet are read in blocks of about ``block_bytes`` of text (default: 16 MB), others one file at a time;
+      Parquet are read in blocks of about ``block_bytes`` of text (default: 4 MB), others one file at a time;
     - a function without arguments that returns corpora, or what ``trellis.read`` takes, one after the other. It is
       called again for every pass, and must give the same sentences.
 

@@ -28,6 +28,7 @@ class BatchLearner(Learner):
 
     family = "log-linear"
     default_pairs = "seen"
+    bytes_per_triple = 90  # factors, and the sums of several pieces in double
     constraints: ClassVar[Constraints] = {"transitions": choice("seen", "all"), "start": flag()}
 
     def layout(self, problem: Problem) -> Parameters:

@@ -56,6 +56,12 @@ def padded(n: int) -> int:
     return (n + LANES - 1) // LANES * LANES
 
 
+def dense_cells(n_labels: int, order: int) -> int:
+    """How many numbers the tables of label pairs and triples have, NULL and padding included."""
+    pairs = (n_labels + 1) * padded(n_labels)
+    return pairs if order < 2 else pairs + (n_labels + 1) * pairs
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""

@@ -19,8 +19,9 @@ from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem
+from trellis.memory import free_bytes
 from trellis.model.constraints import neighbours
-from trellis.model.model import Rows, padded
+from trellis.model.model import Rows, dense_cells, padded
 from trellis.tagger import Tagger
 from trellis.training.warm_start import carried_over
 
@@ -237,6 +238,19 @@ class Setup:
             raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
         if self.dev is not None:
             target_column(self.dev, self.target)
+
+
+def check_memory(setup: Setup) -> None:
+    """LearnerError if the dense tables of labels cannot fit, before any memory is taken for them."""
+    n, order = len(setup.labelling.labels), setup.order
+    needed, free = dense_cells(n, order) * setup.learner.bytes_per_triple, free_bytes()
+    if free is not None and needed > free:
+        name, size = type(setup.learner).__name__, f"{needed / 1e9:,.1f} GB"
+        instead = "choose order 1 or merge labels" if order == 2 else "merge labels"
+        raise LearnerError(
+            f"order {order} with {n:,} labels needs {size} for the label tables of {name}, and {free / 1e9:,.1f} GB of "
+            f"memory are free; {instead}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from trellis.training.encoding import (
     Encoding,
     Setup,
     chained,
+    check_memory,
     cost_matrix,
     encode,
     read_labels,
@@ -141,6 +142,7 @@ def train(
         n_threads=thread_count(n_threads),
         info=_about(sizes, columns, learner, scheme, info),
     )
+    check_memory(setup)
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
     weights, history = learner.fit(complete(setup, encoding), observer)
     return assemble(setup, encoding, weights, history)

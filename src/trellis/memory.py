@@ -1,0 +1,44 @@
+"""How much memory there is, so that what cannot fit is rejected before it is taken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# The limit and the use of a container, by the version of its control groups.
+_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def free_bytes() -> int | None:
+    """What this process may still take: of the machine, its swap, its container; None where that is not known."""
+    found = []
+    if (known := _meminfo()) is not None:
+        found.append(known)
+    for limit, used in _GROUPS:
+        numbers = [_number(limit), _number(used)]
+        if numbers[0] is not None and numbers[1] is not None:
+            found.append(max(0, numbers[0] - numbers[1]))
+    return min(found, default=None)
+
+
+def _meminfo() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:  # not Linux: all that is built in
+        names = getattr(os, "sysconf_names", {})
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in names else None
+    sizes = {line.partition(":")[0]: line.split()[1] for line in lines}
+    if "MemAvailable" not in sizes:
+        return None
+    return 1024 * (int(sizes["MemAvailable"]) + int(sizes.get("SwapFree", 0)))
+
+
+def _number(path: str) -> int | None:
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None  # "max": no limit
