@@ -240,16 +240,20 @@ class Setup:
             target_column(self.dev, self.target)
 
 
+SMALL = 100_000_000  # bytes for which nobody asks
+
+
 def check_memory(setup: Setup) -> None:
     """LearnerError if the dense tables of labels cannot fit, before any memory is taken for them."""
     n, order = len(setup.labelling.labels), setup.order
-    needed, free = dense_cells(n, order) * setup.learner.bytes_per_triple, free_bytes()
+    needed = dense_cells(n, order) * setup.learner.bytes_per_triple
+    if needed < SMALL:
+        return
+    free, name, size = free_bytes(), type(setup.learner).__name__, f"{needed / 1e9:,.1f} GB"
     if free is not None and needed > free:
-        name, size = type(setup.learner).__name__, f"{needed / 1e9:,.1f} GB"
-        instead = "choose order 1 or merge labels" if order == 2 else "merge labels"
         raise LearnerError(
             f"order {order} with {n:,} labels needs {size} for the label tables of {name}, and {free / 1e9:,.1f} GB of "
-            f"memory are free; {instead}"
+            "memory are free; choose a lower order or merge labels"
         )
 
 
