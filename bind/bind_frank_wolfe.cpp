@@ -124,11 +124,14 @@ void bind_frank_wolfe(nb::module_& module) {
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");
   nb::class_<FrankWolfe>(module, "FrankWolfe", "A chain's weights and dual variables by block-coordinate Frank-Wolfe.")
       .def("__init__", [](FrankWolfe* self, std::size_t n_attributes, std::size_t n_edge_attributes,
-                          std::size_t n_labels, int order, std::size_t n_sentences, double c, bool zero_one) {
+                          std::size_t n_labels, int order, std::size_t n_sentences, double c, bool zero_one,
+                          const std::optional<PartArrays>& parts) {
         if (!(c > 0) || !std::isfinite(c)) throw nb::value_error("c must be positive");
         check_labels(n_labels);
-        new (self) FrankWolfe(n_attributes, n_edge_attributes, n_labels, order, n_sentences, c, zero_one);
-      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "n_sentences"_a, "c"_a, "zero_one"_a)
+        new (self) FrankWolfe(n_attributes, n_edge_attributes, n_labels, order, n_sentences, c, zero_one,
+                              parts_from(parts, n_labels));
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "n_sentences"_a, "c"_a, "zero_one"_a,
+           "parts"_array.none() = nb::none())
       .def("set_rows", [](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); },
            "rows"_array, "Attributes get no other labels than these.")
       .def("set_labels", [](FrankWolfe& self, const Array<float, 1>& edge, const Array<float, 1>& end) {

@@ -183,9 +183,9 @@ void Encoded::check_fits(const Weights& weights) const {
 void bind_learners(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
       .def(nb::init<RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>, Array<float, 2>,
-                    std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, bool>(),
+                    std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, const std::optional<PartArrays>&, bool>(),
            nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
-           "local"_a = false);
+           "parts"_array.none() = nb::none(), "local"_a = false);
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
@@ -200,10 +200,13 @@ void bind_learners(nb::module_& module) {
       .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
-                          int order, const std::string& rule, std::size_t k, double c, bool log) {
+                          int order, const std::string& rule, std::size_t k, double c, bool log,
+                          const std::optional<PartArrays>& parts) {
         check_labels(n_labels);
-        new (self) Online(n_attributes, n_edge_attributes, n_labels, order, rule_from(rule, k, c), log);
-      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "rule"_a, "k"_array, "c"_a, "log"_a)
+        new (self) Online(n_attributes, n_edge_attributes, n_labels, order, rule_from(rule, k, c), log,
+                          parts_from(parts, n_labels));
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "rule"_a, "k"_array, "c"_a, "log"_a,
+           "parts"_array.none() = nb::none())
       .def("set_rows", [](Online& self, const RowArrays<std::uint32_t>& rows, bool grows) {
         set_rows(self.rows, rows, grows);
       }, "rows"_array, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")

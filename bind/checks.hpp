@@ -1,7 +1,9 @@
 // What comes from Python, checked: each kind of thing in one place. Kernels rely on it, for what has passed leads none of
 // them out of bounds; what is kept beyond a call is frozen too, so that it stays what was checked.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -132,6 +134,21 @@ trellis::Rows<Label> rows_from(const RowArrays<Label>& given, std::size_t n_labe
   require(labels.size() == weights.size(), "rows need one weight per label");
   check_rows(starts, labels, n_labels);
   return {starts.data(), labels.data(), weights.data()};
+}
+
+// Parts of labels: starts [n_labels + 1], columns; those of a label ascend, and follow the columns of labels.
+using PartArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, std::size_t n_labels) {
+  if (!given) return {};
+  const auto& [starts, columns] = *given;
+  require(starts.size() == n_labels + 1, "parts: one list per label");
+  check_starts(starts, columns.size());
+  check_numbers(columns, 0xffff, "parts: a column out of range", static_cast<std::int32_t>(n_labels));
+  const trellis::LabelParts parts(span(starts), span(columns));
+  for (std::size_t z = 0; z < n_labels; ++z)
+    require(std::ranges::adjacent_find(parts.of(z), std::greater_equal<>()) == parts.of(z).end(),
+            "parts: the columns of a label must ascend");
+  return parts;
 }
 
 // Cells of tables whose rows are padded to the stride, ascending.

@@ -18,7 +18,7 @@ struct PyLayout {
 
   PyLayout(const Encoded& corpus, int order, RowsArrays<std::uint16_t> rows_, RowsArrays<std::uint32_t> edge_rows_,
            Array<std::int32_t, 1> edge_places_, Array<std::int32_t, 1> tri_places_, Array<float, 2> edge_base_,
-           Array<float, 1> end_base_)
+           Array<float, 1> end_base_, const std::optional<PartArrays>& parts)
       : corpus(corpus), rows(std::move(rows_)), edge_rows(std::move(edge_rows_)),
         edge_places(std::move(edge_places_)), tri_places(std::move(tri_places_)), edge_base(std::move(edge_base_)),
         end_base(std::move(end_base_)) {
@@ -30,13 +30,14 @@ struct PyLayout {
     require(end_base.size() == 0 || end_base.size() == stride, "end_base must be [stride], or empty");
     require(row_starts.size() == corpus.n_attributes + 1 && edge_row_starts.size() == corpus.n_edge_attributes + 1,
             "one row per attribute");
-    check_rows(row_starts, row_labels, L);
+    const trellis::LabelParts label_parts = parts_from(parts, L);
+    check_rows(row_starts, row_labels, label_parts.width(L));
     check_rows(edge_row_starts, edge_row_labels, pairs);
     check_cells(edge_places, pairs, L);
     check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
     make_read_only(std::tie(rows, edge_rows, edge_places, tri_places));
     core = {L, corpus.n_attributes, corpus.n_edge_attributes, order, span(row_starts), span(row_labels),
             span(edge_row_starts), span(edge_row_labels), span(edge_places), span(tri_places),
-            {edge_base.data(), edge_base.size()}, span(end_base)};
+            {edge_base.data(), edge_base.size()}, span(end_base), label_parts};
   }
 };

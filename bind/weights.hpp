@@ -13,11 +13,13 @@ struct Weights : trellis::LinearChain {
   bool local;  // labels are normalised one by one
 
   Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
-          std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, bool local_)
+          std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, const std::optional<PartArrays>& parts_,
+          bool local_)
       : row_arrays(std::move(rows_)), edge_row_arrays(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)),
         end(std::move(end_)), n_attributes(std::get<0>(row_arrays).size() - 1), local(local_) {
     labels = label_weights_from(edge, tri, end);
-    rows = rows_from(row_arrays, labels.n_labels);
+    parts = parts_from(parts_, labels.n_labels);
+    rows = rows_from(row_arrays, parts.width(labels.n_labels));
     if (!edge_row_arrays) return;
     edge_rows = rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride);
     n_edge_attributes = std::get<0>(*edge_row_arrays).size() - 1;

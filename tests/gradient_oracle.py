@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from trellis import _core
+from trellis.corpus.label_parts import LabelParts
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Problem
 from trellis.model.model import Rows, padded
@@ -31,6 +32,7 @@ class Spec:
     base: bool = False  # forbidden transitions, and last labels with scores
     seen: bool = True  # weights for seen pairs only, or for all
     n_labels: int = 3
+    parts: bool = False  # labels share parts, which have weights too
 
 
 SPECS = {
@@ -55,6 +57,20 @@ PARTIAL = {
     "partial 2": Spec(order=2, partial=True),
     "partial everything": Spec(2, True, True, True, True, True, True),
 }
+PARTS = {
+    "parts": Spec(parts=True),
+    "parts of all pairs": Spec(parts=True, seen=False),
+    "parts of nine labels": Spec(parts=True, n_labels=9),
+    "parts 2": Spec(2, True, True, True, False, True, True, parts=True),
+}
+
+
+def parts_of(n_labels: int) -> LabelParts:
+    """Labels of which neighbours share parts; some have one, some two, the last three."""
+    names = [f"{'x' if z % 2 else 'y'}|k={z // 2}" for z in range(n_labels - 1)]
+    found = LabelParts.of([*names, "x|k=0|y"], "|")
+    assert found is not None
+    return found
 
 
 def sets_of(labels: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -105,6 +121,10 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
         np.array([0, 1, 2, 0, 2, *range(L)], np.uint32),
         np.zeros(5 + L, np.float32),
     )
+    parts = parts_of(L) if spec.parts else None
+    if parts is not None:  # some parts without their labels, and the last attribute with all columns
+        columns = np.array([0, 1, 2, L, 0, L + 1, *range(parts.n_columns)], np.uint32)
+        seen = Rows(np.array([0, 4, 4, 6, len(columns)], np.uint32), columns, np.zeros(len(columns), np.float32))
     places = [stride * L + 1, 0 * stride + 1, 1 * stride + 2, 2 * stride + 2]
     seen_edges = Rows(np.array([0, 2, 2, 4], np.uint32), np.array(places, np.uint32), np.zeros(4, np.float32))
     encoded = _core.Encoded(starts, some, edge_some, dictionary, 4, 3 if spec.edges else 0, L)
@@ -121,6 +141,7 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
         sentence_weights=rng.uniform(0.2, 3, len(LENGTHS)) if spec.weights else None,
         edge_base=edge_base,
         end_base=end_base,
+        label_parts=parts,
     )
 
 
@@ -150,7 +171,7 @@ def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[P
     starts, ids, values = problem.corpus.lists
     out = []
     for begin, stop in zip(problem.starts[:-1].tolist(), problem.starts[1:].tolist(), strict=True):
-        emit, edges = np.zeros((stop - begin, L)), np.tile(edge, (stop - begin, 1, 1))
+        emit, edges = np.zeros((stop - begin, problem.n_columns)), np.tile(edge, (stop - begin, 1, 1))
         for t in range(begin, stop):
             for i in range(starts[t], starts[t + 1]):
                 value = values[i] if len(values) else 1.0
@@ -164,6 +185,10 @@ def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[P
                     for s in range(rows.starts[edge_ids[i]], rows.starts[edge_ids[i] + 1]):
                         y, z = divmod(int(rows.labels[s]), stride)
                         edges[t - begin, y, z] += x[n_slots + s]
+        if problem.label_parts is not None:
+            for z in range(L):
+                emit[:, z] += emit[:, problem.label_parts.of_label(z)].sum(1)
+        emit = emit[:, :L]
         if problem.corpus.sets is not None:
             emit = restrict(emit, allowed_of(problem.corpus.sets, begin, stop))
         out.append(Potentials(emit, edges[:, :, :L], tri, end))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core, reference
+from trellis.corpus.label_parts import LabelParts
 from trellis.learning.run import Problem
 from trellis.model.model import ChainWeights, Rows, padded
 from trellis.reference.steps import arow_step, elected, mira_step, passive_aggressive_step
@@ -96,6 +97,14 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         sizes = np.bincount([a for a, _ in seen], minlength=A)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
         extra["seen"] = Rows(starts, np.array([z for _, z in seen], np.uint32), np.zeros(len(seen), np.float32))
+    if kind.startswith("parts"):
+        extra["label_parts"] = LabelParts.of([*(f"{'xy'[z % 2]}|k={z // 2}" for z in range(L - 1)), "x|k=0|y"], "|")
+    if kind == "parts seen":  # every fourth pair of an attribute and a column is missing
+        W = extra["label_parts"].n_columns
+        exists = [[c for c in range(W) if (a * W + c) % 4] for a in range(A)]
+        starts = np.cumsum([0, *map(len, exists)]).astype(np.uint32)
+        columns = np.array([c for row in exists for c in row], np.uint32)
+        extra["seen"] = Rows(starts, columns, np.zeros(len(columns), np.float32))
     if kind == "initial":
         w = rng.integers(-3, 4, (A, L)).astype(np.float32)
         edge = np.zeros((L + 1, stride), np.float32)
@@ -140,8 +149,11 @@ class Twin:
     def __init__(self, given: Case, rule: str, k: int = 1, c: float = 1.0) -> None:
         self.case, self.rule, self.k, self.c = given, rule, k, c
         L, self.stride = given.n_labels, padded(given.n_labels)
+        parts = given.problem.label_parts
+        self.width = L if parts is None else parts.n_columns  # of rows: labels, then parts
+        self.columns = [[z, *([] if parts is None else parts.of_label(z))] for z in range(L)]
         self.pairs = (L + 1) * self.stride
-        self.at_edges = given.n_attributes * L
+        self.at_edges = given.n_attributes * self.width
         self.at_pairs = self.at_edges + given.n_edges * self.pairs
         self.at_tri = self.at_pairs + self.pairs
         self.w = np.zeros(self.at_tri + (L + 1) * self.pairs, Float)
@@ -150,7 +162,7 @@ class Twin:
         self.moments: list[np.ndarray] = []
         self.steps: list[Any] = []
         p = given.problem
-        self.exists = np.ones((given.n_attributes, L), bool)
+        self.exists = np.ones((given.n_attributes, self.width), bool)
         if p.seen is not None:
             self.exists[:] = False
             for a in range(given.n_attributes):
@@ -165,10 +177,14 @@ class Twin:
         """In float32, added in the order of the kernel; in float64 if the weights are."""
         given, w = self.case, self.w if w is None else w
         L, p = given.n_labels, given.problem
-        emit = np.zeros((len(given.tokens[i]), L), w.dtype)
+        emit = np.zeros((len(given.tokens[i]), self.width), w.dtype)
         for t, token in enumerate(given.tokens[i]):
             for a, value in token:
-                emit[t] += w.dtype.type(value) * w[a * L : (a + 1) * L]
+                emit[t] += w.dtype.type(value) * w[a * self.width : (a + 1) * self.width]
+        for z, (_, *parts) in enumerate(self.columns):
+            for column in parts:
+                emit[:, z] += emit[:, column]
+        emit = emit[:, :L]
         edge = w[self.at_pairs : self.at_tri].reshape(L + 1, -1)
         if p.edge_base is not None:
             edge = edge + p.edge_base
@@ -191,8 +207,9 @@ class Twin:
         x = y = L
         for t, z in enumerate(path):
             for a, value in given.tokens[i][t]:
-                if self.exists[a, z]:
-                    out[a * L + z] += value
+                for column in self.columns[z]:
+                    if self.exists[a, column]:
+                        out[a * self.width + column] += value
             if given.order:
                 out[self.at_pairs + y * self.stride + z] += 1
                 for a in given.edges[i][t]:
@@ -263,11 +280,11 @@ class Twin:
 
 def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:
     """Weights as the twin has them."""
-    given, L = twin.case, weights.n_labels
+    given = twin.case
     out = np.zeros(len(twin.w), Float)
     for a in range(given.n_attributes):
         for s in range(weights.rows.starts[a], weights.rows.starts[a + 1]):
-            out[a * L + weights.rows.labels[s]] = weights.rows.weights[s]
+            out[a * twin.width + weights.rows.labels[s]] = weights.rows.weights[s]
     if weights.edge_rows is not None:
         for a in range(given.n_edges):
             for s in range(weights.edge_rows.starts[a], weights.edge_rows.starts[a + 1]):

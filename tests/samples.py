@@ -26,6 +26,7 @@ def random_corpus(
     n_labels: int = 3,
     longest: int = 6,
     bag: bool = False,
+    parts: bool = False,
 ) -> Corpus:
     """Columns word, pos, label (and attributes); labels depend on what is seen, with some noise."""
     rng = np.random.default_rng(seed)
@@ -50,6 +51,8 @@ def random_corpus(
                     for _ in chosen
                 ]
             )
+    if parts:  # neighbours share the first part, every other one the second
+        columns["label"] = [[f"L{int(z[1:]) // 2}|k={int(z[1:]) % 2}" for z in row] for row in columns["label"]]
     return trellis.read(columns)
 
 
@@ -90,9 +93,11 @@ class Kind:
     bag: bool = False
     n_words: int = 9
     n_labels: int = 3
+    parts: bool = False
 
     def corpus(self, seed: int = 0, n_sentences: int = 12) -> Corpus:
-        return random_corpus(seed, n_sentences, bag=self.bag, n_words=self.n_words, n_labels=self.n_labels)
+        sizes = {"n_words": self.n_words, "n_labels": self.n_labels}
+        return random_corpus(seed, n_sentences, bag=self.bag, parts=self.parts, **sizes)
 
     def train(self, corpus: Corpus | None = None, **options: Any) -> Tagger:
         """A tagger with whole weights, unless options say otherwise."""
@@ -152,4 +157,14 @@ KINDS = {
             "pos[1]",
         )
     ),
+}
+
+# Models with weights on parts of labels, which not every learner has.
+PARTS: dict[str, Any] = {"parts": True, "n_labels": 7}
+PART_KINDS = {
+    "parts": Kind(options={"label_parts": "|"}, **PARTS),
+    "parts 2": Kind(("word[0]", "label[-1] & pos[1]", "pos[0] & pos[1]"), {"label_parts": "|", "order": 2}, **PARTS),
+    "parts and a dictionary": Kind(options={"label_parts": "|", "tag_dictionary": 2}, **PARTS),
+    "parts and bags": Kind(("word[0]", "attributes[0]"), {"label_parts": "|"}, bag=True, **PARTS),
+    "parts seen": Kind(options={"label_parts": "|", "pairs": "seen", "cutoff": 2}, **PARTS),
 }

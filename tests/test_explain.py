@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from feature_oracle import features_of
 from random_models import LABELS, MODELS, random_tagger, sentences
-from samples import KINDS, Kind
+from samples import KINDS, PART_KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
@@ -47,10 +47,10 @@ def test_random_models(name: str) -> None:
         assert str(found)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", KINDS | PART_KINDS)
 def test_trained_models(name: str) -> None:
     """What each token's features give every label is what the decoder adds up."""
-    kind: Kind = KINDS[name]
+    kind: Kind = (KINDS | PART_KINDS)[name]
     tagger = kind.train(kind.corpus(2, 30), learner=trellis.Perceptron(epochs=3))
     for sentence in rows_of(tagger, kind.corpus(3, 10)):
         found = tagger.explain(sentence)

@@ -20,7 +20,7 @@ from trellis.errors import LearnerError
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.run import Event, Problem, StopTrainingError, run
 
-KINDS_OF_PROBLEM = ["plain", "edges", "dictionary", "values", "weights", "costs", "constraints", "seen"]
+KINDS_OF_PROBLEM = ["plain", "edges", "dictionary", "values", "weights", "costs", "constraints", "seen", "parts"]
 grid = pytest.mark.parametrize(
     ("cost", "order", "kind"),
     [
@@ -57,7 +57,8 @@ def vectors(run: FrankWolfeRun, twin: FrankWolfeTwin) -> np.ndarray:
             t, (x, y, z), amount = (state[f"blocks.{n}"][p] for n in ("tokens", "labels", "amounts"))
             x, y, z = int(x), int(y), int(z)
             for a, value in given.tokens[i][t]:
-                out[i, a * L + z] += amount * value * twin.exists[a, z]
+                for column in twin.columns[z]:
+                    out[i, a * twin.width + column] += amount * value * twin.exists[a, column]
             if given.order:
                 out[i, twin.at_pairs + y * twin.stride + z] += amount
                 for a in given.edges[i][t]:

@@ -1,14 +1,21 @@
-"""Labels with parts: two columns as one, figures per part."""
+"""Labels with parts: two columns as one, weights on parts, figures per part.
+
+Learners with parts are compared with their twins in test_online, test_frank_wolfe and test_objective.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from samples import PART_KINDS
 
 import trellis
+from trellis.corpus.label_parts import LabelParts
 from trellis.errors import ArgumentError, CorpusError, LearnerError
 
 WORDS = {
@@ -103,6 +110,183 @@ def test_the_command_line_fills_both_columns(file: Path, call: Any, monkeypatch:
     first = (file.parent / "tagged.tsv").read_text().splitlines()[0].split("\t")
     assert (first[3], first[5]) == ("DET", "Definite=Def")
     assert len(first) == 12  # and both columns of the second path
+
+
+# ---- weights
+
+
+def test_parts_that_labels_share() -> None:
+    labels = ["N|Case=Nom|Number=Sing", "N|Case=Acc|Number=Sing", "V|Number=Sing", "X", "N|Case=Nom|Case=Nom"]
+    parts = LabelParts.of(labels, "|")
+    assert parts is not None
+    assert parts.names == ("N", "Case=Nom", "Number=Sing")  # the others are of one label alone
+    assert [parts.of_label(z) for z in range(5)] == [[5, 6, 7], [5, 7], [7], [], [5, 6]]
+    assert parts.n_columns == 8
+    index, columns = parts.with_parts(np.array([3, 1, 2], np.int32))
+    assert sorted(zip(index.tolist(), columns.tolist(), strict=True)) == [
+        (0, 3),
+        (1, 1),
+        (1, 5),
+        (1, 7),
+        (2, 2),
+        (2, 7),
+    ]
+    assert LabelParts.of(["A|x", "B|y"], "|") is None
+
+
+@pytest.mark.parametrize("name", PART_KINDS)
+def test_scores_are_sums_over_labels_and_parts(name: str) -> None:
+    """emit[t, z] = sum over attributes a of value(a) · (w[a, z] + sum over parts p of z of w[a, p])"""
+    kind = PART_KINDS[name]
+    tagger = kind.train(kind.corpus(2, 30), learner=trellis.Perceptron(epochs=3))
+    weights, decoder = tagger.model.weights, tagger._decoder
+    assert weights.parts is not None
+    assert weights.rows.labels.max() >= len(tagger.labels)  # some part has a weight
+    rows = np.zeros((weights.rows.n_attributes, weights.parts.n_columns))
+    attribute = np.repeat(np.arange(len(rows)), np.diff(weights.rows.starts))
+    rows[attribute, weights.rows.labels] = weights.rows.weights
+    batch = decoder.encode(kind.corpus(3, 20))
+    emit, _ = decoder.native.potentials(batch, False, 1)
+    starts, ids, values = decoder.native.attribute_lists(batch, False)
+    for t, (begin, end) in enumerate(itertools.pairwise(starts.tolist())):
+        here = ids[begin:end]
+        row = (values[begin:end] if len(values) else np.ones(len(here))) @ rows[here]
+        for z in range(len(tagger.labels)):
+            assert emit[t, z] == pytest.approx(row[z] + row[weights.parts.of_label(z)].sum(), abs=1e-4)
+
+
+ABLE = {
+    "perceptron": trellis.Perceptron(epochs=5),
+    "pa": trellis.PassiveAggressive(epochs=5),
+    "mira": trellis.MIRA(epochs=5, k=2),
+    "arow": trellis.AROW(epochs=5),
+    "crf": trellis.CRF(epochs=20),
+    "crf l1": trellis.CRF(c1=0.1, epochs=20),
+    "adagrad": trellis.CRF(solver="adagrad", epochs=5),
+    "exponential": trellis.ExponentialLoss(epochs=20),
+    "maxent": trellis.MaxEnt(epochs=20),
+    "frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=20),
+}
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_a_rare_label_learns_from_its_parts(name: str) -> None:
+    """No verb in -s was seen in the past, no noun in -x at all; suffix and prefix say what each part is."""
+    words = {"ua": "N|n=1", "us": "N|n=2", "va": "V|n=1", "vs": "V|n=2", "wa": "W|n=1"}
+    corpus = trellis.read({"word": [[word] for word in words] * 4, "label": [[label] for label in words.values()] * 4})
+    more = {"word": [["ws"]], "label": [["W|n=2"]]}
+    both = trellis.read({key: corpus.sentences(key) + more[key] for key in more})
+    settings: Any = {"target": "label", "features": ["prefix(word[0], 1)", "suffix(word[0], 1)"], "order": 0}
+    tagger = trellis.train(both, learner=ABLE[name], label_parts="|", **settings)
+    assert tagger.tag(["ws"]) == ["W|n=2"]
+    assert tagger.evaluate(both).parts is not None
+    # What parts say is the same for all labels that have them: W and n=2 are for W|n=2 what they are for others.
+    parts = [term for term in tagger.explain(["ws"]).tokens[0].terms["W|n=2"] if term.label in ("W", "n=2")]
+    assert sum(term.weight for term in parts) > 0
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        trellis.Perceptron(vote=True),
+        trellis.HMM(),
+        trellis.SequenceBoost(),
+        trellis.HMSVM(),
+        trellis.KernelPerceptron(),
+        trellis.MaxEnt(solver="gis"),
+    ],
+    ids=repr,
+)
+def test_learners_without_parts_say_so(learner: trellis.Learner) -> None:
+    with pytest.raises(LearnerError, match="has no weights for parts of labels; online learners"):
+        PART_KINDS["parts"].train(learner=learner)
+
+
+def test_what_has_no_effect_is_an_error() -> None:
+    corpus = {"word": [["a", "b"]], "label": [["X|1", "Y|2"]]}
+    with pytest.raises(LearnerError, match="no two labels share a part"):
+        trellis.train(corpus, target="label", label_parts="|")
+    with pytest.raises(LearnerError, match="partial labels"):
+        trellis.train(corpus, target="label", label_parts="|", partial=True)
+    for wrong in ("", 3):
+        with pytest.raises(ArgumentError, match="label_parts must be what separates"):
+            trellis.train(corpus, target="label", label_parts=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pairs", ["seen", "all"])
+@pytest.mark.parametrize("name", [name for name in ABLE if name != "frank-wolfe"])
+def test_warm_starts_score_as_the_older_model(name: str, pairs: Any) -> None:
+    """New labels bring new parts, and make parts of what one label alone had; old weights stay where they belong."""
+    kind, learner = PART_KINDS["parts"], ABLE[name]
+    corpus = kind.corpus(2, 20)
+    older = kind.train(corpus, learner=learner, pairs=pairs)
+    labels = [["L0|new=1", "L9|new=1", "L3|k=0|new=2"][: len(row)] for row in corpus.sentences("label")]
+    words, pos = ([row[:3] for row in corpus.sentences(column)] for column in ("word", "pos"))
+    new = trellis.read({"word": words, "pos": pos, "label": labels})
+
+    class BeforeTheFirstStep(trellis.Learner):
+        family, default_pairs, takes_parts = learner.family, learner.default_pairs, True
+
+        def fit(self, problem: Any, observer: Any = None) -> Any:
+            return learner.begin(problem).weights(), []
+
+    started = trellis.train(new, learner=BeforeTheFirstStep(), init=older, pairs=pairs)
+    assert len(started.labels) > len(older.labels)
+    assert len(started.model.row_names) > len(older.model.row_names)
+    for sentence in zip(words, pos, strict=True):
+        rows = list(zip(*sentence, strict=True)) if len(older.columns) == 2 else list(sentence[0])
+        before, now = older.explain(rows), started.explain(rows)
+        for one, other in zip(before.tokens, now.tokens, strict=True):
+            for label, score in one.scores.items():
+                assert other.scores[label] == pytest.approx(score, abs=1e-4)
+    again = trellis.train(new, learner=learner, init=older, pairs=pairs)
+    assert again.model.weights.parts is not None
+    with pytest.raises(LearnerError, match=r"the older model has parts of labels by '\|', not '/'"):
+        trellis.train(new, learner=learner, init=older, label_parts="/")
+
+
+def test_checkpoints_keep_parts(tmp_path: Path) -> None:
+    """The best epoch before the stop is kept with its parts, and a checkpoint without parts is another training's."""
+    kind = PART_KINDS["parts"]
+    corpus, dev = kind.corpus(2, 20), kind.corpus(3, 20)
+
+    def stop(event: trellis.Event) -> None:
+        if event.epoch == 4:
+            raise trellis.StopTrainingError
+
+    settings: Any = {"learner": trellis.Perceptron(epochs=6), "dev": dev}
+    kind.train(corpus, checkpoint=tmp_path / "c", observer=stop, **settings)
+    resumed = kind.train(corpus, checkpoint=tmp_path / "c", **settings)
+    straight = kind.train(corpus, **settings)
+    assert resumed.model.weights.parts is not None
+    assert resumed.model.weights.rows.weights.tobytes() == straight.model.weights.rows.weights.tobytes()
+    assert resumed.tag_corpus(dev).tolist() == straight.tag_corpus(dev).tolist()
+    with pytest.raises(trellis.ModelError, match="a checkpoint of another training"):
+        kind.train(corpus, checkpoint=tmp_path / "c", **settings, label_parts=None)
+
+
+def test_a_stream_of_blocks_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Also of two columns as one: labels are numbered by first appearance, block by block as at once."""
+    kind = PART_KINDS["parts"]
+    corpus = kind.corpus(2, 40)
+    upos, feats = corpus.column("label").split()
+    file = tmp_path / "train.jsonl"
+    trellis.write(corpus.with_column("upos", upos).with_column("feats", feats), file)
+    models = [
+        trellis.train(source, target="upos+feats", features=["word[0]", "word[-1]"], label_parts="|")
+        for source in (trellis.read(file), trellis.stream(file, block_bytes=300))
+    ]
+    assert models[0].to_bytes() == models[1].to_bytes()
+    assert models[0].model.weights.parts is not None
+
+
+def test_the_command_line_has_parts(file: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
+    assert call("train gold.conllu --target upos+feats --label-parts | --model m -q").code == 0
+    assert trellis.load("m").model.row_names[4:] == ("NOUN",)
+    assert json.loads(call("info m --json").out)["label_parts"] == ["NOUN"]
+    assert "1 parts" in call("info m").out
+    assert "(NOUN)" in call("explain m dogs").out
 
 
 # ---- figures

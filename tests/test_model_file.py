@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from samples import KINDS, Kind
+from samples import KINDS, PART_KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
@@ -29,9 +29,9 @@ Change = Callable[[dict[str, np.ndarray], dict[str, Any]], None]
 
 
 @pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", KINDS | PART_KINDS)
 def test_round_trip(name: str, average: bool, tmp_path: Path) -> None:
-    kind = KINDS[name]
+    kind = (KINDS | PART_KINDS)[name]
     tagger = kind.train(learner=Perceptron(epochs=3, average=average))
     tagger.save(tmp_path / "model")
     loaded = trellis.load(tmp_path / "model")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gradient_oracle import (
     PARTIAL,
+    PARTS,
     SPECS,
     Spec,
     local_losses_of,
@@ -24,7 +25,7 @@ from trellis.learning.parameters import Parameters
 from trellis.learning.run import Problem
 from trellis.reference import Floats
 
-ALL = SPECS | PARTIAL
+ALL = SPECS | PARTIAL | PARTS
 
 
 def setting(
@@ -60,9 +61,9 @@ def test_gradients_are_finite_differences(name: str, transitions: str) -> None:
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", SPECS | PARTS)
 def test_local_losses_and_gradients(name: str) -> None:
-    problem, parameters, x = setting(SPECS[name], 2)
+    problem, parameters, x = setting(ALL[name], 2)
     objective = parameters.objective(problem, local=True, single=False)
     expected = local_losses_of(problem, parameters, x)
     np.testing.assert_allclose(objective.losses(x, 1), expected, rtol=0, atol=1e-10)

@@ -89,6 +89,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "scheme": (None, "iob2"),
     "sample_weight": (None, [1.0, 2.0] * 15),
     "label_costs": (None, {("L0", "L1"): 3.0}),
+    "label_parts": (None, "L"),
     "init": (None, "a tagger"),
     "dev": (corpus_of(1), corpus_of(3)),
     "metric": ("token", "sentence"),

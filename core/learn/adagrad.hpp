@@ -42,7 +42,7 @@ class AdaGradPass {
               std::size_t n_sentences, const Shares& shares, SentenceSums<Real>& sums, double* parameters,
               double* squares)
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
-        squares_(squares), stride_(padded(layout.n_labels)), sentence_share_(n_sentences ? 1.0 / n_sentences : 0),
+        squares_(squares), stride_(padded(layout.n_columns())), sentence_share_(n_sentences ? 1.0 / n_sentences : 0),
         shares_(shares.attributes), edge_shares_(shares.edge_attributes),
         heavy_squares_(sums.rows.n_heavy() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {

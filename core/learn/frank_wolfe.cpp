@@ -25,7 +25,7 @@ void FrankWolfe::spread(const ChainData& data, std::size_t begin, const MixtureP
     else at->amount += parts[p].amount;
   }
   const auto add = [&](const MixturePart& part, int reach) {
-    each_feature(data, begin, part.labels(), reach, [&](std::uint32_t row, std::uint32_t place, float value) {
+    each_feature(data, begin, part.labels(), reach, n_labels, [&](std::uint32_t row, std::uint32_t place, float value) {
       each(Change{row, place, part.amount * value});
     });
   };
@@ -157,7 +157,7 @@ StepsResult FrankWolfe::epoch(const Examples& examples, const std::int64_t* sent
 }
 
 void FrankWolfe::renew(const Examples& examples) {
-  GrowingChain exact(rows.n_attributes(), edge_rows.n_attributes(), n_labels, order);  // in its sums, which are double
+  GrowingChain exact(rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, parts);  // in its sums, which are double
   double costs = 0, norm = 0;
   for (std::size_t s = 0; s < blocks.size(); ++s) {
     const double c_i = examples.weights ? c * examples.weights[s] : c;

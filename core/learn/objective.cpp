@@ -22,7 +22,7 @@ class ChainObjective final : public Objective {
   ChainObjective(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
                  const Gold& gold, bool local)
       : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences),
-        stride_(padded(layout.n_labels)), sentences_(layout, data, starts, n_sentences, gold, local) {}
+        stride_(padded(layout.n_columns())), sentences_(layout, data, starts, n_sentences, gold, local) {}
 
   void losses(const double* parameters, std::size_t n_threads, double* losses) override {
     constexpr std::size_t kBlock = 16;

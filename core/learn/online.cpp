@@ -52,14 +52,14 @@ class Chains {
       if (right_[t] != path[t]) end = t + static_cast<std::size_t>(weights_.order) + 1;
       if (t >= end) continue;
       const Part right = part_at(right_.data(), t, null_), wrong = part_at(path, t, null_);
-      const auto add = [&](const Part& part, int reach, float sign) TRELLIS_INLINE_LAMBDA {
-        weights_.each_feature(examples_.data, begin_, part, reach,
+      const auto add = [&](const Part& part, const Part& other, int reach, float sign) TRELLIS_INLINE_LAMBDA {
+        weights_.each_feature(examples_.data, begin_, part, reach, other.z,
                               [&, sign](std::uint32_t row, std::uint32_t place, float value) TRELLIS_INLINE_LAMBDA {
                                 out.push_back({row, place, sign * value});
                               });
       };
       const auto reach_back = [&](int reach) TRELLIS_INLINE_LAMBDA {
-        if (reach <= weights_.order && right.differs(wrong, reach)) add(right, reach, 1), add(wrong, reach, -1);
+        if (reach <= weights_.order && right.differs(wrong, reach)) add(right, wrong, reach, 1), add(wrong, right, reach, -1);
       };
       reach_back(0), reach_back(1), reach_back(2);
     }

@@ -14,8 +14,8 @@ class Online : public GrowingChain {
  public:
   // At order 0 label pairs have no weights, at order 2 label triples have some too. With `log` updates are kept.
   Online(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order, const Rule& rule,
-         bool log)
-      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, rule.has_variances()), steps(rule, log) {}
+         bool log, const LabelParts& parts = {})
+      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, parts, rule.has_variances()), steps(rule, log) {}
 
   // One pass over the sentences in the given order. A sentence whose gold path is forbidden (by minus infinity among
   // the weights of label pairs or last labels) teaches nothing.

@@ -85,8 +85,10 @@ double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w
                                         bool with_gradient) const {
   if (starts_[s] == starts_[s + 1]) return 0;
   potentials(s, w);
-  return local_ ? local_sentence(s, weight, w, piece, residual, with_gradient)
-                : sentence(s, weight, w, piece, residual, with_gradient);
+  const double loss = local_ ? local_sentence(s, weight, w, piece, residual, with_gradient)
+                             : sentence(s, weight, w, piece, residual, with_gradient);
+  if (with_gradient) layout_.parts.spread(starts_[s + 1] - starts_[s], residual);
+  return loss;
 }
 
 // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids
@@ -94,8 +96,9 @@ double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  w.emit.resize(n * stride_);
+  w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
+  layout_.parts.fold(n, w.emit.data());
   for (std::size_t t = 0; t < n && data_.sets.starts; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   if (!edges_by_token()) return;

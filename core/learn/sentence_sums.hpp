@@ -55,8 +55,8 @@ class SentenceSums {
   void begin_piece(Scratch& w, Piece& piece) const;
   void end_piece(const Scratch& w, Piece& piece) const;
 
-  // loss of sentence s; with a gradient also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens, and its
-  // part in the sums of the piece.
+  // loss of sentence s; with a gradient also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
+  // the columns of rows, [n, padded(n_columns)]), and its part in the sums of the piece.
   double run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
 
   // Potentials of a sentence.

@@ -90,7 +90,7 @@ std::uint64_t next_number() {
 Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     : model_(std::move(model)), cache_bytes_(cache_bytes), number_(next_number()),
       normalizer_(model_.local ? LocalNormalizer(model_.labels.tri, model_.labels.n_labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
-      bias_(model_.labels.stride), state_(new State(n_forks)) {
+      row_stride_(padded(model_.parts.width(model_.labels.n_labels))), bias_(row_stride_), state_(new State(n_forks)) {
   for (std::size_t k = 0; k < model_.plan.templates.size(); ++k) {
     const Template& shape = model_.plan.templates[k];
     const Atom* first = model_.plan.atoms.data() + shape.first_atom;
@@ -118,13 +118,13 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     const std::size_t n_views = model_.columns[c].views.size();
     Outside& outside = outside_.emplace_back();
     for (std::size_t id = 0; id < n_outside; ++id) outside.views.insert(outside.views.end(), n_views, id);
-    outside.vectors.assign(n_outside * n_slots_[c] * model_.labels.stride, 0);
+    outside.vectors.assign(n_outside * n_slots_[c] * row_stride_, 0);
   }
   for (const Look& look : looks_)
     for (std::size_t id = 0; id < n_outside; ++id)
       for (std::int32_t k : look.templates)
         add_row(attribute_of(model_.plan.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
-                outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * model_.labels.stride);
+                outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * row_stride_);
 }
 
 Decoder::~Decoder() { delete state_.load(); }
@@ -140,7 +140,7 @@ std::unique_lock<std::mutex> Decoder::try_lock() { return std::unique_lock(state
 
 void Decoder::make_heavy_rows(HeavyRows& heavy) const {
   const Rows<std::uint16_t>& rows = model_.rows;
-  const std::size_t stride = model_.labels.stride;
+  const std::size_t stride = row_stride_;
   // Adding a vector costs as much as adding a weight for each kLanes<float> labels.
   heavy.least = static_cast<std::uint32_t>(4 + stride / kLanes<float>);
   heavy.number.resize(model_.n_attributes);
@@ -188,7 +188,7 @@ Batch Decoder::begin() {
   if (!lexicons || bytes > cache_bytes_) {
     lexicons = std::make_shared<Lexicons>();
     for (std::size_t c = 0; c < model_.columns.size(); ++c)
-      lexicons->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * model_.labels.stride));
+      lexicons->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_));
   }
   Batch batch;
   batch.decoder = number_;
@@ -267,8 +267,8 @@ void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t ty
   const std::int32_t* views = lexicon.views(type);
   for (const Look& look : looks_) {
     if (look.column != column) continue;
-    float* sum = lexicon.vectors(type) + look.slot * model_.labels.stride;
-    std::fill_n(sum, model_.labels.stride, 0.0f);
+    float* sum = lexicon.vectors(type) + look.slot * row_stride_;
+    std::fill_n(sum, row_stride_, 0.0f);
     for (std::int32_t k : look.templates)
       add_row(attribute_of(model_.plan.templates[k], [&](const Atom& atom) { return views[atom.view]; }), sum);
   }
@@ -288,7 +288,7 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
     const std::int32_t** views = buffers.views.data() + c * width;
     const float** vectors = buffers.vectors.data() + c * width;
     const Outside& outside = outside_[c];
-    const std::size_t n_views = model_.columns[c].views.size(), vector_size = n_slots_[c] * model_.labels.stride;
+    const std::size_t n_views = model_.columns[c].views.size(), vector_size = n_slots_[c] * row_stride_;
     for (std::size_t d = 1; d <= reach; ++d) {  // distance d before the sentence is id d - 1, after it reach + d - 1
       views[reach - d] = outside.views.data() + (d - 1) * n_views;
       vectors[reach - d] = outside.vectors.data() + (d - 1) * vector_size;
@@ -320,7 +320,7 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
 
 void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers, bool open) const {
   const std::int64_t begin = batch.starts[sentence];
-  const std::size_t n = batch.starts[sentence + 1] - begin, stride = model_.labels.stride, n_joint = joint_.size();
+  const std::size_t n = batch.starts[sentence + 1] - begin, stride = row_stride_, n_joint = joint_.size();
   if (n == 0) return;
   place(batch, sentence, buffers);
   if (buffers.emit.size() < n * stride) buffers.emit.resize(n * stride);
@@ -363,6 +363,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& he
     for (std::size_t t = 0; t < n; ++t)
       for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i)
         model_.rows.add_to(batch.bag_ids[i], batch.bag_values[i], buffers.emit.data() + t * stride);
+  model_.parts.fold(n, buffers.emit.data());
 
   if (model_.sets.starts) {
     buffers.sets.resize(n);

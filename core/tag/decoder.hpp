@@ -213,6 +213,7 @@ class Decoder {
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<Outside> outside_;            // [n_columns]
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
+  const std::size_t row_stride_;            // the stride of vectors here: columns of rows, more than labels if those have parts
   std::vector<float> bias_;                 // [stride] templates that look nowhere
   mutable std::atomic<State*> state_;
 };

@@ -17,7 +17,7 @@ class AttributeSums {
  public:
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
                 std::size_t block_sites)
-      : layout_(layout), stride_(padded(layout.n_labels)), examples_(1, 0) {
+      : layout_(layout), stride_(padded(layout.n_columns())), examples_(1, 0) {
     for (std::size_t s = 0; s < n_examples; ++s)
       if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
         examples_.push_back(s + 1);

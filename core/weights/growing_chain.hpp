@@ -1,5 +1,7 @@
 // All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and triples.
 #pragma once
+#include <iterator>
+
 #include "weights/growing_rows.hpp"
 #include "weights/potentials.hpp"
 
@@ -9,10 +11,10 @@ namespace trellis {
 struct GrowingChain {
   // At order 0 label pairs have no weights, at order 2 label triples have some too.
   GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_,
-               bool variances = false)
-      : rows(n_attributes, n_labels_, GrowingRows::dense_from(n_labels_), variances),
-        edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, variances), n_labels(n_labels_),
-        stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride, variances),
+               const LabelParts& parts_ = {}, bool variances = false)
+      : rows(n_attributes, parts_.width(n_labels_), GrowingRows::dense_from(parts_.width(n_labels_)), variances),
+        edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, variances), parts(parts_),
+        n_labels(n_labels_), stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride, variances),
         tri(order_ == 2 ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {}
 
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
@@ -32,15 +34,24 @@ struct GrowingChain {
   }
 
   // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
-  // (reach 0), by its last two (1), by all three (2).
+  // (reach 0), by its last two (1), by all three (2). Of the parts of a label only those that label
+  // `unlike` has not (NULL: all of them).
   template <class Visit>
-  TRELLIS_INLINE void each_feature(const ChainData& data, std::size_t begin, const Part& part, int reach, Visit visit) {
+  TRELLIS_INLINE void each_feature(const ChainData& data, std::size_t begin, const Part& part, int reach,
+                                   std::size_t unlike, Visit visit) {
     const std::size_t t = begin + part.token;
     const auto place = static_cast<std::uint32_t>(part.cell(reach, n_labels, stride));
     if (reach == 0) {
       const bool grows = rows.grows();
       data.attributes.each(t, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
         if (grows || rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
+      });
+      if (!parts.any()) return;
+      columns_.clear();
+      std::ranges::set_difference(parts.of(part.z), parts.of(unlike), std::back_inserter(columns_));
+      data.attributes.each(t, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
+        for (std::uint32_t column : columns_)
+          if (grows || rows.may_have(a, column)) visit(static_cast<std::uint32_t>(a), column, value);
       });
       return;
     }
@@ -59,10 +70,14 @@ struct GrowingChain {
   ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
 
   GrowingRows rows, edge_rows;
+  const LabelParts parts;
   std::size_t n_labels, stride;
   int order;
   LearntTable edge, tri;  // as LabelTables has them; tri empty below order 2
   std::vector<float> end;  // as LabelTables has it, or empty; never changes
+
+ private:
+  std::vector<std::uint32_t> columns_;  // scratch
 };
 
 }  // namespace trellis

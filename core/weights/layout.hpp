@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include "weights/label_parts.hpp"
 #include "weights/sites.hpp"
 
 namespace trellis {
@@ -18,7 +19,9 @@ struct Layout {
   std::span<const std::int32_t> tri_places;        // which cells of [L+1, L+1, stride]
   std::span<const float> edge_base;                // [L+1, stride] fixed: 0, or minus infinity for what is forbidden
   std::span<const float> end_base;                 // [stride], or empty
+  LabelParts parts{};                              // then row_labels are columns, of labels and of parts
 
+  std::size_t n_columns() const { return parts.width(n_labels); }  // of rows
   std::size_t n_parameters() const {
     return row_labels.size() + edge_row_labels.size() + edge_places.size() + tri_places.size();
   }

@@ -7,12 +7,12 @@ namespace trellis {
 
 TRELLIS_CLONES ChainView<float> LinearChain::chain(const ChainData& data, std::size_t begin, std::size_t end,
                                                    Potentials<float>& to) const {
-  return chain_of(rows, edge_rows, labels, data, begin, end, to);
+  return chain_of(rows, parts, edge_rows, labels, data, begin, end, to);
 }
 
 TRELLIS_CLONES ChainView<float> GrowingChain::chain(const ChainData& data, std::size_t begin, std::size_t end,
                                                     Potentials<float>& to) const {
-  return chain_of(rows, edge_rows, labels(), data, begin, end, to);
+  return chain_of(rows, parts, edge_rows, labels(), data, begin, end, to);
 }
 
 }  // namespace trellis

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "weights/label_parts.hpp"
 #include "weights/rows.hpp"
 
 namespace trellis {
@@ -35,12 +36,14 @@ TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::siz
 
 // The sentence [begin, end), which has a token at least; it lives in `to`.
 template <class AnyRows, class AnyEdgeRows>
-TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const AnyEdgeRows& edge_rows, const LabelWeights& labels,
-                                         const ChainData& data, std::size_t begin, std::size_t end,
-                                         Potentials<float>& to) {
+TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& parts, const AnyEdgeRows& edge_rows,
+                                         const LabelWeights& labels, const ChainData& data, std::size_t begin,
+                                         std::size_t end, Potentials<float>& to) {
   const std::size_t n = end - begin;
-  to.emit.assign(n * labels.stride, 0);
-  add_rows(rows, data.attributes, begin, end, labels.stride, to.emit.data());
+  const std::size_t stride = parts.any() ? parts.stride() : labels.stride;
+  to.emit.assign(n * stride, 0);
+  add_rows(rows, data.attributes, begin, end, stride, to.emit.data());
+  parts.fold(n, to.emit.data());
   const bool by_token = data.edge_attributes.starts;
   if (by_token)
     fill_edges(edge_rows, labels.edge, (labels.n_labels + 1) * labels.stride, data.edge_attributes, begin, end, to.edge);
@@ -52,6 +55,7 @@ struct LinearChain {
   Rows<std::uint16_t> rows;
   Rows<std::uint32_t> edge_rows;
   LabelWeights labels;
+  LabelParts parts{};
 
   ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
 };

@@ -16,7 +16,7 @@ template <class Real>
 class SiteRows {
  public:
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites)
-      : layout_(layout), at_(at), stride_(padded(layout.n_labels)), number_(layout.n_attributes, -1) {
+      : layout_(layout), at_(at), stride_(padded(layout.n_columns())), number_(layout.n_attributes, -1) {
     std::int32_t n_heavy = 0;
     for (std::size_t a = 0; a < layout.n_attributes; ++a)
       if (n_slots(a) >= 4 + stride_ / kLanes<Real>) number_[a] = n_heavy++;
@@ -118,7 +118,7 @@ class SiteRows {
     heavy_.reserve(n_heavy);
     slots_.reserve(n_light + kAhead);
     if (at_.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
-    std::vector<std::uint32_t> place(layout_.n_labels + 1);
+    std::vector<std::uint32_t> place(layout_.n_columns() + 1);
     for (std::size_t t = 0; t < n_sites; ++t) list_heavy(t), list_light(t, place);
     slots_.resize(slots_.size() + kAhead);  // looked at, never used
     runs_.shrink_to_fit();
@@ -143,7 +143,7 @@ class SiteRows {
             visit(i, s, layout_.row_labels[s]);
     };
     each_light_slot([&](std::int64_t, std::uint32_t, std::uint16_t label) { ++place[label + 1]; });
-    for (std::size_t z = 0; z < layout_.n_labels; ++z) {
+    for (std::size_t z = 0; z < layout_.n_columns(); ++z) {
       for (std::uint32_t n = place[z + 1]; n > 0;) {
         const auto length = static_cast<std::uint16_t>(std::min<std::uint32_t>(n, 0xFFFF));
         runs_.push_back({static_cast<std::uint16_t>(z), length});
@@ -152,7 +152,7 @@ class SiteRows {
       place[z + 1] += place[z];
     }
     const std::size_t first = slots_.size();
-    slots_.resize(first + place[layout_.n_labels]);
+    slots_.resize(first + place[layout_.n_columns()]);
     if (at_.values) light_values_.resize(slots_.size());
     each_light_slot([&](std::int64_t i, std::uint32_t s, std::uint16_t label) {
       if (at_.values) light_values_[first + place[label]] = at_.values[i];

@@ -55,6 +55,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "columns": list(tagger.columns),
         "order": tagger.order,
         "labels": list(tagger.labels),
+        "label_parts": list(model.row_names[len(tagger.labels) :]),
         "templates": [str(template) for template in model.vocabulary.templates]
         + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else []),
         "training": rest,
@@ -84,6 +85,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         ("by", f"trellis {training.get('version', '?')}"),
         ("sizes", f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB"),
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
+        *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)

@@ -8,6 +8,7 @@ examples:
   trellis train train.txt --learner crf --epochs 50 --set c2=0.1 --dev dev.txt --model chunk.trellis
   trellis train --stream parts/*.parquet --epochs 5 --model large.trellis
   trellis train en-train.conllu --target upos --dev en-dev.conllu --patience 3 --model upos.trellis
+  trellis train en-train.conllu --target upos+feats --label-parts '|' --tag-dictionary 5 --model morphology.trellis
 """
 
 from __future__ import annotations
@@ -34,7 +35,18 @@ from trellis.training import train
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
 
-AS_GIVEN = ("features", "order", "cutoff", "pairs", "scheme", "partial", "metric", "patience", "checkpoint")
+AS_GIVEN = (
+    "features",
+    "order",
+    "cutoff",
+    "pairs",
+    "label_parts",
+    "scheme",
+    "partial",
+    "metric",
+    "patience",
+    "checkpoint",
+)
 MANY_LABELS = 60  # from here on the cube of their number hurts
 
 
@@ -51,6 +63,7 @@ def describe(parser: Parser) -> None:
     dictionary = "a word seen at least N times gets only labels it was seen with"
     add("--tag-dictionary", type=at_least(1), metavar="N", help=dictionary)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
+    parser.share("label-parts")
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
     add("--init", metavar="MODEL", help="start from the weights of this model")
     add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")

@@ -106,11 +106,12 @@ class Column:
 
     def joined(self, other: Column) -> Column:
         """Both as one, ``NOUN|Number=Sing``; where the other one has nothing (``_``), this one alone."""
-        pairs, codes = np.unique(self.codes * np.int64(len(other.values)) + other.codes, return_inverse=True)
-        first, second = (codes_of.tolist() for codes_of in np.divmod(pairs, len(other.values)))
-        both = [(self.values[a], other.values[b]) for a, b in zip(first, second, strict=True)]
-        values = (a if b in ("", NOTHING) else f"{a}{JOINT}{b}" for a, b in both)
-        return Column(codes.reshape(-1).astype(np.int32), Strings.of(values))
+        keys = self.codes * np.int64(len(other.values)) + other.codes
+        _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # by first appearance, as all columns are numbered
+        pairs = zip(self.take(first[order]).tolist(), other.take(first[order]).tolist(), strict=True)
+        values = (a if b in ("", NOTHING) else f"{a}{JOINT}{b}" for a, b in pairs)
+        return Column(np.argsort(order).astype(np.int32)[codes.reshape(-1)], Strings.of(values))
 
     def split(self) -> tuple[Column, Column]:
         """What ``joined`` joined: up to the first ``|``, and what follows it."""

@@ -53,6 +53,11 @@ class CRF(BatchLearner):
         "seed": whole(default=0, only=_PASSES),
     }
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether parts of labels can have weights."""
+        return True
+
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         given = self.effective()

@@ -40,6 +40,11 @@ class ExponentialLoss(BatchLearner):
         "precision": choice("single", "double"),
     }
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether parts of labels can have weights."""
+        return True
+
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         parameters = self.layout(problem)

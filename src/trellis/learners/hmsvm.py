@@ -66,6 +66,11 @@ class HMSVM(Learner):
         if self.solver == "frank-wolfe" and self.kernel != "linear":
             raise LearnerError('solver "frank-wolfe" keeps weights: it needs kernel="linear"')
 
+    @property
+    def takes_parts(self) -> bool:
+        """Working sets are kept by labels alone."""
+        return self.solver == "frank-wolfe"
+
     def begin(self, problem: Problem) -> Work:
         """The working sets, or the weights, in training."""
         if problem.label_costs is not None and self.cost != "hamming":

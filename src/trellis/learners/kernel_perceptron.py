@@ -34,6 +34,11 @@ class KernelPerceptron(OnlineLearner):
     streams = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
+    @property
+    def takes_parts(self) -> bool:
+        """Sequences are kept by labels alone."""
+        return False
+
     def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""
         return _Mistakes(problem, self)

@@ -46,6 +46,11 @@ class MaxEnt(BatchLearner):
         "precision": choice("single", "double"),
     }
 
+    @property
+    def takes_parts(self) -> bool:
+        """Iterative scaling wants as many features whatever the label is."""
+        return self.solver == "lbfgs"
+
     def begin(self, problem: Problem) -> Work:
         """The weights in training."""
         if problem.partial is not None:

@@ -27,6 +27,11 @@ class Perceptron(OnlineLearner):
 
     constraints: ClassVar[Constraints] = {**OnlineLearner.constraints, "vote": flag()}
 
+    @property
+    def takes_parts(self) -> bool:
+        """Votes are kept by labels alone."""
+        return not self.vote
+
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
         return OnlineRun(problem, "perceptron", **self.effective())

@@ -55,7 +55,14 @@ class FrankWolfeRun(Work):
         n, stride = p.n_labels, padded(p.n_labels)
         corpus = p.corpus
         native = _core.FrankWolfe(
-            corpus.n_attributes, corpus.n_edge_attributes, n, p.order, p.n_sentences, self.C, self.zero_one
+            corpus.n_attributes,
+            corpus.n_edge_attributes,
+            n,
+            p.order,
+            p.n_sentences,
+            self.C,
+            self.zero_one,
+            None if p.label_parts is None else p.label_parts.arrays,
         )
         if p.seen is not None:
             native.set_rows((p.seen.starts, p.seen.labels.astype(np.uint32), p.seen.weights))

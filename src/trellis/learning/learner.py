@@ -146,6 +146,11 @@ class Learner:
         given = self.effective().items()
         return {name: _name_of(value) if callable(value) else value for name, value in given}
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether parts of labels can have weights."""
+        return False
+
     def begin(self, problem: Problem) -> Work:
         """The training of one problem, to be run epoch by epoch."""
         raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")

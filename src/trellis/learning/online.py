@@ -38,6 +38,11 @@ class OnlineLearner(Learner):
     }
     streams = True
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether parts of labels can have weights."""
+        return True
+
 
 class OnlineRun(Work):
     """The weights in training; a learner is a rule for the size of steps, with k paths and a constant c."""
@@ -69,6 +74,7 @@ class OnlineRun(Work):
             problem.order,
             *self._rule,
             self.vote,
+            None if problem.label_parts is None else problem.label_parts.arrays,
         )
         if problem.seen is not None:
             native.set_rows(_wide(problem.seen), grows=False)
@@ -141,6 +147,7 @@ def learnt_weights(problem: Problem, native: _core.Online | _core.FrankWolfe, av
         edge,
         tri if problem.order == 2 else None,
         problem.end,
+        parts=problem.label_parts,
     )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
+from trellis.corpus.label_parts import LabelParts
 from trellis.learning.run import FeatureNames, Problem
 from trellis.model.model import START, ChainWeights, Rows, padded
 
@@ -23,21 +24,27 @@ class Parameters:
     edge_rows: Rows | None
     edge_places: Ints  # cells of [L + 1, stride]
     tri_places: Ints  # cells of [L + 1, L + 1, stride]
+    parts: LabelParts | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns rows have: labels, and their parts."""
+        return self.n_labels if self.parts is None else self.parts.n_columns
 
     @classmethod
     def of(cls, problem: Problem, *, transitions: str, start: bool) -> Parameters:
         """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without."""
         n, first = problem.n_labels, problem.initial
-        rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, n)
+        rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, problem.n_columns)
         edge_rows = problem.seen_edges
         pairs, triples = _places(problem, transitions, start)
         if first is not None:  # and whatever has a weight where a warm start begins
-            rows = rows if problem.seen is None else _united(rows, first.rows, n)
+            rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
                 edge_rows = _united(edge_rows, first.edge_rows, (n + 1) * padded(n))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
             triples = np.union1d(triples, _weighted(first.tri)).astype(np.int32)
-        return cls(n, rows, edge_rows, pairs, triples)
+        return cls(n, rows, edge_rows, pairs, triples, problem.label_parts)
 
     def only(self, kept: Bools) -> Parameters:
         """Some of the weights, ``kept`` saying of each whether it stays."""
@@ -48,6 +55,7 @@ class Parameters:
             None if self.edge_rows is None else _taken(self.edge_rows, edge_rows),
             self.edge_places[pairs],
             self.tri_places[triples],
+            self.parts,
         )
 
     @property
@@ -83,6 +91,7 @@ class Parameters:
             tri_places=self.tri_places,
             edge_base=np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             end_base=np.empty(0, np.float32) if problem.end is None else problem.end,
+            parts=None if self.parts is None else self.parts.arrays,
         )
 
     def start(self, problem: Problem) -> Doubles:
@@ -91,7 +100,7 @@ class Parameters:
         if given is None:
             return vector
         rows, edge_rows, pairs, triples = self._parts(vector)
-        rows[:] = _look_up(given.rows, self.rows, self.n_labels)
+        rows[:] = _look_up(given.rows, self.rows, self.n_columns)
         if self.edge_rows is not None and given.edge_rows is not None:
             n_places = (self.n_labels + 1) * padded(self.n_labels)
             edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, n_places)
@@ -138,6 +147,7 @@ class Parameters:
             edge,
             tri,
             problem.end,
+            parts=self.parts,
         )
 
     def named(self, k: int, names: FeatureNames | None) -> tuple[str, str]:

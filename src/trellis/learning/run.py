@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
+from trellis.corpus.label_parts import LabelParts
 from trellis.errors import LearnerError
 from trellis.features.vocabulary import Sources
 from trellis.model.model import ChainWeights, Rows
@@ -45,7 +46,7 @@ class Problem:
     n_labels: int
     order: int  # 0: label pairs have no weights; 1; 2
     n_threads: int
-    # Where given, an attribute has weights only for the labels of its row.
+    # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
     seen: Rows | None = None
     # The same for edge attributes, with places in the matrix of label pairs.
     seen_edges: Rows | None = None
@@ -61,6 +62,7 @@ class Problem:
     end_base: Floats | None = None  # [stride] the same for last labels
     initial: ChainWeights | None = None  # where to start (warm start), in the numbering of this corpus
     sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
+    label_parts: LabelParts | None = None  # for learners that say ``takes_parts``
     names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
     # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.
     blocks: Callable[[], Iterator[Problem]] | None = None
@@ -73,6 +75,11 @@ class Problem:
     def n_sentences(self) -> int:
         """How many sentences there are."""
         return len(self.starts) - 1
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns rows of weights have: labels, and their parts."""
+        return self.n_labels if self.label_parts is None else self.label_parts.n_columns
 
     @property
     def end(self) -> Floats | None:
@@ -231,7 +238,7 @@ def _begin(problem: Problem, work: Work) -> Progress:
     if saved is None:
         return Progress()
     work.restore(saved.state)
-    saved.best = None if saved.best is None else work.restored(saved.best)
+    saved.best = None if saved.best is None else work.restored(replace(saved.best, parts=problem.label_parts))
     return saved
 
 

@@ -18,6 +18,7 @@ from trellis.errors import CorpusError
 from trellis.features.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from trellis.corpus.label_parts import LabelParts
     from trellis.model.dual import Dual
     from trellis.model.kernels import Expansion
 
@@ -67,7 +68,7 @@ class Rows:
     """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
 
     starts: npt.NDArray[np.uint32]  # [n_attributes + 1]
-    # [n_slots]; of edge rows: previous * stride + label.
+    # [n_slots]; of edge rows: previous * stride + label. Where labels have parts, columns of labels and of parts.
     labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
     weights: Floats  # [n_slots]
 
@@ -116,6 +117,7 @@ class ChainWeights:
     votes: Votes | None = None
     # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
     dual: Dual | None = None
+    parts: LabelParts | None = None  # of labels; then rows have columns for parts too
 
     def is_finite(self) -> bool:
         """Whether no weight is NaN or infinity; minus infinity forbids."""
@@ -148,6 +150,7 @@ class ChainWeights:
             edge=self.edge,
             tri=self.tri,
             end=self.end,
+            parts=None if self.parts is None else self.parts.arrays,
             local=local,
         )
 
@@ -163,7 +166,7 @@ class ChainWeights:
         return out if self.dual is None else out | self.dual.tensors()
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int) -> ChainWeights:
+    def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int, parts: LabelParts | None = None) -> ChainWeights:
         """From such arrays; LookupError or ValueError if they make no sense."""
         n, rows = n_labels, Rows.of_tensors("rows", tensors)
         return cls(
@@ -175,6 +178,7 @@ class ChainWeights:
             _expand("end", tensors, (n,)) if "end.places" in tensors else None,
             Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
             _dual(tensors, rows.n_attributes),
+            parts,
         )
 
 
@@ -224,6 +228,11 @@ class Model:
     info: dict[str, Any] = field(default_factory=dict)  # learner, history, version, sizes: for people
     family: str = "scores"  # what scores mean, see FAMILIES
     temperature: float = 1.0  # by which scores are divided before they become probabilities
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """What the columns of rows stand for: labels, then parts of labels."""
+        return (*self.labels, *(() if self.weights.parts is None else self.weights.parts.names))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -96,6 +96,7 @@ def _header(model: Model) -> dict[str, Any]:
         "lookups": [list(key) for key in vocabulary.lookups],
         "info": model.info,
         "family": model.family,
+        "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
         "temperature": model.temperature,
     }
 
@@ -136,7 +137,12 @@ def _model(tensors: Tensors, text: str) -> Model:
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*(tensors[f"tags.{part}"] for part in LabelSets._fields))
-    weights = ChainWeights.of_tensors(tensors, len(labels))
+    parts = None
+    if header.get("label_parts") is not None:
+        from trellis.corpus.label_parts import LabelParts
+
+        parts = LabelParts.of(labels, str(header["label_parts"]))
+    weights = ChainWeights.of_tensors(tensors, len(labels), parts)
     if (weights.tri is not None) != (order == 2):
         raise ValueError(f"order {order}, but weights of another")
     return Model(

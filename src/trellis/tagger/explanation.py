@@ -30,7 +30,7 @@ class Term:
 
     token: int
     feature: str  # "word[0]=the"; "label[-1]" of label pairs, "label[-2] & label[-1]" of triples
-    label: str  # "B-NP", or a run of labels: "O B-NP"
+    label: str  # "B-NP", a run of labels: "O B-NP", or a part of a label
     weight: float  # times the feature's value, which is 1 but for attributes given with another
 
 
@@ -83,7 +83,8 @@ class Explanation:
             shown = list(token.scores)[:n_labels]
             width = max(len(label) for label in shown)
             for label in shown:
-                lines.append(f"  {label:{width}} {token.scores[label]:+9.4f}  {_terms(token.terms[label], n_terms)}")
+                terms = _terms(token.terms[label], label, n_terms)
+                lines.append(f"  {label:{width}} {token.scores[label]:+9.4f}  {terms}")
             lines += [f"  {term.label}   {term.feature} {term.weight:+.4f}" for term in token.transitions]
         if self.second is not None:
             lines += ["", f"path 1 beats path 2 by {self.gap:.4f}:"]
@@ -97,8 +98,9 @@ class Explanation:
         return self.text()
 
 
-def _terms(terms: Sequence[Term], n: int) -> str:
-    shown = [f"{term.feature} {term.weight:+.4f}" for term in terms[:n]]
+def _terms(terms: Sequence[Term], label: str, n: int) -> str:
+    """The heaviest terms of a label; of its parts with the name of the part."""
+    shown = [f"{t.feature}{'' if t.label == label else f' ({t.label})'} {t.weight:+.4f}" for t in terms[:n]]
     if len(terms) > n:
         shown.append(f"and {len(terms) - n} more {sum(term.weight for term in terms[n:]):+.4f}")
     return ", ".join(shown)
@@ -158,13 +160,15 @@ class _Explainer:
     def __init__(self, model: Model, attributes: Lists, edge_attributes: Lists | None, potentials: Potentials) -> None:
         self.model, self.potentials = model, potentials
         self.names = (*model.labels, START)
-        named = _named(model, attributes, on_edge=False)
+        named, columns = _named(model, attributes, on_edge=False), _columns(model)
         self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the heaviest first
         for t, some in enumerate(named):
             terms: dict[str, list[Term]] = {label: [] for label in model.labels}
             for attribute, (name, value) in some.items():
-                for z, weight in _row(model.weights.rows, attribute):
-                    terms[model.labels[z]].append(Term(t, name, model.labels[z], weight * value))
+                for column, weight in _row(model.weights.rows, attribute):
+                    said, labels = columns[column]
+                    for label in labels:
+                        terms[label].append(Term(t, name, said, weight * value))
             for listed in terms.values():
                 listed.sort(key=lambda term: -abs(term.weight))
             self.emissions.append(terms)
@@ -203,6 +207,16 @@ class _Explainer:
         if last and weights.end is not None:
             terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
         return [term for term in terms if term.weight != 0]
+
+
+def _columns(model: Model) -> list[tuple[str, list[str]]]:
+    """Of every column of rows its name, a label or a part of labels, and the labels that it counts for."""
+    columns = [(name, list[str]()) for name in model.row_names]
+    for z, label in enumerate(model.labels):
+        columns[z][1].append(label)
+        for column in () if model.weights.parts is None else model.weights.parts.of_label(z):
+            columns[column][1].append(label)
+    return columns
 
 
 def _row(rows: Rows, attribute: int) -> list[tuple[int, float]]:

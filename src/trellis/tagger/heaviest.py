@@ -18,7 +18,7 @@ class NamedWeight:
     """One weight: of a feature with a label, or of labels one after the other (no feature)."""
 
     feature: str
-    label: str  # "B-NP", or a run of labels: "B-NP I-NP"
+    label: str  # "B-NP", a part of labels, or a run of labels: "B-NP I-NP"
     weight: float
 
 
@@ -28,7 +28,7 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
     weights, n_labels = model.weights, len(model.labels)
     stride = weights.edge.shape[1]
     names = (*model.labels, START)
-    found = _of_rows(model, weights.rows, n, lambda label: names[label], on_edge=False)
+    found = _of_rows(model, weights.rows, n, lambda column: model.row_names[column], on_edge=False)
     if weights.edge_rows is not None:
         found += _of_rows(
             model,

@@ -246,14 +246,16 @@ class Tagger:
     ) -> Report:
         """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes.
 
-        ``label_parts`` is what separates the parts of labels, which are then counted too (default: ``|`` where it
-        labels two columns, ``upos+feats``).
+        ``label_parts`` is what separates the parts of labels, which are then counted too (default: as in training, and
+        ``|`` where it labels two columns, ``upos+feats``).
         """
         from trellis.evaluation.parts import Parts
         from trellis.evaluation.report import evaluate_columns
 
         corpus, gold = self._labelled(corpus, target)
         predicted = self.tag_corpus(corpus, by=by, n_threads=n_threads)
+        if label_parts is None and self._model.weights.parts is not None:
+            label_parts = self._model.weights.parts.separator
         parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 

@@ -14,6 +14,7 @@ from trellis import _core
 from trellis.arguments import LARGEST
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
 from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
+from trellis.corpus.label_parts import LabelParts
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.vocabulary import FeatureSet
@@ -159,12 +160,13 @@ def select(
     cutoff: int,
     pairs: Pairs,
     known: Ints,
+    parts: LabelParts | None = None,
 ) -> tuple[Ints, Rows | None]:
     """The new number of every attribute, most frequent first and -1 for those cut; with "seen", their labels.
 
     A feature is an attribute with a label; ``seen`` are the tokens and labels of training. With pairs "seen" the
     cut-off is on how often the two were seen together, with "all" it is on the attribute. Attributes that were
-    ``known`` before are kept whatever they count.
+    ``known`` before are kept whatever they count. A label is seen with its ``parts``, which are counted as labels are.
     """
     frequency = _core.count_attributes(lists.ids, n_attributes)
     alive = np.zeros(n_attributes, bool)
@@ -176,6 +178,11 @@ def select(
     kept_lists = lists if len(tokens) == len(lists.starts) - 1 else lists.take(tokens)
     starts, labels, counts = _core.count_pairs(kept_lists.starts, kept_lists.ids, labels_of_tokens, n_attributes)
     attribute = np.repeat(np.arange(n_attributes), np.diff(starts))
+    if parts is not None:
+        index, columns = parts.with_parts(labels.astype(np.int32))
+        keys, which = np.unique(attribute[index] * parts.n_columns + columns, return_inverse=True)
+        counts = np.bincount(which.reshape(-1), weights=counts[index]).astype(counts.dtype)
+        attribute, labels = keys // parts.n_columns, (keys % parts.n_columns).astype(labels.dtype)
     kept = counts >= max(1, cutoff)
     attribute, labels = attribute[kept], labels[kept]
     sizes = np.bincount(attribute, minlength=n_attributes)
@@ -220,6 +227,7 @@ class Setup:
     rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
     sentence_weights: Doubles | None
     label_costs: Floats | None
+    parts: LabelParts | None
     init: Tagger | None
     dev: Corpus | None
     metric: str | None
@@ -275,7 +283,13 @@ def encode(setup: Setup) -> Encoding:
     extraction = extract(corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary)
     seen_pairs, n = labelling.pairs(), len(labelling.labels)
     rank, seen = select(
-        extraction.lists, seen_pairs, extraction.n_attributes, setup.cutoff, setup.pairs, extraction.known
+        extraction.lists,
+        seen_pairs,
+        extraction.n_attributes,
+        setup.cutoff,
+        setup.pairs,
+        extraction.known,
+        setup.parts,
     )
     if setup.cutoff > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
@@ -299,7 +313,7 @@ def encode(setup: Setup) -> Encoding:
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
-        initial = carried_over(init.model.weights, *numbers, n_attributes, n_edges, n, setup.order)
+        initial = carried_over(init.model.weights, *numbers, n_attributes, n_edges, n, setup.order, setup.parts)
     problem = Problem(
         corpus=encoded,
         starts=corpus.starts,
@@ -316,6 +330,7 @@ def encode(setup: Setup) -> Encoding:
         edge_base=None if setup.rules is None else setup.rules[0],
         end_base=None if setup.rules is None else setup.rules[1],
         initial=initial,
+        label_parts=setup.parts,
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
     return Encoding(problem, extraction, rank, edge_rank, None if dictionary is None else dictionary[0])

@@ -18,6 +18,7 @@ from trellis.arguments import file_path, instance, thread_count
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import columns_named
+from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
@@ -34,6 +35,7 @@ from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import ChainWeights, Model
 from trellis.tagger import Tagger
 from trellis.training.encoding import (
+    SEPARATOR,
     Costs,
     Encoding,
     Setup,
@@ -64,6 +66,7 @@ def train(
     scheme: str | None = None,
     sample_weight: npt.ArrayLike | None = None,
     label_costs: Costs | None = None,
+    label_parts: str | None = None,
     init: Tagger | None = None,
     dev: Any = None,
     metric: str | None = None,
@@ -87,8 +90,10 @@ def train(
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is one number per sentence, ``label_costs``
     what it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for
-    learners with a margin. ``init`` is a tagger for a warm start: training starts at its weights; its labels and
-    features are kept, new ones join them, and ``order`` may be higher than its own.
+    learners with a margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts
+    then have weights beside whole labels, so that rare labels learn from what they share with others. ``init`` is a
+    tagger for a warm start: training starts at its weights; its labels and features are kept, new ones join them, and
+    ``order`` may be higher than its own.
 
     With ``dev`` the best epoch on that corpus is kept, by ``metric`` (default: "auto", span F1 where labels mark spans,
     else token accuracy; "token", "sentence", "span"); with ``patience`` training stops after so many epochs without a
@@ -133,6 +138,7 @@ def train(
         rules=None if scheme is None else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme),
         sentence_weights=sentence_weights(sample_weight, corpus),
         label_costs=_costs(label_costs, labelling.labels, learner),
+        parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
         init=init,
         dev=None if dev is None else read(dev),
         metric=None if metric is None else choice(*METRICS).check("metric", metric),
@@ -225,6 +231,31 @@ def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Fl
             f"{type(learner).__name__} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have"
         )
     return cost_matrix(costs, labels)
+
+
+def _parts(
+    separator: str | None, labels: tuple[str, ...], learner: Learner, init: Tagger | None, *, partial: bool
+) -> LabelParts | None:
+    """The parts of the labels; an older model that has parts keeps them."""
+    older = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
+    separator = older if separator is None else check_separator(separator)
+    if separator is None:
+        return None
+    if older not in (None, separator):
+        raise LearnerError(f"the older model has parts of labels by {older!r}, not {separator!r}; leave them out")
+    if not learner.takes_parts:
+        raise LearnerError(
+            f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
+            "without votes, CRF, ExponentialLoss, MaxEnt by lbfgs and HMSVM by frank-wolfe have"
+        )
+    if partial and SEPARATOR in separator:
+        raise LearnerError(f"partial labels A{SEPARATOR}B cannot be told from parts by {separator!r}; choose one")
+    found = LabelParts.of(labels, separator)
+    if found is None:
+        raise LearnerError(f"label_parts {separator!r} has no effect: no two labels share a part; leave it out")
+    if found.n_columns > np.iinfo(np.uint16).max:
+        raise LearnerError(f"{len(labels)} labels and {len(found.names)} parts; 65,535 are allowed")
+    return found
 
 
 def _about(

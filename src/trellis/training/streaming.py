@@ -197,6 +197,7 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
         n_threads=setup.n_threads,
         patience=setup.patience,
         label_costs=setup.label_costs,
+        label_parts=setup.parts,
         edge_base=None if setup.rules is None else setup.rules[0],
         end_base=None if setup.rules is None else setup.rules[1],
         blocks=blocks,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from trellis.arrays import Ints, starts_of
+from trellis.corpus.label_parts import LabelParts
 from trellis.errors import LearnerError
 from trellis.learning.learner import Learner
 from trellis.model.model import ChainWeights, Rows, padded
@@ -52,8 +55,14 @@ def carried_over(
     n_edges: int,
     n_labels: int,
     order: int,
+    parts: LabelParts | None,
 ) -> ChainWeights:
     """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers."""
+    rows = old.rows
+    if old.parts is not None and parts is not None:
+        place = {name: n_labels + i for i, name in enumerate(parts.names)}
+        columns = np.array([*range(old.n_labels), *(place[name] for name in old.parts.names)], np.uint16)
+        rows = replace(rows, labels=columns[rows.labels])
     edge_rows = None
     if old.edge_rows is not None:
         edge_rows = _rows(old.edge_rows, edge_numbers, n_edges, np.uint32)
@@ -74,7 +83,8 @@ def carried_over(
     if old.end is not None:
         end = np.zeros(padded(n_labels), np.float32)
         end[: old.n_labels] = old.end[: old.n_labels]
-    return ChainWeights(n_labels, _rows(old.rows, numbers, n_attributes, np.uint16), edge_rows, edge, tri, end)
+    rows = _rows(rows, numbers, n_attributes, np.uint16)
+    return ChainWeights(n_labels, rows, edge_rows, edge, tri, end, parts=parts)
 
 
 def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:

@@ -1,0 +1,77 @@
+// Labels with parts: NOUN|Number=Sing shares NOUN with some labels and Number=Sing with others. Rows of weights then have
+// a column per label and, after those, one per part:
+//
+//   emit[z] = row[z] + sum over parts p of z of row[p]
+//
+// What learners send back goes the other way:  residual[p] = sum over labels z with part p of residual[z].
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "engine/simd.hpp"
+
+namespace trellis {
+
+class LabelParts {
+ public:
+  LabelParts() = default;
+  // Of label z columns[starts[z] .. starts[z + 1]), which ascend.
+  LabelParts(std::span<const std::int64_t> starts, std::span<const std::int32_t> columns)
+      : n_labels_(starts.size() - 1), n_columns_(n_labels_), starts_(starts.begin(), starts.end()),
+        columns_(columns.begin(), columns.end()) {
+    for (std::uint32_t column : columns_) n_columns_ = std::max<std::size_t>(n_columns_, column + 1);
+    for (std::size_t k = 0; links_.size() < columns_.size(); ++k)
+      for (std::size_t z = 0; z < n_labels_; ++z)
+        if (k < of(z).size()) links_.push_back({static_cast<std::uint16_t>(z), static_cast<std::uint16_t>(of(z)[k])});
+  }
+
+  bool any() const { return !starts_.empty(); }
+  std::size_t stride() const { return padded(n_columns_); }
+  // Columns of rows, of labels with parts or without.
+  std::size_t width(std::size_t labels) const { return any() ? n_columns_ : labels; }
+  // NULL has none.
+  std::span<const std::uint32_t> of(std::size_t z) const {
+    if (z == n_labels_) return {};
+    return {columns_.data() + starts_[z], columns_.data() + starts_[z + 1]};
+  }
+
+  // Rows over all columns, [n, stride()], become rows over labels, [n, padded(n_labels)], in the same place.
+  template <class Real>
+  void fold(std::size_t n, Real* rows) const {
+    for (std::size_t t = 0; any() && t < n; ++t) {
+      const Real* from = rows + t * stride();
+      Real* to = rows + t * padded(n_labels_);  // never beyond `from`
+      std::memmove(to, from, n_labels_ * sizeof(Real));
+      for (const Link& link : links_) to[link.label] += from[link.column];
+      std::fill(to + n_labels_, to + padded(n_labels_), Real(0));
+    }
+  }
+
+  // The transpose: rows over labels become rows over all columns.
+  template <class Real>
+  void spread(std::size_t n, Real* rows) const {
+    for (std::size_t t = any() ? n : 0; t-- > 0;) {
+      const Real* from = rows + t * padded(n_labels_);
+      Real* to = rows + t * stride();
+      std::memmove(to, from, n_labels_ * sizeof(Real));
+      std::fill(to + n_labels_, to + stride(), Real(0));
+      for (const Link& link : links_) to[link.column] += to[link.label];
+    }
+  }
+
+ private:
+  // A label and one of its parts: first the first part of every label, then the second ones. So neighbours are of
+  // different labels, and none waits for the sum of the one before.
+  struct Link {
+    std::uint16_t label, column;
+  };
+  std::size_t n_labels_ = 0, n_columns_ = 0;  // labels alone; labels and parts
+  std::vector<std::uint32_t> starts_;         // [n_labels + 1]; empty: labels have no parts
+  std::vector<std::uint32_t> columns_;        // [n_links]
+  std::vector<Link> links_;                   // [n_links]
+};
+
+}  // namespace trellis
