@@ -16,6 +16,7 @@ from benchmarks.common import MissingDataError, Result, Setting
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 OWN = (
     "startup",
+    "memory",
     "reading",
     "papers_collins",
     "ud",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting, verdict
+from benchmarks.processes import usage
 
 BAR = 2.0  # import trellis against import numpy
 SCRIPT = str(Path(sys.executable).parent / "trellis")
@@ -35,21 +35,6 @@ COMMANDS = {
     "trellis tag, one sentence": [SCRIPT, "tag", "--quiet", "--model", "model.trellis", "one.txt"],
     "python-crfsuite, one sentence": [*PYTHON, CRFSUITE],
 }
-# A child's peak begins with that of the process that makes it, so a small one does.
-MEASURE = """
-import os, sys
-child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
-_, status, used = os.wait4(child, 0)
-print(used.ru_utime + used.ru_stime, used.ru_maxrss)
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
-
-
-class Usage(NamedTuple):
-    """Of one process."""
-
-    cpu: float  # seconds
-    megabytes: float  # at its peak
 
 
 def run(setting: Setting) -> Result:
@@ -59,8 +44,8 @@ def run(setting: Setting) -> Result:
         # Installed modules are compiled: what the environment says of that is not what a user has.
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         place: dict[str, Any] = {"cwd": folder, "env": {**kept, "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}}
-        works = {what: command for what, command in COMMANDS.items() if _usage(command, place) is not None}
-        turns = [[_usage(command, place) for command in works.values()] for _ in range(5 * setting.rounds)]
+        works = {what: command for what, command in COMMANDS.items() if usage(command, **place) is not None}
+        turns = [[usage(command, **place) for command in works.values()] for _ in range(5 * setting.rounds)]
     best = {what: min(use for use in uses if use) for what, uses in zip(works, zip(*turns, strict=True), strict=True)}
     rows = [
         {
@@ -88,12 +73,3 @@ def _write_models(folder: Path) -> None:
     trainer = pycrfsuite.Trainer(verbose=False)
     trainer.append([[f"w={word}"] for word in SENTENCE], labels)
     trainer.train(str(folder / "model.crfsuite"))
-
-
-def _usage(command: list[str], place: dict[str, Any]) -> Usage | None:
-    """What the process took; None if it failed."""
-    done = subprocess.run([sys.executable, "-S", "-c", MEASURE, *command], capture_output=True, text=True, **place)
-    if done.returncode:
-        return None
-    cpu, kilobytes = done.stdout.split()[-2:]
-    return Usage(float(cpu), int(kilobytes) / 1024)

@@ -104,6 +104,7 @@ class OnlineRun(Work):
         for part in self.problem.parts():
             wrong, stepped = self.epoch(part.sentence_order(number, self.seed), part)
             mistakes, updates, tokens = mistakes + wrong, updates + stepped, tokens + len(part.gold)
+            del part  # before the next block is made
         return Event(number, tokens=tokens, mistakes=mistakes, updates=updates)
 
     def epoch(self, order: Longs, part: Problem | None = None) -> tuple[int, int]:

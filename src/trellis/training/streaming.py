@@ -165,6 +165,7 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
             known_edges.add(extractor.growing_edges, known.ids)
         if setup.checkpoint is not None:
             digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
+        del block  # before the next one is made
     frequency = counts.total()
     rank = by_frequency(frequency, frequency >= max(1, setup.cutoff))
     if setup.cutoff > 1 and rank.max(initial=-1) < 0:
@@ -176,16 +177,18 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
         sizes = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1, len(seen.labels)
         return _core.Encoded(starts, lists.renumber(rank).arrays, edges, None, *sizes)
 
+    def problem_of(corpus: Corpus) -> Problem:
+        block = numbered(corpus)
+        return replace(
+            problem,
+            corpus=encoded(corpus.starts, block.lists, block.edge_lists),
+            starts=corpus.starts,
+            gold=block.labelling.gold,
+            partial=block.labelling.partial,
+        )
+
     def blocks() -> Iterator[Problem]:
-        for corpus in seen.stream:
-            block = numbered(corpus)
-            yield replace(
-                problem,
-                corpus=encoded(corpus.starts, block.lists, block.edge_lists),
-                starts=corpus.starts,
-                gold=block.labelling.gold,
-                partial=block.labelling.partial,
-            )
+        return map(problem_of, seen.stream)
 
     edges = Ragged.none() if extractor.growing_edges is not None else None
     problem = Problem(
