@@ -71,6 +71,13 @@ def test_partial_labels() -> None:
     assert streamed == whole
 
 
+def test_label_parts() -> None:
+    labels = [["N|Nom", "V"], ["N|Acc", "A|Nom"], ["V", "A|Acc"]]
+    corpus = trellis.read({"word": [["x", "y"], ["y", "z"], ["z", "x"]], "label": labels})
+    whole, streamed = both(corpus, 1, 2, features=["word[0]"], label_parts="|")
+    assert streamed == whole
+
+
 def test_schemes_hold_in_every_block() -> None:
     corpus = trellis.read({"word": [["a", "b"]] * 3, "label": [["B-X", "I-X"], ["O", "B-X"], ["O", "I-X"]]})
     whole, streamed = both(corpus[:2], 1, features=["word[0]"], scheme="iob2")

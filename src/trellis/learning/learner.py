@@ -120,7 +120,7 @@ class Learner:
     reads_sources: ClassVar[bool] = False
     reads_names: ClassVar[bool] = False
     takes_init: ClassVar[bool] = True
-    streams: ClassVar[bool] = False  # whether it learns block by block, with `Problem.parts`
+    streams: ClassVar[bool] = False  # whether it learns block by block, with `Problem.in_blocks`
     # What it takes at its peak for every cell of a dense table of label triples: measured.
     bytes_per_triple: ClassVar[int] = 16
     constraints: ClassVar[Constraints] = {}

@@ -101,15 +101,15 @@ class OnlineRun(Work):
     def step(self, number: int) -> Event:
         """One pass over all sentences."""
         mistakes = updates = tokens = 0
-        for part in self.problem.parts():
-            wrong, stepped = self.epoch(part.sentence_order(number, self.seed), part)
-            mistakes, updates, tokens = mistakes + wrong, updates + stepped, tokens + len(part.gold)
-            del part  # before the next block is made
+        for block in self.problem.in_blocks():
+            wrong, stepped = self.epoch(block.sentence_order(number, self.seed), block)
+            mistakes, updates, tokens = mistakes + wrong, updates + stepped, tokens + len(block.gold)
+            del block  # before the next one is made
         return Event(number, tokens=tokens, mistakes=mistakes, updates=updates)
 
-    def epoch(self, order: Longs, part: Problem | None = None) -> tuple[int, int]:
+    def epoch(self, order: Longs, block: Problem | None = None) -> tuple[int, int]:
         """One pass over all sentences or those of a block, in that order: (tokens mistaken, sentences that stepped)."""
-        p = part or self.problem
+        p = block or self.problem
         return self.native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs)
 
     def weights(self) -> ChainWeights:

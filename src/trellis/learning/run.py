@@ -67,7 +67,7 @@ class Problem:
     # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.
     blocks: Callable[[], Iterator[Problem]] | None = None
 
-    def parts(self) -> Iterator[Problem]:
+    def in_blocks(self) -> Iterator[Problem]:
         """The problem block by block; itself where it is no stream."""
         return iter([self]) if self.blocks is None else self.blocks()
 
