@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "checks.hpp"
+#include "ngrams.hpp"
 #include "engine/forward_backward.hpp"
 #include "engine/kbest.hpp"
 #include "parallel.hpp"
@@ -23,10 +23,11 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 
 using Starts = Array<std::int64_t, 1>;
-// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none. Rows over labels may come
+// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none, n-grams or none. Rows over labels may come
 // padded, stride for L: then they are read where they are.
 template <class Real>
-using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>>;
+using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>,
+                          std::optional<const PyNgrams*>>;
 using Allowed = std::optional<SetArrays>;
 using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
 using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
@@ -60,7 +61,8 @@ struct Batch {
       : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<1>(given).shape(1) - 1), stride(padded(n_labels)),
         emit(std::get<0>(given).data()), emit_step(std::get<0>(given).shape(1)), edge_step(std::get<1>(given).shape(2)),
         starts(starts_.data()) {
-    const auto& [emit_, edge_, tri_, end_] = given;
+    const auto& [emit_, edge_, tri_, end_, given_ngrams] = given;
+    const PyNgrams* ngrams_ = given_ngrams.value_or(nullptr);
     const std::size_t L = n_labels, n = L + 1;
     require(n > 1, "edge: there must be at least one label");
     require(fits(emit_step), "emit: must have shape [tokens, labels]");
@@ -80,6 +82,8 @@ struct Batch {
       require(fits(end_->shape(0)), "end: must have shape [labels]");
       labels.end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
     }
+    require(!ngrams_ || (!tri_ && ngrams_->ngrams.n_labels() == L), "n-grams for other labels");
+    if (ngrams_) labels.ngrams = ngrams_->template view<Real>();
     if (allowed) sets = sets_from(*allowed, L, n_tokens);
   }
 

@@ -58,7 +58,8 @@ auto log_state(const UpdateLog& log) {
 // All that is needed to go on as if nothing had happened.
 auto state_of(const Online& self) {
   return std::make_tuple(self.clock, row_state(self.rows), row_state(self.edge_rows),
-                         table_state(self.edge), table_state(self.tri), log_state(self.steps.log));
+                         table_state(self.edge), table_state(self.tri), log_state(self.steps.log),
+                         self.ngrams ? ngram_arrays(*self.ngrams) : ngram_arrays(Ngrams(self.n_labels, 1)));
 }
 void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 1>& rows,
                const Array<std::uint32_t, 1>& places, const Array<float, 1>& changes, std::size_t n_attributes,
@@ -79,7 +80,7 @@ void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 
       if (rows(i) < rows(i - 1)) throw nb::value_error("an update whose rows do not rise");
 }
 void restore(Online& self, std::int64_t clock, const RowState& rows, const RowState& edge_rows, const TableState& edge,
-             const TableState& tri, const LogState& log) {
+             const TableState& tri, const LogState& log, const NgramArrays& ngrams) {
   const auto& [clocks, starts, log_rows, places, changes] = log;
   check_log(starts, log_rows, places, changes, self.rows.n_attributes(), self.edge_rows.n_attributes(), self.n_labels,
             self.order);
@@ -87,6 +88,12 @@ void restore(Online& self, std::int64_t clock, const RowState& rows, const RowSt
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows);
   restore_table(self.edge, edge);
+  require(self.ngrams || std::get<0>(ngrams).size() == 0, "n-grams of another training");
+  if (self.ngrams) {
+    self.ngrams.emplace(self.n_labels, static_cast<std::size_t>(self.order));
+    make_ngrams(ngrams, *self.ngrams);
+    self.ngrams_grown();
+  }
   restore_table(self.tri, tri);
   self.clock = clock;
   UpdateLog& to = self.steps.log;
@@ -183,9 +190,13 @@ void Encoded::check_fits(const Weights& weights) const {
 void bind_learners(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
       .def(nb::init<RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>, Array<float, 2>,
-                    std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, const std::optional<PartArrays>&, bool>(),
+                    std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, const std::optional<PartArrays>&,
+                    const PyNgrams*, bool>(),
            nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
-           "parts"_array.none() = nb::none(), "local"_a = false);
+           "parts"_array.none() = nb::none(), "ngrams"_a.none() = nb::none(), "local"_a = false, nb::keep_alive<1, 8>());
+  nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
+      .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Array<float, 1>&>(), "n_labels"_a, "order"_a,
+           "ngrams"_array, "weights"_array);
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
@@ -200,13 +211,14 @@ void bind_learners(nb::module_& module) {
       .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
-                          int order, const std::string& rule, std::size_t k, double c, bool log,
+                          int order, bool sparse, const std::string& rule, std::size_t k, double c, bool log,
                           const std::optional<PartArrays>& parts) {
         check_labels(n_labels);
-        new (self) Online(n_attributes, n_edge_attributes, n_labels, order, rule_from(rule, k, c), log,
+        require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
+        new (self) Online(n_attributes, n_edge_attributes, n_labels, order, sparse, rule_from(rule, k, c), log,
                           parts_from(parts, n_labels));
-      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "rule"_a, "k"_array, "c"_a, "log"_a,
-           "parts"_array.none() = nb::none())
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "sparse"_a, "rule"_a, "k"_array, "c"_a,
+           "log"_a, "parts"_array.none() = nb::none())
       .def("set_rows", [](Online& self, const RowArrays<std::uint32_t>& rows, bool grows) {
         set_rows(self.rows, rows, grows);
       }, "rows"_array, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
@@ -218,16 +230,23 @@ void bind_learners(nb::module_& module) {
         copy_to(self.tri.weights, tri);
         set_labels(self, edge, end);
       }, "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
+      .def("set_ngrams", [](Online& self, const NgramArrays& given, const Array<float, 1>& weights) {
+        require(self.ngrams && self.ngrams->size() == self.n_labels + 2, "n-grams for another training");
+        make_ngrams(given, *self.ngrams);
+        self.ngrams_grown();
+        require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
+        std::copy_n(weights.data(), weights.size(), self.tri.weights.data() + self.n_labels + 2);
+      }, "ngrams"_array, "weights"_array, "Begin with these n-grams of two labels and more: parents and last labels; weights.")
       .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
       .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),
            "One epoch over the sentences in that order: (tokens mistaken, sentences that made a step).")
       .def("weights", [](const Online& self, bool average) {
         return weights_of(self, {average, static_cast<double>(self.clock)});
-      }, "average"_a, "(rows, edge rows, edge, tri): the last weights or their averages.")
+      }, "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights or their averages.")
       .def_prop_ro("clock", [](const Online& self) { return self.clock; }, "Examples seen.")
       .def("log", [](const Online& self) { return log_state(self.steps.log); }, "(clocks, starts, rows, places, changes).")
-      .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log).")
-      .def("restore", &restore, "clock"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "log"_a,
+      .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log, n-grams).")
+      .def("restore", &restore, "clock"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "log"_a, "ngrams"_array,
            "Go on from that state; self must be as it was made.");
   nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
       .def(nb::init<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>,

@@ -1,10 +1,11 @@
 // Weights that grow while they are learnt, on their way from and to Python.
 #pragma once
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <numeric>
 
-#include "checks.hpp"
+#include "ngrams.hpp"
 #include "weights/growing_chain.hpp"
 
 // Rows, and beside each weight its sum for averaging and its variance.
@@ -66,9 +67,32 @@ inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
   return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))};
 }
 
-// Rows, edge rows, edge [L + 1, stride], tri [L + 1, L + 1, stride] or empty; weights of zero are left out of rows.
-inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>> weights_of(const trellis::GrowingChain& self,
-                                                                            const Mean& mean) {
+// Parents, last labels, weights. Those with a weight, all that are part of one, and no others.
+using NgramsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint16_t>, Numpy<float>>;
+inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights) {
+  std::vector<std::uint8_t> kept(ngrams.size());
+  std::vector<float> out;
+  for (auto g = static_cast<std::uint32_t>(ngrams.size()); g-- > 0;) {
+    kept[g] |= ngrams.length(g) <= 1 || (ngrams.length(g) >= trellis::kScored && weights[g] != 0);
+    if (kept[g]) kept[ngrams.parent(g)] = kept[ngrams.shorter(g)] = 1;
+  }
+  for (std::uint32_t g = 0; g < ngrams.size(); ++g)
+    if (kept[g] && ngrams.length(g) > 1) out.push_back(ngrams.length(g) < trellis::kScored ? 0 : weights[g]);
+  auto [parents, labels] = ngram_arrays(ngrams, &kept);
+  return {parents, labels, to_numpy(std::move(out))};
+}
+
+// Rows, edge rows, edge [L + 1, stride], tri [L + 1, L + 1, stride] or empty, n-grams or none; weights of zero are left
+// out of rows.
+inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>, std::optional<NgramsOut>> weights_of(
+    const trellis::GrowingChain& self, const Mean& mean) {
+  if (self.ngrams) {
+    std::vector<float> long_ones(self.tri.weights.size()), pairs(self.edge.weights.size());
+    for (std::size_t s = 0; s < long_ones.size(); ++s) long_ones[s] = mean(self.tri.weights[s], self.tri.sums[s]);
+    for (std::size_t s = 0; s < pairs.size(); ++s) pairs[s] = mean(self.edge.weights[s], self.edge.sums[s]);
+    return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), to_numpy(std::move(pairs), {self.n_labels + 1, self.stride}),
+            to_numpy(std::vector<float>{}, {0, self.n_labels + 1, self.stride}), ngrams_out(*self.ngrams, long_ones)};
+  }
   const auto means = [&](const trellis::LearntTable& table, std::vector<std::size_t> shape) {
     std::vector<float> out(table.weights.size());
     for (std::size_t s = 0; s < out.size(); ++s) out[s] = mean(table.weights[s], table.sums[s]);
@@ -76,7 +100,7 @@ inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>> weights_of(const
   };
   const std::size_t n = self.n_labels + 1, depth = self.order == 2 ? n : 0;
   return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), means(self.edge, {n, self.stride}),
-          means(self.tri, {depth, n, self.stride})};
+          means(self.tri, {depth, n, self.stride}), std::nullopt};
 }
 
 // All that is needed to go on as if nothing had happened: weights, sums and variances that training has changed.

@@ -1,6 +1,6 @@
 // The weights of a chain as they come from Python, checked.
 #pragma once
-#include "checks.hpp"
+#include "ngrams.hpp"
 
 // Keeps the arrays it points into.
 struct Weights : trellis::LinearChain {
@@ -14,10 +14,12 @@ struct Weights : trellis::LinearChain {
 
   Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
           std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, const std::optional<PartArrays>& parts_,
-          bool local_)
+          const PyNgrams* ngrams, bool local_)
       : row_arrays(std::move(rows_)), edge_row_arrays(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)),
         end(std::move(end_)), n_attributes(std::get<0>(row_arrays).size() - 1), local(local_) {
     labels = label_weights_from(edge, tri, end);
+    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == labels.n_labels), "n-grams for other labels");
+    if (ngrams) labels.ngrams = &ngrams->floats;
     parts = parts_from(parts_, labels.n_labels);
     rows = rows_from(row_arrays, parts.width(labels.n_labels));
     if (!edge_row_arrays) return;

@@ -150,7 +150,7 @@ def test_labels_that_only_dev_has() -> None:
         {"learner": lambda: Perceptron(shuffle=True, seed="1")},
         {"cutoff": -1},
         {"tag_dictionary": -2},
-        {"order": 3},
+        {"order": 100},
         {"order": -1},
         {"pairs": "some"},
     ],

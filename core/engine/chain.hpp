@@ -25,6 +25,9 @@ struct LabelSets {
   const std::int32_t* labels;        // ascending within each set
 };
 
+template <class Real>
+struct NgramScores;  // ngram_scores.hpp
+
 // What labels score among themselves, shared by all sentences. Rows over z are `stride` long, stride = padded(L). What
 // stands in the lanes from L on is read but never matters.
 template <class Real>
@@ -34,6 +37,8 @@ struct LabelTables {
   const Real* edge = nullptr;  // [L+1, stride] of label pairs; may be null where each token has its own
   const Real* tri = nullptr;   // [L+1, L+1, stride] of label triples; null makes a chain one of order 1
   const Real* end = nullptr;   // [stride] of the last label; null for no end scores
+  // Of longer label n-grams, in a chain of any order (then tri is null); null: there are none.
+  const NgramScores<Real>* ngrams = nullptr;
 };
 
 template <class Real>
@@ -47,6 +52,7 @@ struct ChainView {
   const Real* tri = nullptr;           // [L+1, L+1, stride]; null makes the chain one of order 1
   const Real* end = nullptr;           // [stride] of the last label; null for no end scores
   const LabelSets* allowed = nullptr;  // null allows every label everywhere
+  const NgramScores<Real>* ngrams = nullptr;  // as LabelTables has them
 
   ChainView() = default;
   // token_edge [n, L+1, stride] where label pairs differ by token.
@@ -54,7 +60,7 @@ struct ChainView {
             const LabelSets* allowed = nullptr)
       : n_tokens(n), n_labels(labels.n_labels), stride(labels.stride), emit(emit),
         edge(token_edge ? token_edge : labels.edge), edge_per_token(token_edge != nullptr), tri(labels.tri),
-        end(labels.end), allowed(allowed) {}
+        end(labels.end), allowed(allowed), ngrams(labels.ngrams) {}
 
   const Real* emit_at(std::size_t t) const { return emit + t * stride; }
   const Real* edge_at(std::size_t t, std::size_t y) const {
@@ -146,9 +152,13 @@ TRELLIS_INLINE void forbid_others(const ListedLabels& allowed, std::size_t n_lab
   }
 }
 
+template <class Real>
+Real history_score(const ChainView<Real>& chain, const std::int32_t* path);  // path_score of a chain with n-grams
+
 // score(path), added from left to right; 0 for an empty sentence.
 template <class Real>
 Real path_score(const ChainView<Real>& chain, const std::int32_t* path) {
+  if (chain.ngrams) return history_score(chain, path);
   const std::size_t T = chain.n_tokens, null = chain.n_labels;
   Real score = 0;
   each_part(path, T, null, [&](const Part& part) {

@@ -1,9 +1,55 @@
 #include "engine/forward_backward.hpp"
 
+#include "engine/history_sums.hpp"
 #include "engine/log_sums.hpp"
 
 namespace trellis {
+
+struct HistoryTables {
+  std::vector<double> scores, totals, factors, factor_totals;  // [n_nodes]
+  std::vector<double> edge, end;                               // factors of the tables of label pairs and ends
+  double top = 0;
+  NgramScores<double> ngrams{};
+  HistorySumsWorkspace work;
+};
+
 namespace {
+
+std::vector<double> exponentials(const std::vector<double>& logs) {
+  std::vector<double> out(logs.size());
+  std::transform(logs.begin(), logs.end(), out.begin(), [](double x) { return std::exp(x); });
+  return out;
+}
+double greatest(const std::vector<double>& logs) {
+  return logs.empty() ? 0 : std::max(0.0, *std::max_element(logs.begin(), logs.end()));
+}
+
+template <class Real>
+void prepare_histories(const NgramScores<Real>& given, SumWorkspace& w) {
+  w.histories = std::make_shared<HistoryTables>();
+  HistoryTables& h = *w.histories;
+  h.scores.resize(given.ngrams->size());
+  for (std::size_t g = 0; g < h.scores.size(); ++g) h.scores[g] = static_cast<double>(given.scores[g]) / w.temperature;
+  join_scores<MaxPlus>(*given.ngrams, h.scores.data(), h.totals);
+  h.factors = exponentials(h.scores), h.factor_totals = exponentials(h.totals);
+  h.edge = exponentials(w.tables.edge), h.end = exponentials(w.tables.end);
+  h.top = greatest(h.totals) + greatest(w.tables.edge) + greatest(w.tables.end);
+  h.ngrams = {given.ngrams, h.scores.data(), h.totals.data()};
+}
+
+// log Z of the sentence in `w`, over the labels that `allowed` lists.
+double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
+  HistoryTables& h = *w.histories;
+  const LabelTables<double> labels{w.tables.n_labels, w.tables.stride, w.tables.edge.data(), nullptr,
+                                   w.tables.end.empty() ? nullptr : w.tables.end.data(), &h.ngrams};
+  const ChainView<double> chain(labels, n, w.emit.data(), w.token_edge(), allowed);
+  HistoryFactors factors{h.edge.data(), h.factors.data(), h.factor_totals.data(), chain.end ? h.end.data() : nullptr, h.top};
+  if (w.edge_per_token) {
+    h.edge = exponentials(w.edge);
+    factors.edge = h.edge.data(), factors.top += greatest(w.edge);
+  }
+  return sum_histories(chain, factors, h.work, wanted);
+}
 
 double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {
   return sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, x);
@@ -72,6 +118,8 @@ void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w, double temperat
   if (chain.edge && !chain.edge_per_token) load_rows(chain.edge, L + 1, w, w.tables.edge);
   if (chain.tri) load_rows(chain.tri, (L + 1) * (L + 1), w, w.tables.tri);
   if (chain.end) load_rows(chain.end, 1, w, w.tables.end);
+  if (chain.ngrams) return prepare_histories(*chain.ngrams, w);
+  w.histories = nullptr;
   make_factors(w.tables.edge, w.tables.tri, w.tables.end, L, w.factors);
 }
 
@@ -79,6 +127,7 @@ template <class Real>
 double log_partition(const ChainView<Real>& chain, SumWorkspace& w) {
   if (chain.n_tokens == 0) return 0;
   load_sentence(chain, w);
+  if (chain.ngrams) return sum_loaded(w, chain.n_tokens, chain.allowed, {});
   const double log_z = scaled(w, chain.n_tokens, nullptr);
   if (log_z > kForbidden<double>) return log_z;
   w.tables.turn();
@@ -96,8 +145,9 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   Expectations<double> x;
   x.node = w.node.data();
   x.token_pairs = pairs;
-  double log_z = scaled(w, T, &x);
-  if (log_z == kForbidden<double>) {
+  double log_z = chain.ngrams ? sum_loaded(w, T, chain.allowed, {x.node, pairs, nullptr, nullptr, nullptr, 1})
+                              : scaled(w, T, &x);
+  if (log_z == kForbidden<double> && !chain.ngrams) {
     w.tables.turn();
     const ExactSums sums{w.node.data(), pairs, nullptr};
     log_z = exact_sums(w.tables, w.emit.data(), T, w.token_edge(), w.passes, &sums);

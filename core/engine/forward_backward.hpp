@@ -6,6 +6,8 @@
 
 namespace trellis {
 
+struct HistoryTables;  // those of label n-grams, and scratch
+
 // Scratch of one thread.
 struct SumWorkspace {
   Factors<double> factors;           // of the tables that all sentences share
@@ -15,6 +17,7 @@ struct SumWorkspace {
   std::vector<double> node, pairs;   // [T, stride], [T, L+1, stride]
   bool edge_per_token = false;
   double temperature = 1;            // by which all potentials are divided
+  std::shared_ptr<HistoryTables> histories;  // where the chain has n-grams
 
   const double* token_edge() const { return edge_per_token ? edge.data() : nullptr; }
 };

@@ -9,43 +9,43 @@ namespace {
 
 // alpha of all tokens; false where no path is possible.
 template <class Real>
-TRELLIS_INLINE bool run_any(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work) {
+TRELLIS_INLINE bool run_any(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   work.passes.begin(chain);
   if (work.alpha.size() < chain.n_tokens + 1) work.alpha.resize(chain.n_tokens + 1);
-  work.alpha[0] = {{chain.ngrams->null()}, {0}};
+  work.alpha[0] = {{chain.ngrams->ngrams->null()}, {0}};
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
     work.passes.template at_token<MaxPlus>(
-        t, chain.emit + t * chain.stride, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
+        t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
           work.passes.template forward<MaxPlus>(labels, score, work.alpha[t], work.alpha[t + 1]);
         });
     if (work.alpha[t + 1].size() == 0) return false;
   }
   return true;
 }
-TRELLIS_CLONES bool run(const HistoryChain<float>& chain, HistoryWorkspace<float>& work) { return run_any(chain, work); }
-TRELLIS_CLONES bool run(const HistoryChain<double>& chain, HistoryWorkspace<double>& work) { return run_any(chain, work); }
+TRELLIS_CLONES bool run(const ChainView<float>& chain, HistoryWorkspace<float>& work) { return run_any(chain, work); }
+TRELLIS_CLONES bool run(const ChainView<double>& chain, HistoryWorkspace<double>& work) { return run_any(chain, work); }
 
 template <class Real>
-Real end_score(const HistoryChain<Real>& chain, std::uint32_t state, Real score) {
-  return chain.end ? score + chain.end[chain.ngrams->label(state)] : score;
+Real end_score(const ChainView<Real>& chain, std::uint32_t state, Real score) {
+  return chain.end ? score + chain.end[chain.ngrams->ngrams->label(state)] : score;
 }
 
-// Calls visit(i, state, score, emit) for states i before token t that may go to one of the wanted states, which have one
+// Calls visit(i, state, total, edge, emit) for states i before token t that may go to one of the wanted states, which have one
 // last label: where they go with that label, and by which scores.
 template <class Real, class Visit>
-void each_step(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t,
+void each_step(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t,
                std::span<const std::uint32_t> wanted, Visit visit) {
-  const Ngrams& ngrams = *chain.ngrams;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
   const std::size_t z = ngrams.label(wanted[0]);
   // A state of two labels and more is reached from states that end in all but its last.
   const std::uint32_t parent = wanted.size() == 1 ? ngrams.parent(wanted[0]) : Ngrams::kRoot;
-  work.passes.template at_token<MaxPlus>(t, chain.emit + t * chain.stride, [&](const auto& labels, const auto& score) {
+  work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) {
     const Real emit = labels.emit[labels.at(z)];
     const std::vector<std::uint32_t>& before = work.alpha[t].states;
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (parent != Ngrams::kRoot && ngrams.label(before[i]) != ngrams.label(parent)) continue;
       const std::uint32_t node = ngrams.longest(before[i], z);
-      visit(i, ngrams.state(node), score(node), emit);
+      visit(i, ngrams.state(node), score(node), chain.edge_at(t, ngrams.label(before[i]))[z], emit);
     }
   });
 }
@@ -53,11 +53,11 @@ void each_step(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, st
 }  // namespace
 
 // The states that the best paths may be in are kept together: all with one last label, the lowest. Before them
-//   d: (alpha_{t-1}[d] + total_t[g]) + emit_t[z] = alpha_t[state of g]
+//   d: ((alpha_{t-1}[d] + total_t[g]) + edge_t[y][z]) + emit_t[z] = alpha_t[state of g]
 template <class Real>
-Real best_path(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path) {
+Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path) {
   const std::size_t T = chain.n_tokens;
-  const Ngrams& ngrams = *chain.ngrams;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
   if (T == 0) return 0;
   Real best = kForbidden<Real>;
   const bool possible = run(chain, work);
@@ -89,9 +89,9 @@ Real best_path(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, st
     for (std::uint32_t state : tied) work.place[state] = 0;
     for (std::size_t i = 0; i < here.size(); ++i)
       if (work.place[here.states[i]] >= 0) work.place[here.states[i]] = static_cast<std::int32_t>(i);
-    each_step(chain, work, t, tied, [&](std::size_t i, std::uint32_t state, Real score, Real emit) {
+    each_step(chain, work, t, tied, [&](std::size_t i, std::uint32_t state, Real total, Real edge, Real emit) {
       const std::int32_t place = work.place[state];
-      if (place >= 0 && (from.values[i] + score) + emit == here.values[static_cast<std::size_t>(place)])
+      if (place >= 0 && ((from.values[i] + total) + edge) + emit == here.values[static_cast<std::size_t>(place)])
         offer(from.states[i]);
     });
     for (std::uint32_t state : tied) work.place[state] = -1;
@@ -99,18 +99,26 @@ Real best_path(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, st
   return best;
 }
 
+// The total of the longest n-gram with what it gives at its token.
 template <class Real>
-Real path_score(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, const std::int32_t* path) {
+Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node) {
+  const Ngrams& ngrams = *scores.ngrams;
+  if (ngrams.length(node) < kScored) return 0;
+  Real own = scores.scores[node];
+  if (const TokenNgrams<Real>* at = scores.by_token)
+    for (std::size_t i = at->starts[t]; i < at->starts[t + 1]; ++i)
+      if (at->nodes[i] == node) own += at->scores[i];
+  return ngrams.length(node) == kScored ? own : ngram_total(scores, t, ngrams.shorter(node)) + own;
+}
+
+template <class Real>
+Real history_score(const ChainView<Real>& chain, const std::int32_t* path) {
   Real total = 0;
-  work.passes.begin(chain);
-  each_ngram(*chain.ngrams, path, chain.n_tokens, [&](std::size_t t, std::uint32_t node) {
-    const Real* emit = chain.emit + t * chain.stride;
-    work.passes.template at_token<MaxPlus>(t, emit, [&](const auto&, const auto& score) {
-      total = (total + score(node)) + emit[path[t]];
-    });
+  each_ngram(*chain.ngrams->ngrams, path, chain.n_tokens, [&](std::size_t t, std::uint32_t node) {
+    const std::size_t y = t ? static_cast<std::size_t>(path[t - 1]) : chain.n_labels;
+    total = ((total + ngram_total(*chain.ngrams, t, node)) + chain.edge_at(t, y)[path[t]]) + chain.emit_at(t)[path[t]];
   });
-  if (chain.end && chain.n_tokens) total += chain.end[path[chain.n_tokens - 1]];
-  return total;
+  return chain.end && chain.n_tokens ? total + chain.end[path[chain.n_tokens - 1]] : total;
 }
 
 namespace {
@@ -131,15 +139,18 @@ struct Ending {
 // Endings grow backwards, the most promising first: alpha says exactly what the best beginning gives, so the first k
 // endings that reach the front are the k best paths.
 template <class Real>
-std::size_t k_best(const HistoryChain<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
+std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
                    Real* scores) {
   const std::size_t T = chain.n_tokens;
-  const Ngrams& ngrams = *chain.ngrams;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
   if (T == 0) {
     scores[0] = 0;
     return 1;
   }
-  if (!run(chain, work)) return 0;
+  if (!run(chain, work)) {
+    scores[0] = best_history(chain, work, paths);
+    return 1;
+  }
   std::vector<Ending<Real>> endings;
   const auto label_at = [&](std::int32_t e, std::size_t t) {
     while (endings[static_cast<std::size_t>(e)].t < t) e = endings[static_cast<std::size_t>(e)].rest;
@@ -155,9 +166,9 @@ std::size_t k_best(const HistoryChain<Real>& chain, std::size_t k, HistoryWorksp
   std::priority_queue<std::int32_t, std::vector<std::int32_t>, decltype(worse)> open(worse);
   // All ways into a state of token t.
   const auto grow = [&](std::size_t t, std::uint32_t state, Real after, std::int32_t rest) {
-    each_step(chain, work, t, std::span(&state, 1), [&](std::size_t i, std::uint32_t to, Real score, Real emit) {
+    each_step(chain, work, t, std::span(&state, 1), [&](std::size_t i, std::uint32_t to, Real total, Real edge, Real emit) {
       if (to != state) return;
-      const Real whole = (score + emit) + after, estimate = work.alpha[t].values[i] + whole;
+      const Real whole = ((total + edge) + emit) + after, estimate = work.alpha[t].values[i] + whole;
       if (estimate == kForbidden<Real>) return;
       endings.push_back({estimate, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(i), rest,
                          static_cast<std::int32_t>(ngrams.label(state)), whole});
@@ -178,15 +189,19 @@ std::size_t k_best(const HistoryChain<Real>& chain, std::size_t k, HistoryWorksp
     for (std::size_t t = 0; t < T; ++t) path[t] = label_at(e, t);
     ++n;
   }
-  for (std::size_t i = 0; i < n; ++i) scores[i] = path_score(chain, work, paths + i * T);
+  if (n == 0) {
+    scores[0] = best_history(chain, work, paths);
+    return 1;
+  }
+  for (std::size_t i = 0; i < n; ++i) scores[i] = history_score(chain, paths + i * T);
   return n;
 }
 
-template float best_path(const HistoryChain<float>&, HistoryWorkspace<float>&, std::int32_t*);
-template double best_path(const HistoryChain<double>&, HistoryWorkspace<double>&, std::int32_t*);
-template float path_score(const HistoryChain<float>&, HistoryWorkspace<float>&, const std::int32_t*);
-template double path_score(const HistoryChain<double>&, HistoryWorkspace<double>&, const std::int32_t*);
-template std::size_t k_best(const HistoryChain<float>&, std::size_t, HistoryWorkspace<float>&, std::int32_t*, float*);
-template std::size_t k_best(const HistoryChain<double>&, std::size_t, HistoryWorkspace<double>&, std::int32_t*, double*);
+template float best_history(const ChainView<float>&, HistoryWorkspace<float>&, std::int32_t*);
+template double best_history(const ChainView<double>&, HistoryWorkspace<double>&, std::int32_t*);
+template float history_score(const ChainView<float>&, const std::int32_t*);
+template double history_score(const ChainView<double>&, const std::int32_t*);
+template std::size_t k_best_histories(const ChainView<float>&, std::size_t, HistoryWorkspace<float>&, std::int32_t*, float*);
+template std::size_t k_best_histories(const ChainView<double>&, std::size_t, HistoryWorkspace<double>&, std::int32_t*, double*);
 
 }  // namespace trellis

@@ -1,6 +1,7 @@
-// The best path and the k best paths of a chain of any order.
+// The best path and the k best paths of a chain with label n-grams; best_path, k_best and path_score of any chain call it.
 #pragma once
 #include "engine/history_passes.hpp"
+#include "engine/viterbi.hpp"
 
 namespace trellis {
 
@@ -16,15 +17,19 @@ struct HistoryWorkspace {
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards. If
 // all paths are forbidden the score is minus infinity, and the path has the lowest allowed labels.
 template <class Real>
-Real best_path(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path);
+Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path);
 
-// The k best paths [k, T] with their scores, best first; gives how many there are. Ties as above.
+// The k best paths [k, T] with their scores, best first; gives how many there are. Ties as above; forbidden paths are
+// left out, but the first path is always that of best_history.
 template <class Real>
-std::size_t k_best(const HistoryChain<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
-                   Real* scores);
+std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
+                             Real* scores);
 
-// score(path), added from left to right; 0 for an empty sentence.
+// That of a workspace of any chain; made when it is first asked for.
 template <class Real>
-Real path_score(const HistoryChain<Real>& chain, HistoryWorkspace<Real>& work, const std::int32_t* path);
+HistoryWorkspace<Real>& histories_of(Workspace<Real>& work) {
+  if (!work.histories) work.histories = std::make_shared<HistoryWorkspace<Real>>();
+  return *work.histories;
+}
 
 }  // namespace trellis

@@ -6,11 +6,15 @@
 namespace trellis {
 namespace {
 
+// What vanishes among factors (below exp(-745)) must not have mattered: no factor is so large that it could have made up
+// for it, and no token's sum is so small. Else logarithms are safe.
+constexpr double kMostTop = 100, kLeastSum = 1e-40;
+
 template <class S>
 inline constexpr bool kScaled = std::is_same_v<S, SumProduct>;
 
 // Factors of what labels give at a token, the greatest of them 1; gives the logarithm that was taken out.
-double emission_factors(const HistoryChain<double>& chain, std::size_t t, double* out) {
+double emission_factors(const ChainView<double>& chain, std::size_t t, double* out) {
   const double* emit = chain.emit + t * chain.stride;
   const auto over = [&](const auto& labels) {
     double top = kForbidden<double>;
@@ -24,23 +28,23 @@ double emission_factors(const HistoryChain<double>& chain, std::size_t t, double
 
 // log Z, and alpha of all tokens; not finite where sums vanish or overflow.
 template <class S>
-TRELLIS_INLINE double forward_any(const HistoryChain<double>& chain, HistorySumsWorkspace& work) {
+TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWorkspace& work) {
   const std::size_t T = chain.n_tokens;
   work.passes.begin(chain);
   if (work.alpha.size() < T + 1) work.alpha.resize(T + 1);
-  work.alpha[0] = {{chain.ngrams->null()}, {S::template one<double>}};
+  work.alpha[0] = {{chain.ngrams->ngrams->null()}, {S::template one<double>}};
   double log_z = 0;
   for (std::size_t t = 0; t < T; ++t) {
     StateList<double>& to = work.alpha[t + 1];
     work.passes.template at_token<S>(
-        t, chain.emit + t * chain.stride, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
+        t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
           work.passes.template forward<S>(labels, score, work.alpha[t], to);
         });
     if (to.size() == 0) return kForbidden<double>;
     if constexpr (kScaled<S>) {
       double sum = 0;
       for (double value : to.values) sum += value;
-      if (!(sum > 1e-290 && sum < 1e290)) return kForbidden<double>;
+      if (!(sum > kLeastSum)) return kForbidden<double>;
       work.scales[t] = 1 / sum;
       for (double& value : to.values) value *= work.scales[t];
       log_z += std::log(sum);
@@ -49,44 +53,47 @@ TRELLIS_INLINE double forward_any(const HistoryChain<double>& chain, HistorySums
   const StateList<double>& last = work.alpha[T];
   double total = S::template zero<double>;
   for (std::size_t i = 0; i < last.size(); ++i)
-    total = S::plus(total, chain.end ? S::times(last.values[i], chain.end[chain.ngrams->label(last.states[i])])
+    total = S::plus(total, chain.end ? S::times(last.values[i], chain.end[chain.ngrams->ngrams->label(last.states[i])])
                                      : last.values[i]);
   work.here.states = last.states;
   work.here.values.resize(last.size());
   for (std::size_t i = 0; i < last.size(); ++i) {
-    const double end = chain.end ? chain.end[chain.ngrams->label(last.states[i])] : S::template one<double>;
+    const double end = chain.end ? chain.end[chain.ngrams->ngrams->label(last.states[i])] : S::template one<double>;
     work.here.values[i] = kScaled<S> ? end / total : end - total;
   }
   return kScaled<S> ? log_z + std::log(total) : total;
 }
 
 template <class S>
-TRELLIS_INLINE void backward_any(const HistoryChain<double>& chain, HistorySumsWorkspace& work,
+TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWorkspace& work,
                                  const HistoryExpectations& wanted) {
-  const Ngrams& ngrams = *chain.ngrams;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
   const auto probability = [](double value) { return kScaled<S> ? value : std::exp(value); };
   const std::size_t pair_size = (chain.n_labels + 1) * chain.stride;
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
     if constexpr (kScaled<S>)
       for (double& value : work.here.values) value *= work.scales[t];
     work.passes.template at_token<S>(
-        t, chain.emit + t * chain.stride, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
+        t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
           work.passes.template backward<S>(labels, score, work.alpha[t], work.here, work.betas);
           work.passes.each_row([&](std::uint32_t node, const double* row) TRELLIS_INLINE_LAMBDA {
-            if (wanted.node && node == Ngrams::kRoot)
-              for (std::size_t j = 0; j < labels.n; ++j)
-                wanted.node[t * chain.stride + labels.label(j)] = probability(row[j]);
-            if (wanted.pairs && ngrams.length(node) == 1)
-              for (std::size_t j = 0; j < labels.n; ++j)
-                wanted.pairs[t * pair_size + ngrams.label(node) * chain.stride + labels.label(j)] = probability(row[j]);
-            if (wanted.ngrams)
+            const std::size_t y = ngrams.label(node);
+            if (ngrams.length(node) == 1)
+              for (std::size_t j = 0; j < labels.n; ++j) {
+                const std::size_t z = labels.label(j);
+                const double p = probability(row[j]);
+                if (wanted.node) wanted.node[t * chain.stride + z] += p;
+                if (wanted.pairs) wanted.pairs[y * chain.stride + z] += wanted.weight * p;
+                if (wanted.token_pairs) wanted.token_pairs[t * pair_size + y * chain.stride + z] = p;
+              }
+            else if (wanted.ngrams)
               work.passes.each_explicit(labels, node, [&](std::uint32_t child, std::size_t j) TRELLIS_INLINE_LAMBDA {
                 wanted.ngrams[child] += wanted.weight * probability(row[j]);
               });
           });
-          if (wanted.token_ngrams)
-            for (std::size_t i = chain.by_token->starts[t]; i < chain.by_token->starts[t + 1]; ++i) {
-              const std::uint32_t node = chain.by_token->nodes[i];
+          if (const TokenNgrams<double>* own = chain.ngrams->by_token; own && wanted.token_ngrams)
+            for (std::size_t i = own->starts[t]; i < own->starts[t + 1]; ++i) {
+              const std::uint32_t node = own->nodes[i];
               const double* row = work.passes.row_of(ngrams.parent(node));
               const std::ptrdiff_t j = labels.at(ngrams.label(node));
               wanted.token_ngrams[i] = row && j >= 0 ? wanted.weight * probability(row[j]) : 0;
@@ -97,46 +104,42 @@ TRELLIS_INLINE void backward_any(const HistoryChain<double>& chain, HistorySumsW
   }
 }
 
-TRELLIS_CLONES double forward_products(const HistoryChain<double>& chain, HistorySumsWorkspace& work) {
+TRELLIS_CLONES double forward_products(const ChainView<double>& chain, HistorySumsWorkspace& work) {
   return forward_any<SumProduct>(chain, work);
 }
-TRELLIS_CLONES void backward_products(const HistoryChain<double>& chain, HistorySumsWorkspace& work,
+TRELLIS_CLONES void backward_products(const ChainView<double>& chain, HistorySumsWorkspace& work,
                                       const HistoryExpectations& wanted) {
   backward_any<SumProduct>(chain, work, wanted);
 }
 
 }  // namespace
 
-double sum_histories(const HistoryChain<double>& chain, const double* factors, const double* factor_totals,
-                     HistorySumsWorkspace& work, const HistoryExpectations& wanted) {
+double sum_histories(const ChainView<double>& chain, const HistoryFactors& factors, HistorySumsWorkspace& work,
+                     const HistoryExpectations& wanted) {
   const std::size_t T = chain.n_tokens, stride = chain.stride;
   if (T == 0) return 0;
-  const bool passes_back = wanted.node || wanted.pairs || wanted.ngrams || wanted.token_ngrams;
+  const bool goes_back = wanted.node || wanted.token_pairs || wanted.pairs || wanted.ngrams || wanted.token_ngrams;
   if (wanted.node) std::fill_n(wanted.node, T * stride, 0.0);
-  if (wanted.pairs) std::fill_n(wanted.pairs, T * (chain.n_labels + 1) * stride, 0.0);
-  work.emit.resize(std::max(work.emit.size(), T * stride));
-  work.scales.resize(std::max(work.scales.size(), T));
-  HistoryChain<double> products = chain;
-  double taken_out = 0;
+  if (wanted.token_pairs) std::fill_n(wanted.token_pairs, T * (chain.n_labels + 1) * stride, 0.0);
+  if (work.emit.size() < T * stride) work.emit.resize(T * stride);
+  if (work.scales.size() < T) work.scales.resize(T);
+  ChainView<double> products = chain;
+  double taken_out = 0, top = factors.top;
   for (std::size_t t = 0; t < T; ++t) taken_out += emission_factors(chain, t, work.emit.data() + t * stride);
-  products.emit = work.emit.data();
-  products.scores = factors, products.totals = factor_totals;
-  if (chain.end) {
-    work.end.resize(stride);
-    for (std::size_t z = 0; z < chain.n_labels; ++z) work.end[z] = std::exp(chain.end[z]);
-    products.end = work.end.data();
+  products.emit = work.emit.data(), products.edge = factors.edge, products.end = factors.end;
+  work.ngrams = {chain.ngrams->ngrams, factors.ngrams, factors.totals, nullptr};
+  if (chain.ngrams->by_token) {
+    work.by_token = *chain.ngrams->by_token;
+    for (double& score : work.by_token.scores) top = std::max(top, factors.top + score), score = std::exp(score);
+    work.ngrams.by_token = &work.by_token;
   }
-  if (chain.by_token) {
-    work.by_token = *chain.by_token;
-    for (double& score : work.by_token.scores) score = std::exp(score);
-    products.by_token = &work.by_token;
-  }
-  if (const double log_z = forward_products(products, work); std::isfinite(log_z)) {
-    if (passes_back) backward_products(products, work, wanted);
+  products.ngrams = &work.ngrams;
+  if (const double log_z = top > kMostTop ? kForbidden<double> : forward_products(products, work); std::isfinite(log_z)) {
+    if (goes_back) backward_products(products, work, wanted);
     return log_z + taken_out;
   }
   const double log_z = forward_any<LogSum>(chain, work);
-  if (passes_back && std::isfinite(log_z)) backward_any<LogSum>(chain, work, wanted);
+  if (goes_back && std::isfinite(log_z)) backward_any<LogSum>(chain, work, wanted);
   return log_z;
 }
 

@@ -3,6 +3,7 @@
 #include "engine/viterbi.hpp"
 
 #include "engine/chain_passes.hpp"
+#include "engine/history_best.hpp"
 
 namespace trellis {
 namespace {
@@ -102,6 +103,7 @@ Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
+  if (chain.ngrams) return best_history(chain, histories_of(work), path);
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
 }
 

@@ -1,13 +1,17 @@
-// The best path of a chain of order 1 or 2, over all labels or over each token's allowed ones.
+// The best path of a chain of any order, over all labels or over each token's allowed ones.
 #pragma once
 #include "engine/chain.hpp"
 
 namespace trellis {
 
+template <class Real>
+struct HistoryWorkspace;
+
 // Scratch of one thread; any number of sentences of any size may follow one another through it.
 template <class Real>
 struct Workspace {
   Scratch<Real> delta;  // order 1: [T, stride]; order 2: [T, L, stride]
+  std::shared_ptr<HistoryWorkspace<Real>> histories;  // made when a chain has n-grams
 };
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.

@@ -157,7 +157,8 @@ StepsResult FrankWolfe::epoch(const Examples& examples, const std::int64_t* sent
 }
 
 void FrankWolfe::renew(const Examples& examples) {
-  GrowingChain exact(rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, parts);  // in its sums, which are double
+  // In its sums, which are double.
+  GrowingChain exact(rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, false, parts);
   double costs = 0, norm = 0;
   for (std::size_t s = 0; s < blocks.size(); ++s) {
     const double c_i = examples.weights ? c * examples.weights[s] : c;

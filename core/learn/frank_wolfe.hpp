@@ -45,7 +45,7 @@ class FrankWolfe : public GrowingChain {
  public:
   FrankWolfe(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order,
              std::size_t n_sentences, double c, bool zero_one, const LabelParts& parts = {})
-      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, parts), c(c), zero_one(zero_one),
+      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, false, parts), c(c), zero_one(zero_one),
         blocks(n_sentences) {}
 
   // One pass over the sentences in the given order. A sentence whose gold path is forbidden teaches nothing.

@@ -17,6 +17,7 @@ class Chains {
     begin_ = static_cast<std::size_t>(examples_.starts[sentence]);
     n_ = static_cast<std::size_t>(examples_.starts[sentence + 1]) - begin_;
     if (n_ == 0) return false;
+    if (weights_.ngrams && !examples_.data.sets.starts) weights_.join_ngrams();
     chain_ = weights_.chain(examples_.data, begin_, begin_ + n_, potentials_);
     margin_ = {false, examples_.costs};
     right_.assign(examples_.gold + begin_, examples_.gold + begin_ + n_);
@@ -61,11 +62,25 @@ class Chains {
       const auto reach_back = [&](int reach) TRELLIS_INLINE_LAMBDA {
         if (reach <= weights_.order && right.differs(wrong, reach)) add(right, wrong, reach, 1), add(wrong, right, reach, -1);
       };
-      reach_back(0), reach_back(1), reach_back(2);
+      reach_back(0), reach_back(1);
+      if (!weights_.ngrams) reach_back(2);
     }
+    if (weights_.ngrams) collect_ngrams(path, out);
   }
 
  private:
+  void collect_ngrams(const std::int32_t* path, Changes& out) {
+    const auto order = static_cast<std::size_t>(weights_.order);
+    for (std::size_t t = 0, same = order + 1; t < n_; ++t) {  // as many labels up to t are the same in both
+      same = right_[t] == path[t] ? same + 1 : 0;
+      if (same > order) continue;
+      for (const auto& [labels, sign] : {std::pair{static_cast<const std::int32_t*>(right_.data()), 1.0}, {path, -1.0}})
+        weights_.each_ngram_feature(labels, t, same + 1, [&](std::uint32_t row, std::uint32_t place) {
+          out.push_back({row, place, sign});
+        });
+    }
+  }
+
   // The best path that agrees with what is known of the labels (and with the tag dictionary, if any path does).
   void find_right() {
     constrained_.assign(potentials_.emit.begin(), potentials_.emit.begin() + static_cast<std::ptrdiff_t>(n_ * chain_.stride));

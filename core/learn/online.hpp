@@ -12,10 +12,11 @@ namespace trellis {
 // is the average of weight s over the N moments after each example.
 class Online : public GrowingChain {
  public:
-  // At order 0 label pairs have no weights, at order 2 label triples have some too. With `log` updates are kept.
-  Online(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order, const Rule& rule,
-         bool log, const LabelParts& parts = {})
-      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, parts, rule.has_variances()), steps(rule, log) {}
+  // As GrowingChain; with `log` updates are kept.
+  Online(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order, bool sparse,
+         const Rule& rule, bool log, const LabelParts& parts = {})
+      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, sparse, parts, rule.has_variances()),
+        steps(rule, log) {}
 
   // One pass over the sentences in the given order. A sentence whose gold path is forbidden (by minus infinity among
   // the weights of label pairs or last labels) teaches nothing.

@@ -16,12 +16,13 @@ template <class Real>
 struct Sample {
   Ngrams ngrams;
   std::size_t T, L, stride;
-  std::vector<Real> emit, scores, totals, end;
+  std::vector<Real> emit, edge, scores, totals, end;
   std::vector<std::int32_t> set_of_token, labels;
   std::vector<std::int64_t> starts{0};
   LabelSets sets{};
   TokenNgrams<Real> by_token;
-  HistoryChain<Real> chain{};
+  NgramScores<Real> ngram_scores{};
+  ChainView<Real> chain{};
 
   Sample(std::size_t n_tokens, std::size_t n_labels, std::size_t order, unsigned variant, unsigned seed)
       : ngrams(n_labels, order), T(n_tokens), L(n_labels), stride(padded(n_labels)) {
@@ -29,12 +30,16 @@ struct Sample {
     const auto number = [&] { return random() % 12 ? static_cast<Real>(random() % 5) - 2 : kForbidden<Real>; };
     for (int i = 0; i < 12; ++i) {  // some n-grams, also from the beginning of the sentence
       std::uint32_t node = random() % 3 ? Ngrams::kRoot : ngrams.null();
-      for (std::size_t n = random() % (order + 1); ngrams.length(node) <= n;)
+      for (std::size_t n = 1 + random() % order; ngrams.length(node) <= n;)
         node = ngrams.extend(node, random() % L);
     }
-    emit.assign(T * stride, std::numeric_limits<Real>::quiet_NaN());
-    for (std::size_t t = 0; t < T; ++t)
-      for (std::size_t z = 0; z < L; ++z) emit[t * stride + z] = number();
+    const auto fill = [&](std::vector<Real>& rows, std::size_t n) {  // what stands in the padding must never matter
+      rows.assign(n * stride, std::numeric_limits<Real>::quiet_NaN());
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t z = 0; z < L; ++z) rows[r * stride + z] = number();
+    };
+    fill(emit, T);
+    fill(edge, (L + 1) * (variant & 16 ? T : 1));
     scores.assign(ngrams.size(), 0);
     for (Real& score : scores) score = number();
     for (std::size_t t = 0; t < T; ++t) {
@@ -44,28 +49,26 @@ struct Sample {
         if (z == sure || random() % 2) labels.push_back(static_cast<std::int32_t>(z));
       starts.push_back(static_cast<std::int64_t>(labels.size()));
       for (std::uint32_t g = 1; g < ngrams.size(); ++g)
-        if (g != ngrams.null() && random() % 6 == 0) by_token.nodes.push_back(g), by_token.scores.push_back(static_cast<Real>(random() % 3));
+        if (ngrams.length(g) >= kScored && random() % 4 == 0) by_token.nodes.push_back(g), by_token.scores.push_back(static_cast<Real>(random() % 3));
       by_token.starts.push_back(by_token.nodes.size());
     }
     sets = {set_of_token.data(), starts.data(), labels.data()};
     for (std::size_t z = 0; z < stride; ++z) end.push_back(number());
-    join_scores<MaxPlus>(ngrams, scores.data(), 0, totals);
-    chain = {&ngrams, T, L, stride, emit.data(), scores.data()};
-    if (variant & 1) chain.totals = totals.data();
-    if (variant & 2) chain.allowed = &sets;
-    if (variant & 4) chain.end = end.data();
-    if (variant & 8) chain.by_token = &by_token;
+    join_scores<MaxPlus>(ngrams, scores.data(), totals);
+    ngram_scores = {&ngrams, scores.data(), variant & 1 ? totals.data() : nullptr, variant & 8 ? &by_token : nullptr};
+    const LabelTables<Real> tables{L, stride, edge.data(), nullptr, variant & 4 ? end.data() : nullptr, &ngram_scores};
+    chain = {tables, T, emit.data(), variant & 16 ? edge.data() : nullptr, variant & 2 ? &sets : nullptr};
   }
 
   bool allows(std::size_t t, std::int32_t z) const {
     return !chain.allowed || trellis::allows(sets, t, static_cast<std::size_t>(z));
   }
 
-  // The n-grams that a path ends in after token t: compared label by label, as the definition says.
+  // The n-grams with a score that a path ends in after token t: compared label by label, as the definition says.
   template <class Visit>
   void each_ending(const std::vector<std::int32_t>& path, std::size_t t, Visit visit) const {
     for (std::uint32_t g = 1; g < ngrams.size(); ++g) {
-      bool ends = true;
+      bool ends = ngrams.length(g) >= kScored;
       std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t);
       for (std::uint32_t node = g; ends && node != Ngrams::kRoot; node = ngrams.parent(node), --at) {
         const std::size_t label = at >= 0 ? static_cast<std::size_t>(path[static_cast<std::size_t>(at)]) : L;
@@ -80,10 +83,11 @@ struct Sample {
       if (!allows(t, path[t])) return kForbidden<Real>;
       each_ending(path, t, [&](std::uint32_t g) {
         total += scores[g];
-        for (std::size_t i = by_token.starts[t]; chain.by_token && i < by_token.starts[t + 1]; ++i)
+        for (std::size_t i = by_token.starts[t]; ngram_scores.by_token && i < by_token.starts[t + 1]; ++i)
           if (by_token.nodes[i] == g) total += by_token.scores[i];
       });
-      total += emit[t * stride + static_cast<std::size_t>(path[t])];
+      const auto z = static_cast<std::size_t>(path[t]), y = t ? static_cast<std::size_t>(path[t - 1]) : L;
+      total = total + chain.edge_at(t, y)[z] + emit[t * stride + z];
     }
     return chain.end && T ? total + end[static_cast<std::size_t>(path[T - 1])] : total;
   }
@@ -107,15 +111,15 @@ struct Sample {
 
 template <class Visit>
 void each_sample(Visit visit) {
-  for (unsigned variant = 0; variant < 16; ++variant)
-    for (std::size_t order : {0, 1, 2, 3, 5})
+  for (unsigned variant = 0; variant < 32; ++variant)
+    for (std::size_t order : {2, 3, 5})
       for (std::size_t L : {1, 2, 3})
         for (std::size_t T : {1, 2, 4, 6})
           if (T * L < 18) visit(T, L, order, variant, static_cast<unsigned>(1000 * order + 100 * L + 10 * T + variant));
 }
 
 TEST(history_best_paths_are_those_of_enumeration) {
-  HistoryWorkspace<float> work;
+  Workspace<float> work;
   each_sample([&](std::size_t T, std::size_t L, std::size_t order, unsigned variant, unsigned seed) {
     const Sample<float> sample(T, L, order, variant, seed);
     const auto all = sample.all();
@@ -127,11 +131,11 @@ TEST(history_best_paths_are_those_of_enumeration) {
       return;
     }
     CHECK(path == all[0].second);
-    CHECK(path_score(sample.chain, work, path.data()) == best);
+    CHECK(path_score(sample.chain, path.data()) == best);
     for (std::size_t k : {std::size_t{1}, std::size_t{7}, all.size() + 1}) {
       std::vector<std::int32_t> paths(k * T);
       std::vector<float> scores(k);
-      const std::size_t n = k_best(sample.chain, k, work, paths.data(), scores.data());
+      const std::size_t n = k_best_histories(sample.chain, k, histories_of(work), paths.data(), scores.data());
       CHECK(n == std::min(k, all.size()));
       for (std::size_t i = 0; i < n; ++i) {
         CHECK(scores[i] == all[i].first);
@@ -147,29 +151,36 @@ TEST(history_sums_are_those_of_enumeration) {
     Sample<double> sample(T, L, order, variant, seed);
     const bool large = seed % 3 == 0;  // too large for products of factors: by logarithms
     if (large)
-      for (auto* numbers : {&sample.emit, &sample.scores, &sample.totals, &sample.end, &sample.by_token.scores})
+      for (auto* numbers : {&sample.emit, &sample.edge, &sample.scores, &sample.totals, &sample.end, &sample.by_token.scores})
         for (double& x : *numbers) x *= 400;
     const auto all = sample.all();
     double log_z = kForbidden<double>;
     for (const auto& [score, path] : all) log_z = LogSum::plus(log_z, score);
-    std::vector<double> factors(sample.ngrams.size()), totals(sample.ngrams.size());
-    for (std::size_t g = 0; g < factors.size(); ++g)
-      factors[g] = std::exp(sample.scores[g]), totals[g] = std::exp(sample.totals[g]);
+    const auto exp = [](std::vector<double> numbers) {
+      for (double& x : numbers) x = std::exp(x);
+      return numbers;
+    };
+    const auto factors = exp(sample.scores), totals = exp(sample.totals), edge = exp(sample.edge), end = exp(sample.end);
     std::vector<double> node(T * sample.stride, -1), pairs(T * (L + 1) * sample.stride, -1), ngrams(factors.size()),
-        token_ngrams(sample.by_token.nodes.size());
-    HistoryExpectations wanted{node.data(), pairs.data(), ngrams.data(),
-                               sample.chain.by_token ? token_ngrams.data() : nullptr, 2};
-    const double found =
-        sum_histories(sample.chain, factors.data(), sample.chain.totals ? totals.data() : nullptr, work, wanted);
+        token_ngrams(sample.by_token.nodes.size()), pair_sums((L + 1) * sample.stride);
+    const bool by_token = sample.ngram_scores.by_token;
+    HistoryExpectations wanted{node.data(), pairs.data(), pair_sums.data(), ngrams.data(),
+                               by_token ? token_ngrams.data() : nullptr, 2};
+    const double found = sum_histories(sample.chain,
+                                       {edge.data(), factors.data(), sample.ngram_scores.totals ? totals.data() : nullptr,
+                                        sample.chain.end ? end.data() : nullptr, large ? 4000.0 : 10.0},
+                                       work, wanted);
     CHECK_NEAR(found, log_z, 1e-9 * (1 + std::fabs(log_z)));
     if (all.empty()) return;
-    std::vector<double> node_(node.size()), pairs_(pairs.size()), ngrams_(ngrams.size()), token_(token_ngrams.size());
+    std::vector<double> node_(node.size()), pairs_(pairs.size()), ngrams_(ngrams.size()), token_(token_ngrams.size()),
+        sums_(pair_sums.size());
     for (const auto& [score, path] : all) {
       const double p = std::exp(score - log_z);
       for (std::size_t t = 0; t < T; ++t) {
         const auto z = static_cast<std::size_t>(path[t]), y = t ? static_cast<std::size_t>(path[t - 1]) : L;
         node_[t * sample.stride + z] += p;
         pairs_[(t * (L + 1) + y) * sample.stride + z] += p;
+        sums_[y * sample.stride + z] += 2 * p;
         sample.each_ending(path, t, [&](std::uint32_t g) {
           ngrams_[g] += 2 * p;
           for (std::size_t i = sample.by_token.starts[t]; i < sample.by_token.starts[t + 1]; ++i)
@@ -180,7 +191,8 @@ TEST(history_sums_are_those_of_enumeration) {
     for (std::size_t i = 0; i < node.size(); ++i) CHECK_NEAR(node[i], node_[i], 1e-9);
     for (std::size_t i = 0; i < pairs.size(); ++i) CHECK_NEAR(pairs[i], pairs_[i], 1e-9);
     for (std::size_t g = 0; g < ngrams.size(); ++g) CHECK_NEAR(ngrams[g], ngrams_[g], 1e-9);
-    if (sample.chain.by_token)
+    for (std::size_t i = 0; i < sums_.size(); ++i) CHECK_NEAR(pair_sums[i], sums_[i], 1e-9);
+    if (by_token)
       for (std::size_t i = 0; i < token_.size(); ++i) CHECK_NEAR(token_ngrams[i], token_[i], 1e-9);
   });
 }

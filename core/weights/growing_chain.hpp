@@ -1,21 +1,28 @@
-// All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and triples.
+// All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and of what is longer,
+// which is all triples (order 2) or those n-grams that training has touched (any order).
 #pragma once
 #include <iterator>
+#include <optional>
 
+#include "engine/ngram_scores.hpp"
 #include "weights/growing_rows.hpp"
 #include "weights/potentials.hpp"
 
 namespace trellis {
 
-// Rows of weights are numbered: attributes, then edge attributes, then one for label pairs and one for label triples.
+// Rows of weights are numbered: attributes, then edge attributes, then one for label pairs and one for what is longer.
 struct GrowingChain {
-  // At order 0 label pairs have no weights, at order 2 label triples have some too.
-  GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_,
+  // At order 0 label pairs have no weights. `sparse`: longer n-grams, of up to order + 1 labels, come into being when
+  // training first touches them; else there is a table of triples at order 2, and no order above it.
+  GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_, bool sparse,
                const LabelParts& parts_ = {}, bool variances = false)
       : rows(n_attributes, parts_.width(n_labels_), GrowingRows::dense_from(parts_.width(n_labels_)), variances),
         edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, variances), parts(parts_),
         n_labels(n_labels_), stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride, variances),
-        tri(order_ == 2 ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {}
+        tri(order_ == 2 && !sparse ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {
+    if (sparse) ngrams.emplace(n_labels, static_cast<std::size_t>(order)), ngrams_grown();
+  }
+  GrowingChain(const GrowingChain&) = delete;  // ngram_scores points into it
 
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
 
@@ -30,6 +37,7 @@ struct GrowingChain {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.make(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(row - n), place);
+    ngrams_changed = true;
     return find(row, place);
   }
 
@@ -62,9 +70,32 @@ struct GrowingChain {
       });
   }
 
+  // Calls visit(row, place) for the n-grams of three labels and more that a path ends in after token t and that are at
+  // least `shortest` labels long; they are made.
+  template <class Visit>
+  void each_ngram_feature(const std::int32_t* path, std::size_t t, std::size_t shortest, Visit visit) {
+    const auto reach = std::min(static_cast<std::size_t>(order), t + 1);
+    std::uint32_t node = reach > t ? ngrams->null() : static_cast<std::uint32_t>(1 + path[t - reach]);
+    for (std::size_t i = t + 1 - reach; i <= t; ++i) node = ngrams->extend(node, static_cast<std::size_t>(path[i]));
+    ngrams_grown();
+    for (; ngrams->length(node) >= std::max(kScored, shortest); node = ngrams->shorter(node)) visit(pair_row() + 1, node);
+  }
+
+  // After n-grams were made: weights for them.
+  void ngrams_grown() {
+    tri.resize(ngrams->size());
+    ngram_scores = {&*ngrams, tri.weights.data()};
+    ngrams_changed = true;
+  }
+  // Totals of n-grams by the weights of now. That is one walk over all of them: not for sentences with few labels each.
+  void join_ngrams() {
+    if (ngrams_changed) join_scores<MaxPlus>(*ngrams, tri.weights.data(), totals);
+    ngrams_changed = false;
+    ngram_scores.totals = totals.data();
+  }
   LabelWeights labels() const {
-    return {n_labels, stride, edge.weights.data(), order == 2 ? tri.weights.data() : nullptr,
-            end.empty() ? nullptr : end.data()};
+    return {n_labels, stride, edge.weights.data(), order == 2 && !ngrams ? tri.weights.data() : nullptr,
+            end.empty() ? nullptr : end.data(), ngrams ? &ngram_scores : nullptr};
   }
   // The potentials of the sentence [begin, end), which live in `to`.
   ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
@@ -73,7 +104,11 @@ struct GrowingChain {
   const LabelParts parts;
   std::size_t n_labels, stride;
   int order;
-  LearntTable edge, tri;  // as LabelTables has them; tri empty below order 2
+  std::optional<Ngrams> ngrams;
+  NgramScores<float> ngram_scores{};
+  std::vector<float> totals;    // [n_nodes] where they were asked for
+  bool ngrams_changed = false;  // since then
+  LearntTable edge, tri;  // as LabelTables has them; tri [n_nodes] with n-grams, else empty below order 2
   std::vector<float> end;  // as LabelTables has it, or empty; never changes
 
  private:

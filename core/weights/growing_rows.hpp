@@ -47,6 +47,7 @@ class Beside {
 // A weight for every cell of a table.
 struct LearntTable : Beside {
   LearntTable(std::size_t n, bool variances) : Beside(variances, n), weights(n) {}
+  void resize(std::size_t n) { weights.resize(n), Beside::resize(n); }
   LearntWeight at(std::size_t cell) { return Beside::at(cell, weights[cell]); }
 
   std::vector<float> weights;

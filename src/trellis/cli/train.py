@@ -29,6 +29,7 @@ from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
 from trellis.errors import ArgumentError
 from trellis.features.presets import PRESETS
 from trellis.learners import LEARNERS
+from trellis.model.model import MANY_LABELS
 from trellis.tagger import load
 from trellis.training import train
 
@@ -47,7 +48,6 @@ AS_GIVEN = (
     "patience",
     "checkpoint",
 )
-MANY_LABELS = 60  # from here on the cube of their number hurts
 
 
 def describe(parser: Parser) -> None:
@@ -57,7 +57,7 @@ def describe(parser: Parser) -> None:
     parser.share("model")
     add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
     add("--features", metavar="NAME", help="a preset (see below) or a file of templates (default: default)")
-    add("--order", type=int, metavar="N", help="number of previous labels a label depends on: 0, 1 or 2")
+    add("--order", type=int, metavar="N", help="number of previous labels a label depends on")
     add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
     add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
     dictionary = "a word seen at least N times gets only labels it was seen with"

@@ -1,4 +1,4 @@
-"""Chains of order 1 and 2: the best path, the k best, log Z and marginals, for one sentence or a batch.
+"""Chains of any order: the best path, the k best, log Z and marginals, for one sentence or a batch.
 
 Everything is a function of `Potentials`, the scores of label choices; `trellis.reference` says what they mean
 and is the same theory in plain NumPy. Ties: the lowest label wins, decided from the last label backwards.
@@ -82,12 +82,14 @@ class Tables(NamedTuple):
     edge: npt.NDArray[Any]  # [1 or T, L+1, L or stride]
     tri: npt.NDArray[Any] | None  # [L+1, L+1, L or stride]
     end: npt.NDArray[Any] | None  # [L or stride]
+    ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
 
     @property
     def potentials(self) -> Potentials:
         """The same in double precision, without padding."""
         n = self.edge.shape[1] - 1
-        emit, edge, tri, end = (None if table is None else table[..., :n].astype(np.float64) for table in self)
+        tables = (self.emit, self.edge, self.tri, self.end)
+        emit, edge, tri, end = (None if table is None else table[..., :n].astype(np.float64) for table in tables)
         assert emit is not None
         assert edge is not None
         return Potentials(emit, edge[0] if len(edge) == 1 else edge, tri, end)

@@ -123,6 +123,7 @@ class Learner:
     streams: ClassVar[bool] = False  # whether it learns block by block, with `Problem.in_blocks`
     # What it takes at its peak for every cell of a dense table of label triples: measured.
     bytes_per_triple: ClassVar[int] = 16
+    any_order: ClassVar[bool] = False  # whether it trains at orders above 2
     constraints: ClassVar[Constraints] = {}
 
     def __post_init__(self) -> None:

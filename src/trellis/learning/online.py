@@ -13,12 +13,13 @@ from trellis.arrays import Longs
 from trellis.errors import LearnerError
 from trellis.learning.learner import Constraints, Learner, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
-from trellis.model.model import ChainWeights, Rows, Votes, padded
+from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 
 ROWS = ("starts", "labels", "weights", "sums", "variances")
 TABLE = ("weights", "sums", "variances")
 _LOG = ("clocks", "starts", "rows", "places", "changes")
-_PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _LOG}  # of a state
+_NGRAMS = ("parents", "labels")
+_PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _LOG, "ngrams": _NGRAMS}  # of a state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class OnlineLearner(Learner):
     shuffle: bool = False
     seed: int | None = None
 
+    any_order: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         "epochs": whole(1),
         "average": flag(),
@@ -72,6 +74,7 @@ class OnlineRun(Work):
             corpus.n_edge_attributes,
             problem.n_labels,
             problem.order,
+            problem.is_sparse,
             *self._rule,
             self.vote,
             None if problem.label_parts is None else problem.label_parts.arrays,
@@ -90,7 +93,11 @@ class OnlineRun(Work):
         if problem.edge_base is not None:
             edge = edge + problem.edge_base
         tri = None if first is None else first.tri
-        if tri is None:
+        if problem.is_sparse:
+            if first is not None and first.ngrams is not None:
+                native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
+            tri = native.state()[4][0]
+        elif tri is None:
             tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
         end = np.empty(0, np.float32) if problem.end is None else problem.end
         native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
@@ -140,15 +147,16 @@ class OnlineRun(Work):
 
 def learnt_weights(problem: Problem, native: _core.Online | _core.FrankWolfe, average: bool) -> ChainWeights:
     """What native code has learnt so far, or the average over all steps."""
-    (starts, labels, weights), edge_rows, edge, tri = native.weights(average)
+    (starts, labels, weights), edge_rows, edge, tri, ngrams = native.weights(average)
     return ChainWeights(
         problem.n_labels,
         Rows(starts, labels.astype(np.uint16), weights),
         Rows(*edge_rows) if problem.corpus.n_edge_attributes else None,
         edge,
-        tri if problem.order == 2 else None,
+        tri if problem.order == 2 and ngrams is None else None,
         problem.end,
         parts=problem.label_parts,
+        ngrams=None if ngrams is None else Ngrams(*ngrams),
     )
 
 

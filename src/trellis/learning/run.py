@@ -16,7 +16,7 @@ from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 from trellis.corpus.label_parts import LabelParts
 from trellis.errors import LearnerError
 from trellis.features.vocabulary import Sources
-from trellis.model.model import ChainWeights, Rows
+from trellis.model.model import MANY_LABELS, ChainWeights, Rows
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
@@ -70,6 +70,11 @@ class Problem:
     def in_blocks(self) -> Iterator[Problem]:
         """The problem block by block; itself where it is no stream."""
         return iter([self]) if self.blocks is None else self.blocks()
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether label n-grams of three labels and more have weights only where training needs them."""
+        return self.order > 2 or (self.order == 2 and self.n_labels > MANY_LABELS)
 
     @property
     def n_sentences(self) -> int:

@@ -122,7 +122,8 @@ def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
 def rules_of(tables: Tables) -> Potentials | None:
     """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
     n = tables.edge.shape[1] - 1
-    if not any(table is not None and bool(np.isneginf(table[..., :n]).any()) for table in tables[1:]):
+    rules = [table for table in (tables.edge, tables.tri, tables.end) if table is not None]
+    if not any(bool(np.isneginf(table[..., :n]).any()) for table in rules):
         return None
 
     def rule(table: Doubles | Floats) -> Doubles:

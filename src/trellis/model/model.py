@@ -50,6 +50,9 @@ class Votes:
 
 
 LANES = 8
+MAX_ORDER = 99
+# With more labels than these, triples at order 2 have weights only where training needs them: a table takes their cube.
+MANY_LABELS = 60
 
 
 def padded(n: int) -> int:
@@ -104,8 +107,34 @@ def is_finite(table: Floats | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Ngrams:
+    """Weights of label n-grams, of which only some exist: those of three labels and more count, pairs have a table.
+
+    N-grams are numbered: the empty one, every label alone, START alone, then those of two labels and more in the order
+    of these arrays. One stands after its parent (without its last label) and the one without its first label.
+    """
+
+    parents: npt.NDArray[np.uint32]  # [n]
+    labels: npt.NDArray[np.uint16]  # [n] the last label
+    weights: Floats  # [n]
+
+    def native(self, n_labels: int, order: int) -> _core.Ngrams:
+        """Checked for native code; ValueError if they make no sense."""
+        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights)
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files."""
+        return {f"ngrams.{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any]) -> Ngrams:
+        """From such arrays."""
+        return cls(*(tensors[f"ngrams.{part.name}"] for part in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
 class ChainWeights:
-    """All weights of a chain: of attributes with labels, with label pairs, of label pairs and triples."""
+    """All weights of a chain: of attributes with labels, with label pairs, of label pairs, triples and n-grams."""
 
     n_labels: int
     rows: Rows
@@ -118,11 +147,13 @@ class ChainWeights:
     # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
     dual: Dual | None = None
     parts: LabelParts | None = None  # of labels; then rows have columns for parts too
+    # Of three labels and more, in a chain of any order; tri is None then.
+    ngrams: Ngrams | None = None
 
     def is_finite(self) -> bool:
         """Whether no weight is NaN or infinity; minus infinity forbids."""
-        edge_rows = None if self.edge_rows is None else self.edge_rows.weights
-        return all(is_finite(table) for table in (self.rows.weights, edge_rows, self.edge, self.tri, self.end))
+        more = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
+        return all(is_finite(table) for table in (self.rows.weights, self.edge, self.tri, self.end, *more))
 
     @property
     def expansion(self) -> Expansion | None:
@@ -137,12 +168,12 @@ class ChainWeights:
             self.edge,
             *([] if self.tri is None else [self.tri]),
         ]
-        parts += [] if self.edge_rows is None else [self.edge_rows.weights]
+        parts += [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
         parts += [] if self.expansion is None else [self.expansion.coefs]
         return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)
 
-    def native(self, *, local: bool = False) -> _core.Weights:
-        """Checked for native code; ``local``: labels are normalised one by one."""
+    def native(self, ngrams: _core.Ngrams | None = None, *, local: bool = False) -> _core.Weights:
+        """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one."""
         edge_rows = None if self.edge_rows is None else self.edge_rows.arrays
         return _core.Weights(
             rows=self.rows.arrays,
@@ -151,6 +182,7 @@ class ChainWeights:
             tri=self.tri,
             end=self.end,
             parts=None if self.parts is None else self.parts.arrays,
+            ngrams=ngrams,
             local=local,
         )
 
@@ -161,6 +193,7 @@ class ChainWeights:
         out |= {} if self.edge_rows is None else self.edge_rows.tensors("edge_rows")
         out |= {} if self.tri is None else _nonzero("tri", self.tri[:, :, :n])
         out |= {} if self.end is None else _nonzero("end", self.end[:n])
+        out |= {} if self.ngrams is None else self.ngrams.tensors()
         if self.votes is not None:
             out |= {f"votes.{part.name}": getattr(self.votes, part.name) for part in fields(Votes)}
         return out if self.dual is None else out | self.dual.tensors()
@@ -179,6 +212,7 @@ class ChainWeights:
             Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
             _dual(tensors, rows.n_attributes),
             parts,
+            Ngrams.of_tensors(tensors) if "ngrams.parents" in tensors else None,
         )
 
 

@@ -16,7 +16,7 @@ from trellis.arrays import Arrays, LabelSets
 from trellis.corpus.corpus import Strings
 from trellis.features.templates import Call, Look, Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Plan, View, Vocabulary
-from trellis.model.model import ChainWeights, Model
+from trellis.model.model import MAX_ORDER, ChainWeights, Model
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
@@ -110,7 +110,7 @@ def _model(tensors: Tensors, text: str) -> Model:
     header = json.loads(text)
     labels = tuple(str(label) for label in header["labels"])
     order = int(header["order"])
-    if order not in (0, 1, 2):
+    if order not in range(MAX_ORDER + 1):
         raise ValueError(f"order {order}")
     n_tables, n_folds, reach = (int(n) for n in header["tables"])
     columns = tuple(_column(c, entry, tensors) for c, entry in enumerate(header["columns"]))
@@ -143,7 +143,8 @@ def _model(tensors: Tensors, text: str) -> Model:
 
         parts = LabelParts.of(labels, str(header["label_parts"]))
     weights = ChainWeights.of_tensors(tensors, len(labels), parts)
-    if (weights.tri is not None) != (order == 2):
+    kinds = [part is not None for part in (weights.tri, weights.ngrams)]
+    if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
         raise ValueError(f"order {order}, but weights of another")
     return Model(
         labels,

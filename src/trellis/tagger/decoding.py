@@ -44,6 +44,7 @@ class Decoder:
         "labels",
         "model",
         "native",
+        "ngrams",
         "plain",
         "votes",
     )
@@ -75,9 +76,10 @@ class Decoder:
             bag=None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
             dictionary=None if tags is None else (tags.starts, tags.labels, 0),
         )
+        self.ngrams = None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order)
         self.native = _core.Decoder(
             features,
-            weights.native(local=model.family == "local"),
+            weights.native(self.ngrams, local=model.family == "local"),
             labels=list(self.labels),
             wanted=self._wanted(),
             cache_bytes=CACHE_BYTES,
@@ -223,7 +225,7 @@ class Decoder:
         )
         if expansion is not None and self.expansion is not None:
             emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
-            cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:]))
+            cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
             tables = Tables(*cast)  # type: ignore[arg-type]
         known = self._known(batch)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
@@ -234,14 +236,14 @@ class Decoder:
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
                 sets = sets.replaced(closed, opened.at(closed))
                 if self.model.family == "local":  # normalised over other labels then
-                    emit, edge, _, _ = self._potentials(batch, n_threads, open=True)
+                    emit, edge, *_ = self._potentials(batch, n_threads, open=True)
                     tables.emit[closed] = emit[closed]
                     if len(edge) > 1:
                         tables.edge[closed] = edge[closed]
         return Chains(tables, starts, sets)
 
-    def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, Any, Any, Any]:
-        """The padded arrays of ``Tables``: scores of labels, of label pairs, triples and ends."""
+    def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, Any, Any, Any, Any]:
+        """What ``Tables`` has: padded scores of labels, of label pairs, triples and ends; n-grams."""
         weights = self.model.weights
         try:
             if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
@@ -250,7 +252,7 @@ class Decoder:
         except OverflowError:
             raise ModelError("the weights of the model give scores that are not finite; train it again") from None
         self._is_checked = True
-        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end
+        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end, self.ngrams
 
     def _known(self, batch: _core.Batch) -> LabelSets | None:
         """The labels that the tag dictionary gives each token."""

@@ -32,7 +32,7 @@ from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner, Pairs, choice, flag, whole
 from trellis.learning.run import Event, FeatureNames, Observer, Problem
 from trellis.model.constraints import forbid, scheme_rules
-from trellis.model.model import ChainWeights, Model
+from trellis.model.model import MAX_ORDER, ChainWeights, Model
 from trellis.tagger import Tagger
 from trellis.training.encoding import (
     SEPARATOR,
@@ -131,7 +131,7 @@ def train(
         labelling,
         chosen,
         learner,
-        order=_order(order, chosen, init),
+        order=_order(order, chosen, init, learner),
         cutoff=whole().check("cutoff", cutoff),
         pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
         frequent=_frequent(tag_dictionary, init),
@@ -196,9 +196,9 @@ def _features(features: Features | None, columns: Sequence[str], init: Tagger | 
     return feature_set("default" if features is None else features, columns)
 
 
-def _order(order: int | None, chosen: FeatureSet, init: Tagger | None) -> int:
+def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: Learner) -> int:
     if order is not None:
-        order = whole(0, 2).check("order", order)
+        order = whole(0, MAX_ORDER if learner.any_order else 2).check("order", order)
     if init is not None:
         return order_from(init, order)
     order = (1 if chosen.bigrams or chosen.on_edges else 0) if order is None else order

@@ -1,0 +1,60 @@
+// Label n-grams with their weights as they come from Python, checked.
+#pragma once
+#include "checks.hpp"
+#include "engine/ngram_scores.hpp"
+
+// N-grams of two labels and more, each after its parent (the same without its last label) and its shorter ones (without
+// the first): the first of the arrays has number n_labels + 2.
+using NgramArrays = std::tuple<Array<std::uint32_t, 1>, Array<std::uint16_t, 1>>;  // parents, last labels
+
+inline void make_ngrams(const NgramArrays& given, trellis::Ngrams& ngrams) {
+  const auto& [parents, labels] = given;
+  require(parents.size() == labels.size(), "n-grams need one label per parent");
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    const std::size_t node = ngrams.size();
+    require(parents(i) > 0 && parents(i) < node && ngrams.length(parents(i)) <= ngrams.order() &&
+                labels(i) < ngrams.n_labels(),
+            "an n-gram out of range");
+    require(ngrams.extend(parents(i), labels(i)) == node && ngrams.size() == node + 1,
+            "an n-gram stands twice, or before its shorter one");
+  }
+}
+inline auto ngram_arrays(const trellis::Ngrams& ngrams, const std::vector<std::uint8_t>* kept = nullptr) {
+  std::vector<std::uint32_t> parents, number(ngrams.size());
+  std::vector<std::uint16_t> labels;
+  for (std::uint32_t g = 0, next = 0; g < ngrams.size(); ++g) {
+    if (kept && !(*kept)[g]) continue;
+    number[g] = next++;
+    if (ngrams.length(g) > 1) parents.push_back(number[ngrams.parent(g)]), labels.push_back(ngrams.label(g));
+  }
+  return std::make_tuple(to_numpy(std::move(parents)), to_numpy(std::move(labels)));
+}
+
+struct PyNgrams {
+  trellis::Ngrams ngrams;
+  std::vector<float> scores, totals;  // [n_nodes]
+  std::vector<double> double_scores, double_totals;
+  trellis::NgramScores<float> floats;
+  trellis::NgramScores<double> doubles;
+
+  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights)
+      : ngrams(n_labels, order) {
+    check_labels(n_labels);
+    make_ngrams(given, ngrams);
+    require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
+    check_finite(weights, "the weight of an n-gram must be a finite number");
+    scores.resize(n_labels + 2);
+    scores.insert(scores.end(), weights.data(), weights.data() + weights.size());
+    double_scores.assign(scores.begin(), scores.end());
+    trellis::join_scores<trellis::MaxPlus>(ngrams, scores.data(), totals);
+    trellis::join_scores<trellis::MaxPlus>(ngrams, double_scores.data(), double_totals);
+    floats = {&ngrams, scores.data(), totals.data()};
+    doubles = {&ngrams, double_scores.data(), double_totals.data()};
+  }
+  PyNgrams(const PyNgrams&) = delete;
+  template <class Real>
+  const trellis::NgramScores<Real>* view() const {
+    if constexpr (std::is_same_v<Real, float>) return &floats;
+    else return &doubles;
+  }
+};

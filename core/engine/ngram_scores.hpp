@@ -1,0 +1,76 @@
+// What label n-grams of three labels and more give, in chains of any order. Label pairs have their dense table; of the
+// longer ones only some exist, so
+//
+//   score(path) = sum_t ((s + total_t[g_t]) + edge[y][z]) + emit[t][z], + end
+//
+// with g_t the longest n-gram that the labels up to z end in, and total the scores of an n-gram and of all its shorter
+// ones, added from the shortest on.
+#pragma once
+#include "engine/ngrams.hpp"
+#include "engine/semiring.hpp"
+
+namespace trellis {
+
+// Scores that n-grams have at single tokens only: at token t those of nodes[starts[t] .. starts[t + 1]), each once.
+template <class Real>
+struct TokenNgrams {
+  std::vector<std::size_t> starts{0};  // [T + 1]
+  std::vector<std::uint32_t> nodes;    // of three labels and more
+  std::vector<Real> scores;
+};
+
+template <class Real>
+struct NgramScores {
+  const Ngrams* ngrams;
+  const Real* scores;                           // [n_nodes]; those of one and two labels do not count
+  const Real* totals = nullptr;                 // [n_nodes], or null: summed where needed
+  const TokenNgrams<Real>* by_token = nullptr;  // null: none
+};
+
+inline constexpr std::size_t kScored = 3;  // labels of the shortest n-grams that have a score
+
+// The total of an n-gram, from a table ...
+template <class Real>
+struct TotalScores {
+  const Real* totals;
+  TRELLIS_INLINE Real operator()(std::uint32_t node) const { return totals[node]; }
+};
+// ... or joined on the way, with what they give at this token (`added`, [n_nodes], or null).
+template <class S, class Real>
+struct JoinedScores {
+  const Ngrams& ngrams;
+  const Real* scores;
+  const Real* added;
+  Real own(std::uint32_t node) const { return added ? S::times(scores[node], added[node]) : scores[node]; }
+  Real operator()(std::uint32_t node) const {
+    const std::size_t length = ngrams.length(node);
+    if (length <= kScored) return length < kScored ? S::template one<Real> : own(node);
+    return S::times((*this)(ngrams.shorter(node)), own(node));
+  }
+};
+
+// totals[g] = totals[shorter of g] · scores[g]; shorter ones stand before.
+template <class S, class Real>
+void join_scores(const Ngrams& ngrams, const Real* scores, std::vector<Real>& totals) {
+  totals.resize(ngrams.size());
+  for (std::size_t g = 0; g < ngrams.size(); ++g) {
+    const auto node = static_cast<std::uint32_t>(g);
+    const std::size_t length = ngrams.length(node);
+    totals[g] = length < kScored    ? S::template one<Real>
+                : length == kScored ? scores[g]
+                                    : S::times(totals[ngrams.shorter(node)], scores[g]);
+  }
+}
+
+// Calls visit(t, g) for the longest n-gram that a path ends in at every token.
+template <class Visit>
+void each_ngram(const Ngrams& ngrams, const std::int32_t* path, std::size_t n, Visit visit) {
+  std::uint32_t state = ngrams.null();
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::uint32_t node = ngrams.longest(state, static_cast<std::size_t>(path[t]));
+    visit(t, node);
+    state = ngrams.state(node);
+  }
+}
+
+}  // namespace trellis
