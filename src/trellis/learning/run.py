@@ -36,6 +36,11 @@ class FeatureNames:
     edge_attributes: Mapping[int, str]
 
 
+def is_sparse(n_labels: int, order: int) -> bool:
+    """Whether there is no table of all label triples: above order 2, and where it would be large."""
+    return order > 2 or (order == 2 and n_labels > MANY_LABELS)
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A training problem."""
@@ -74,7 +79,7 @@ class Problem:
     @property
     def is_sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        return self.order > 2 or (self.order == 2 and self.n_labels > MANY_LABELS)
+        return is_sparse(self.n_labels, self.order)
 
     @property
     def n_sentences(self) -> int:

@@ -19,7 +19,7 @@ from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner, Pairs, real
-from trellis.learning.run import Problem
+from trellis.learning.run import Problem, is_sparse
 from trellis.memory import free_bytes
 from trellis.model.constraints import neighbours
 from trellis.model.model import Rows, dense_cells, padded
@@ -254,7 +254,8 @@ SMALL = 100_000_000  # bytes for which nobody asks
 def check_memory(setup: Setup) -> None:
     """LearnerError if the dense tables of labels cannot fit, before any memory is taken for them."""
     n, order = len(setup.labelling.labels), setup.order
-    needed = dense_cells(n, order) * setup.learner.bytes_per_triple
+    sparse = setup.learner.any_order and is_sparse(n, order)
+    needed = dense_cells(n, 1 if sparse else order) * setup.learner.bytes_per_triple
     if needed < SMALL:
         return
     free, name, size = free_bytes(), type(setup.learner).__name__, f"{needed / 1e9:,.1f} GB"
