@@ -23,9 +23,14 @@ class LabelParts {
       : n_labels_(starts.size() - 1), n_columns_(n_labels_), starts_(starts.begin(), starts.end()),
         columns_(columns.begin(), columns.end()) {
     for (std::uint32_t column : columns_) n_columns_ = std::max<std::size_t>(n_columns_, column + 1);
-    for (std::size_t k = 0; links_.size() < columns_.size(); ++k)
+    for (std::size_t n_parts = 1; links_.size() < columns_.size(); ++n_parts) {
+      groups_.push_back({n_parts, {}});
       for (std::size_t z = 0; z < n_labels_; ++z)
-        if (k < of(z).size()) links_.push_back({static_cast<std::uint16_t>(z), static_cast<std::uint16_t>(of(z)[k])});
+        if (of(z).size() == n_parts) {
+          groups_.back().labels.push_back(static_cast<std::uint32_t>(z));
+          links_.insert(links_.end(), of(z).begin(), of(z).end());
+        }
+    }
   }
 
   bool any() const { return !starts_.empty(); }
@@ -45,7 +50,11 @@ class LabelParts {
       const Real* from = rows + t * stride();
       Real* to = rows + t * padded(n_labels_);  // never beyond `from`
       std::memmove(to, from, n_labels_ * sizeof(Real));
-      for (const Link& link : links_) to[link.label] += from[link.column];
+      each_label([&](std::uint32_t z, std::span<const std::uint32_t> parts) {
+        Real sum = to[z];
+        for (std::uint32_t p : parts) sum += from[p];
+        to[z] = sum;
+      });
       std::fill(to + n_labels_, to + padded(n_labels_), Real(0));
     }
   }
@@ -58,20 +67,30 @@ class LabelParts {
       Real* to = rows + t * stride();
       std::memmove(to, from, n_labels_ * sizeof(Real));
       std::fill(to + n_labels_, to + stride(), Real(0));
-      for (const Link& link : links_) to[link.column] += to[link.label];
+      each_label([&](std::uint32_t z, std::span<const std::uint32_t> parts) {
+        for (std::uint32_t p : parts) to[p] += to[z];
+      });
     }
   }
 
  private:
-  // A label and one of its parts: first the first part of every label, then the second ones. So neighbours are of
-  // different labels, and none waits for the sum of the one before.
-  struct Link {
-    std::uint16_t label, column;
+  // Labels with the same number of parts follow one another: their loops all end after as many steps, as processors
+  // foresee.
+  template <class Visit>
+  TRELLIS_INLINE void each_label(Visit visit) const {
+    const std::uint32_t* link = links_.data();
+    for (const Group& group : groups_)
+      for (std::uint32_t z : group.labels) visit(z, std::span(link, group.n_parts)), link += group.n_parts;
+  }
+  struct Group {
+    std::size_t n_parts;
+    std::vector<std::uint32_t> labels;
   };
   std::size_t n_labels_ = 0, n_columns_ = 0;  // labels alone; labels and parts
   std::vector<std::uint32_t> starts_;         // [n_labels + 1]; empty: labels have no parts
   std::vector<std::uint32_t> columns_;        // [n_links]
-  std::vector<Link> links_;                   // [n_links]
+  std::vector<Group> groups_;                 // by n_parts
+  std::vector<std::uint32_t> links_;          // [n_links] the same columns in the order of groups
 };
 
 }  // namespace trellis
