@@ -22,7 +22,7 @@ struct Sample {
     std::mt19937 random(seed);
     for (std::size_t s = 0; s < n_sites; ++s) {
       for (std::size_t i = random() % 5; i > 0; --i) {
-        ids.push_back(static_cast<std::int32_t>(random() % (random() % 2 ? n_attributes : 5)));
+        ids.push_back(static_cast<std::int32_t>(random() % (random() % 2 ? n_attributes : 1)));
         values.push_back(static_cast<float>(random() % 7) - 3);
       }
       starts.push_back(static_cast<std::int64_t>(ids.size()));
@@ -64,9 +64,9 @@ TEST(emissions_are_sums_of_rows) {
   }
 }
 
-// A block of more sites than 16 bits count, and many small blocks.
+// A block of more sites than 16 bits count, with an attribute at more of them, and many small blocks.
 TEST(gradients_are_sums_over_sites) {
-  const Sample sample(6, 70000, 3, 2);
+  const Sample sample(6, 75000, 3, 2);
   const std::size_t n_sites = sample.starts.size() - 1, stride = padded(sample.L), n = sample.row_labels.size();
   std::vector<double> residual(n_sites * stride);
   for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = std::sin(static_cast<double>(i));

@@ -46,36 +46,38 @@ class AttributeSums {
     std::uint32_t attribute, site;  // counted from the first of the block
     float value;
   };
-  struct Entry {
-    std::uint32_t attribute, first;  // its sites are [first, that of the next entry)
+  struct Cut {
+    std::uint32_t entry, item;  // at which a piece begins
   };
   struct Block {
-    std::vector<Entry> entries;         // ascending; the last only ends the one before it
-    std::vector<std::uint16_t> narrow;  // sites counted from the first of the block, where 16 bits are enough
-    std::vector<std::uint32_t> wide;    // else
-    std::vector<float> values;          // as long, or empty where all are one
-    std::vector<std::uint32_t> cuts;    // entries at which pieces begin, and the end
+    std::vector<std::uint32_t> attributes;  // ascending; one of very many items has several entries
+    std::vector<std::uint16_t> counts;      // as long: how many items follow
+    std::vector<std::uint16_t> narrow;      // sites counted from the first of the block, where 16 bits are enough
+    std::vector<std::uint32_t> wide;        // else
+    std::vector<float> values;              // as long, or empty where all are one
+    std::vector<Cut> cuts;                  // and the end
 
     Block(const std::vector<Item>& items, bool valued) {
-      constexpr std::uint32_t kPiece = 4096;  // items
-      const auto far = [](const Item& item) { return item.site > std::numeric_limits<std::uint16_t>::max(); };
+      constexpr std::uint32_t kPiece = 4096, kMost = std::numeric_limits<std::uint16_t>::max();  // items
+      const auto far = [](const Item& item) { return item.site > kMost; };
       const bool is_wide = std::any_of(items.begin(), items.end(), far);
       is_wide ? wide.reserve(items.size()) : narrow.reserve(items.size());
       if (valued) values.reserve(items.size());
-      std::uint32_t n = 0, cut = 0;
+      std::uint32_t n = 0;
+      const auto cut = [&] { cuts.push_back({static_cast<std::uint32_t>(attributes.size()), n}); };
       for (const Item& item : items) {
-        if (entries.empty() || entries.back().attribute != item.attribute) {
-          if (cuts.empty() || n - cut >= kPiece) cuts.push_back(static_cast<std::uint32_t>(entries.size())), cut = n;
-          entries.push_back({item.attribute, n});
-        }
+        const bool is_new = attributes.empty() || attributes.back() != item.attribute;
+        if (is_new && (cuts.empty() || n - cuts.back().item >= kPiece)) cut();
+        if (is_new || counts.back() == kMost) attributes.push_back(item.attribute), counts.push_back(0);
+        ++counts.back();
         if (is_wide) wide.push_back(item.site);
         else narrow.push_back(static_cast<std::uint16_t>(item.site));
         if (valued) values.push_back(item.value);
         ++n;
       }
-      cuts.push_back(static_cast<std::uint32_t>(entries.size()));
-      entries.push_back({0, n});
-      entries.shrink_to_fit();
+      cut();
+      attributes.shrink_to_fit();
+      counts.shrink_to_fit();
     }
   };
 
@@ -113,8 +115,10 @@ class AttributeSums {
   template <class Site, class Light>
   TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, Light light,
                                   double* sums, double* gradient) const {
-    for (std::uint32_t e = b.cuts[piece]; e < b.cuts[piece + 1]; ++e) {
-      const std::uint32_t a = b.entries[e].attribute, first = b.entries[e].first, last = b.entries[e + 1].first;
+    std::uint32_t first = b.cuts[piece].item, last = first;
+    for (std::uint32_t e = b.cuts[piece].entry; e < b.cuts[piece + 1].entry; ++e, first = last) {
+      const std::uint32_t a = b.attributes[e];
+      last = first + b.counts[e];
       const std::uint32_t begin = layout_.row_starts[a], end = layout_.row_starts[a + 1];
       if (light(a)) {
         for (std::uint32_t s = begin; s < end; ++s) {
