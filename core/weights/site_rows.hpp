@@ -86,31 +86,47 @@ class SiteRows {
 
   // The same from the corpus alone.
   TRELLIS_INLINE void walk(std::size_t begin, std::size_t end, Real* emit) const {
-    std::vector<std::uint32_t> heavy, light;  // of a site: numbers of heavy rows, light attributes
-    std::vector<Real> heavy_values, light_values;
+    constexpr std::int64_t kItemsAhead = 24;  // items whose rows are looked for before they are needed
+    struct Light {
+      std::uint32_t first, last;  // slots
+      Real value;
+    };
+    std::vector<Light> light;  // of a site
+    std::vector<std::uint32_t> heavy;
+    std::vector<Real> heavy_values;
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
-      heavy.clear(), light.clear(), heavy_values.clear(), light_values.clear();
-      at_.each(t, [&](std::int32_t a, float value) {
-        const bool is_heavy = number_[a] >= 0;
-        (is_heavy ? heavy : light).push_back(static_cast<std::uint32_t>(is_heavy ? number_[a] : a));
-        if (!is_heavy) __builtin_prefetch(weights_.data() + layout_.row_starts[a]);
-        if (at_.values) (is_heavy ? heavy_values : light_values).push_back(value);
-      });
-      set_heavy(heavy.data(), at_.values ? heavy_values.data() : nullptr, heavy.size(), emit);
-      for (std::size_t i = 0; i < light.size(); ++i) {
-        const Real value = at_.values ? light_values[i] : 1;
-        for (std::uint32_t s = layout_.row_starts[light[i]]; s < layout_.row_starts[light[i] + 1]; ++s)
-          emit[layout_.row_labels[s]] += value * weights_[s];
+      const std::size_t n = at_.starts[t + 1] - at_.starts[t];
+      if (light.size() < n) light.resize(n), heavy.resize(n), heavy_values.resize(n);
+      std::size_t n_light = 0, n_heavy = 0;
+      for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
+        if (i + kItemsAhead < n_items_) {
+          __builtin_prefetch(number_.data() + at_.ids[i + kItemsAhead]);
+          __builtin_prefetch(layout_.row_starts.data() + at_.ids[i + kItemsAhead]);
+        }
+        const std::int32_t a = at_.ids[i];
+        if (number_[a] >= 0) {
+          heavy[n_heavy] = static_cast<std::uint32_t>(number_[a]);
+          heavy_values[n_heavy++] = at_.value(i);
+        } else {
+          const std::uint32_t first = layout_.row_starts[a];
+          __builtin_prefetch(weights_.data() + first);
+          __builtin_prefetch(layout_.row_labels.data() + first);
+          light[n_light++] = {first, layout_.row_starts[a + 1], at_.value(i)};
+        }
       }
+      set_heavy(heavy.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
+      for (std::size_t i = 0; i < n_light; ++i)
+        for (std::uint32_t s = light[i].first; s < light[i].last; ++s)
+          emit[layout_.row_labels[s]] += light[i].value * weights_[s];
     }
   }
 
   void list_sites(std::size_t n_sites) {
     constexpr std::size_t kLonger = 2;  // than the corpus: what lists of slots may be
-    const std::size_t n_items = n_sites ? at_.starts[n_sites] : 0;
+    n_items_ = n_sites ? at_.starts[n_sites] : 0;
     std::size_t n_heavy = 0, n_light = 0;
-    for (std::size_t i = 0; i < n_items; ++i) number_[at_.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at_.ids[i]);
-    listed_ = n_light <= kLonger * n_items;
+    for (std::int64_t i = 0; i < n_items_; ++i) number_[at_.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at_.ids[i]);
+    listed_ = n_light <= kLonger * static_cast<std::size_t>(n_items_);
     if (!listed_) return;
     heavy_starts_.reserve(n_sites + 1);
     slot_starts_.reserve(n_sites + 1);
@@ -165,6 +181,7 @@ class SiteRows {
   const Layout layout_;
   const Sites at_;
   const std::size_t stride_;
+  std::int64_t n_items_ = 0;          // of all sites
   bool listed_ = true;                // whether sites are listed here, or walked in the corpus
   std::vector<std::int32_t> number_;  // [n_attributes]
   std::vector<Real> vectors_;         // [n_heavy, stride]
