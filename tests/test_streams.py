@@ -56,6 +56,7 @@ def test_blocks_give_the_bytes_of_the_whole(name: str, order: int, cuts: tuple[i
         {"learner": trellis.MIRA(epochs=2), "label_costs": {"L0": 3.0}},
         {"pairs": "all", "n_threads": 1},
         {"order": 0},
+        {"order": 3},
     ],
 )
 def test_what_goes_with_a_stream(more: dict[str, Any]) -> None:

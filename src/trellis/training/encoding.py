@@ -262,7 +262,7 @@ def check_memory(setup: Setup) -> None:
     if free is not None and needed > free:
         raise LearnerError(
             f"order {order} with {n:,} labels needs {size} for the label tables of {name}, and {free / 1e9:,.1f} GB of "
-            "memory are free; choose a lower order or merge labels"
+            "memory are free; choose a lower order, an online learner, or fewer labels"
         )
 
 
