@@ -33,8 +33,10 @@ using LogState = std::tuple<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Arra
 std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus, const Array<std::int32_t, 1>& gold,
                                             const Array<std::int64_t, 1>& order, const std::optional<SetArrays>& partial,
                                             const std::optional<Array<double, 1>>& weights,
-                                            const std::optional<Array<float, 2>>& costs) {
+                                            const std::optional<Array<float, 2>>& costs, std::size_t batch,
+                                            std::size_t n_threads) {
   const std::size_t n = corpus.n_tokens();
+  require(batch >= 1, "batch must be positive");
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
       self.edge_rows.n_attributes() != corpus.n_edge_attributes)
     throw nb::value_error("a corpus encoded for another model");
@@ -47,7 +49,9 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   if (weights) examples.weights = weights->data();
   if (costs) examples.costs = costs->data();
   const EpochResult result =
-      interruptible([&](const auto& go_on) { return self.epoch(examples, order.data(), order.size(), go_on); });
+      interruptible([&](const auto& go_on) {
+        return self.epoch(examples, order.data(), order.size(), batch, n_threads, go_on);
+      });
   return {result.mistakes, result.updates};
 }
 
@@ -239,6 +243,7 @@ void bind_learners(nb::module_& module) {
       }, "ngrams"_array, "weights"_array, "Begin with these n-grams of two labels and more: parents and last labels; weights.")
       .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
       .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),
+           "batch"_a = 1, "n_threads"_a = 1,
            "One epoch over the sentences in that order: (tokens mistaken, sentences that made a step).")
       .def("weights", [](const Online& self, bool average) {
         return weights_of(self, {average, static_cast<double>(self.clock)});

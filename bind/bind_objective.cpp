@@ -55,14 +55,15 @@ struct PyObjective {
 
   Numpy<double> pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares,
                      const Array<std::int64_t, 1>& order, const std::optional<Array<double, 1>>& weights, double rate,
-                     double c1, double c2) {
+                     double c1, double c2, std::size_t batch, std::size_t n_threads) {
+    require(batch >= 1, "batch must be positive");
     if (parameters.size() != n_parameters || squares.size() != n_parameters) throw nb::value_error("one number a parameter");
     check_weights(weights, n_sentences);
     check_order(order, n_sentences);
     std::vector<double> out(n_sentences);
     without_gil([&] {
-      core->pass({rate, c1, c2}, order.data(), order.size(), weights ? weights->data() : nullptr, parameters.data(),
-                 squares.data(), out.data());
+      core->pass({rate, c1, c2, batch}, order.data(), order.size(), weights ? weights->data() : nullptr, n_threads,
+                 parameters.data(), squares.data(), out.data());
     });
     return to_numpy(std::move(out));
   }
@@ -163,5 +164,6 @@ void bind_objective(nb::module_& module) {
       .def("gradient", &PyObjective::gradient, "parameters"_array, "weights"_array.none(), "n_threads"_a,
            "(losses, gradient of their weighted sum).")
       .def("one_pass", &PyObjective::pass, "parameters"_array, "squares"_array, "order"_array, "weights"_array.none(), "rate"_a, "c1"_a,
-           "c2"_a, "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
+           "c2"_a, "batch"_a = 1, "n_threads"_a = 1,
+           "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
 }

@@ -151,6 +151,90 @@ void parallel_steps(std::size_t n_blocks, std::size_t ahead, std::size_t n_threa
   error.rethrow();
 }
 
+// Threads that stay while work comes in many short rounds. each(n) calls work(i) for all i below n, on the thread that calls
+// it and on those that are awake, and returns when all are done. Between rounds threads stay awake for some time.
+class Rounds {
+ public:
+  // Calls lead(each) on this thread while up to n_threads - 1 others help.
+  template <class Work, class Lead>
+  static void run(std::size_t n_threads, Work work, Lead lead) {
+    Rounds rounds;
+    const auto each = [&](std::size_t n) {
+      rounds.begin(static_cast<std::uint32_t>(n));
+      while (rounds.take(work)) {
+      }
+      rounds.wait_for(n);
+      rounds.error_.rethrow();
+    };
+    run_on_threads(n_threads, [&, first = std::this_thread::get_id()] {
+      if (std::this_thread::get_id() != first) return rounds.help(work);
+      try {
+        lead(each);
+      } catch (...) {
+        rounds.error_.keep();
+      }
+      rounds.end();
+    });
+    rounds.error_.rethrow();
+  }
+
+ private:
+  static constexpr int kSpins = 4000;  // some tens of microseconds
+  static constexpr std::uint64_t kEnded = ~std::uint64_t{0};
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
+  void begin(std::uint32_t n) {
+    size_ = n, done_ = 0;
+    next_ = static_cast<std::uint64_t>(++round_) << 32;
+    next_.notify_all();
+  }
+  // One item of the round; false where none is left.
+  template <class Work>
+  bool take(Work& work) {
+    std::uint64_t next = next_;
+    do
+      if (next == kEnded || static_cast<std::uint32_t>(next) >= size_) return false;
+    while (!next_.compare_exchange_weak(next, next + 1));
+    try {
+      work(static_cast<std::size_t>(static_cast<std::uint32_t>(next)));
+    } catch (...) {
+      error_.keep();
+    }
+    ++done_;
+    return true;
+  }
+  template <class Work>
+  void help(Work& work) {
+    for (int spins = 0;;) {
+      const std::uint64_t next = next_;
+      if (next == kEnded) return;
+      if (take(work)) spins = 0;
+      else if (++spins < kSpins) pause();
+      else next_.wait(next), spins = 0;
+    }
+  }
+  void wait_for(std::size_t n) const {
+    for (int spins = 0; done_ != n;)
+      if (++spins < kSpins) pause();
+      else std::this_thread::yield();
+  }
+  void end() {
+    next_ = kEnded;
+    next_.notify_all();
+  }
+
+  std::atomic<std::uint64_t> next_{0};  // the round, and below it the next item of it
+  std::atomic<std::uint32_t> size_{0};
+  std::atomic<std::size_t> done_{0};
+  std::uint32_t round_ = 0;
+  FirstError error_;
+};
+
 // Asks, every tenth of a second of a long pass, whether it shall go on.
 class Patience {
  public:

@@ -219,22 +219,24 @@ class Twin:
             x, y = y, z
         return out
 
-    def epoch(self, order: Sequence[int]) -> tuple[int, int]:
+    def epoch(self, order: Sequence[int], batch: int = 1) -> tuple[int, int]:
         mistakes = updates = 0
-        for i in order:
-            wrong, stepped = self.learn(i)
+        for number, i in enumerate(order):
+            if number % batch == 0:
+                before = self.w.copy()  # which the sentences of a batch are decoded by
+            wrong, stepped = self.learn(i, before)
             mistakes, updates = mistakes + wrong, updates + stepped
             self.total += self.w
             self.moments.append(self.w.copy())
         return mistakes, updates
 
-    def learn(self, i: int) -> tuple[int, bool]:
+    def learn(self, i: int, decoder: Any = None) -> tuple[int, bool]:
         given, problem = self.case, self.case.problem
         L, known = given.n_labels, given.golds[i]
         weight = 1.0 if problem.sentence_weights is None else float(problem.sentence_weights[i])
         if not known or weight == 0:
             return 0, False
-        p = self.potentials(i)
+        p = self.potentials(i, decoder)
         gold = known
         if -1 in known:
             assert given.partial is not None

@@ -321,6 +321,7 @@ def test_train_options(here: Path, call) -> None:
         "vote": False,
         "shuffle": True,
         "seed": 3,
+        "batch": 1,
     }
     assert (info["cutoff"], info["pairs"]) == (2, "seen")
     assert call("train - --model m2 --quiet", given=COLUMNS).code == 0

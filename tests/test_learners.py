@@ -77,7 +77,7 @@ WITHOUT_EFFECT: list[tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]]
     (trellis.PassiveAggressive, {}, {"seed": 1}, {"shuffle": True}),
     (trellis.PassiveAggressive, {"variant": "PA"}, {"C": 1.0}, {"variant": "PA-II"}),
     (trellis.CRF, {"solver": "adagrad"}, {"tolerance": 1e-5, "warm_up": 3}, {"solver": "lbfgs"}),
-    (trellis.CRF, {"warm_up": 0}, {"rate": 0.2, "seed": 0}, {"warm_up": 1}),
+    (trellis.CRF, {"warm_up": 0}, {"rate": 0.2, "seed": 0, "batch": 8}, {"warm_up": 1}),
     (trellis.MaxEnt, {"solver": "gis"}, {"tolerance": 1e-5}, {"solver": "lbfgs"}),
     (trellis.SequenceBoost, {}, {"seed": 0}, {"folds": 2}),
     (trellis.HMSVM, {}, {"average": True}, {"solver": "frank-wolfe"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from gradient_oracle import (
     slope_of,
 )
 from oracle import paths_of, score_of
+from samples import random_corpus
 
+import trellis
 from trellis import _core
 from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.parameters import Parameters
@@ -194,29 +197,35 @@ def test_weights_and_back(name: str) -> None:
     assert (parameters.start(problem) == 0).all()
 
 
+@pytest.mark.parametrize("batch", [1, 2, 3])
 @pytest.mark.parametrize("order", [1, 2])
-def test_one_pass_is_its_definition(order: int) -> None:
-    """AdaGrad by the plain formulas, the gradient of each sentence from the objective."""
+def test_one_pass_is_its_definition(order: int, batch: int) -> None:
+    """AdaGrad by the plain formulas, the gradient of each batch from the objective."""
     spec = Spec(order=order, edges=True, weights=True)
     problem, parameters, x = setting(spec, 9)
     objective = parameters.objective(problem, local=False, single=False)
     rate, c1, c2 = 0.3, 0.02, 0.1
     order_of = np.array([3, 0, 4, 1], np.int64)
-    found, squares = x.copy(), np.ones(len(x))
-    met = objective.one_pass(found, squares, order_of, problem.sentence_weights, rate, c1, c2)
 
+    def one_pass(n: int, n_threads: int = 1) -> tuple[Any, Any, Any]:
+        w, squares = x.copy(), np.ones(len(x))
+        given = problem.sentence_weights
+        met = objective.one_pass(w, squares, order_of[:n], given, rate, c1, c2, batch=batch, n_threads=n_threads)
+        return w, squares, met
+
+    found, squares, met = one_pass(len(order_of))
     first = len(x) - len(parameters.edge_places) - len(parameters.tri_places)
     w, sums = x.copy(), np.ones(len(x))
-    for i, s in enumerate(order_of.tolist()):
-        before, before_squares = x.copy(), np.ones(len(x))
-        objective.one_pass(before, before_squares, order_of[:i], problem.sentence_weights, rate, c1, c2)
+    for i in range(0, len(order_of), batch):
+        before, _, _ = one_pass(i)
         np.testing.assert_allclose(before[first:], w[first:], rtol=1e-10, atol=1e-12)
         only = np.zeros(problem.n_sentences)
-        only[s] = problem.sentence_weights[s]
+        some = order_of[i : i + batch]
+        only[some] = problem.sentence_weights[some]
         losses, gradient = objective.gradient(before, only, 1)
-        assert met[s] == pytest.approx(losses[s], rel=1e-12)
-        # Label pairs and triples take one step a sentence, and their share of the penalty with it.
-        share = 1 / problem.n_sentences
+        np.testing.assert_allclose(met[some], losses[some], rtol=1e-12)
+        # Label pairs and triples take one step per batch, and their share of the penalty with it.
+        share = 1 / -(-problem.n_sentences // batch)
         g = gradient + 2 * c2 * share * w
         sums += g**2
         w = w - rate / np.sqrt(sums) * g
@@ -224,6 +233,19 @@ def test_one_pass_is_its_definition(order: int) -> None:
     np.testing.assert_allclose(found[first:], w[first:], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(squares[first:], sums[first:], rtol=1e-10)
     assert not (found[:first] == x[:first]).all()
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("batch", [1, 6, 40])
+def test_a_pass_on_any_number_of_threads_gives_the_same_bits(batch: int, single: bool) -> None:
+    corpus, results = random_corpus(5, 40, n_words=300), []
+    for n in (1, 2, 3):
+        learner = trellis.CRF(solver="adagrad", epochs=3, batch=batch, precision="single" if single else "double")
+        tagger = trellis.train(corpus, target="label", features=["word[0]", "word[-1]"], learner=learner, n_threads=n)
+        results.append((tagger.model.weights.rows.weights, tagger.model.weights.edge))
+    for rows, edge in results[1:]:
+        assert np.array_equal(rows, results[0][0])
+        assert np.array_equal(edge, results[0][1])
 
 
 def test_probabilities_of_all_paths_sum_to_one() -> None:

@@ -72,6 +72,39 @@ def test_weights_are_the_twins(name: str, order: int, kind: str) -> None:
             assert weights.end is None
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("kind", ["plain", "edges", "partial", "weights", "constraints", "seen"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_batches_are_the_twins(name: str, kind: str, order: int) -> None:
+    """Decoded by the weights before the batch, stepped in order; the same bits for any number of threads."""
+    learner, options, rule = LEARNERS[name]
+    given = case(kind, order, n_sentences=16)
+    twin = Twin(given, *rule)
+    counts = [twin.epoch(range(given.problem.n_sentences), batch=4) for _ in range(EPOCHS)]
+    made = learner(epochs=EPOCHS, average=True, batch=4, **options)
+    fits = [made.fit(replace(given.problem, n_threads=n), None) for n in (1, 2, 3)]
+    assert [(e.mistakes, e.updates) for e in fits[0][1]] == counts
+    found = [flat(weights, twin) for weights, _ in fits]
+    if name == "perceptron":
+        np.testing.assert_array_equal(found[0], twin.result(True))
+    else:
+        np.testing.assert_allclose(found[0], twin.result(True), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_batches_vote_alike_on_any_number_of_threads() -> None:
+    given = case("plain", 1, n_sentences=30)
+    logs = []
+    for n in (1, 2, 3):
+        weights, _ = Perceptron(epochs=2, vote=True, batch=8).fit(replace(given.problem, n_threads=n), None)
+        assert weights.votes is not None
+        logs.append(weights.votes)
+    for other in logs[1:]:
+        assert np.array_equal(other.changes, logs[0].changes)
+        assert np.array_equal(other.counts, logs[0].counts)
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("n_labels", [1, 2, 9, 20])
 def test_many_labels(name: str, n_labels: int) -> None:
@@ -335,3 +368,14 @@ def test_all_of_them_learn(learner: Any) -> None:
     tagger = KINDS["plain"].train(corpus, learner=learner)
     guess = max(corpus.column("label").tolist().count(z) for z in tagger.labels) / corpus.n_tokens
     assert tagger.evaluate(corpus).token_accuracy > guess + 0.2
+
+
+def test_batches_at_higher_orders_have_the_same_bits_on_any_number_of_threads() -> None:
+    corpus, learner = random_corpus(3, 40), Perceptron(epochs=4, batch=6)
+    found = [
+        trellis.train(corpus, target="label", features=["word[0]"], learner=learner, order=4, n_threads=n).model.weights
+        for n in (1, 2, 3)
+    ]
+    for other in found[1:]:
+        assert np.array_equal(other.rows.weights, found[0].rows.weights)
+        assert np.array_equal(other.edge, found[0].edge)

@@ -2,9 +2,11 @@
 //
 //   g = gradient + 2 c2 share w;  squares += g²;  w -= rate / sqrt(squares) · g, then c1 · share of that rate nearer to 0
 //
-// for every sentence and every parameter it touches. `share` is one over the number of times the parameter is touched in
-// a pass, so that a pass has the penalty once. Heavy rows are stepped as vectors over all labels: their squares are copied
-// in before the pass, and both out after it.
+// for every sentence and every parameter of attributes it touches, and for those of label pairs and triples once per batch
+// of sentences, whose gradients are of the weights before the batch. `share` is one over the number of times the parameter
+// is touched in a pass, so that a pass has the penalty once. Each step needs the parameter's own past only, so attributes
+// may be stepped in parts, at the same time, to the same bits. Heavy rows are stepped as vectors over all labels: their
+// squares are copied in before the pass, and both out after it.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -15,6 +17,7 @@ namespace trellis {
 
 struct AdaGrad {
   double rate = 0.1, c1 = 0, c2 = 0;
+  std::size_t batch = 1;  // sentences
 };
 
 // One over the number of tokens at which each attribute stands.
@@ -39,10 +42,10 @@ template <class Real>
 class AdaGradPass {
  public:
   AdaGradPass(const AdaGrad& rule, const Layout& layout, const ChainData& data, const std::int64_t* starts,
-              std::size_t n_sentences, const Shares& shares, SentenceSums<Real>& sums, double* parameters,
+              std::size_t n_batches, const Shares& shares, SentenceSums<Real>& sums, double* parameters,
               double* squares)
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
-        squares_(squares), stride_(padded(layout.n_columns())), sentence_share_(n_sentences ? 1.0 / n_sentences : 0),
+        squares_(squares), stride_(padded(layout.n_columns())), batch_share_(n_batches ? 1.0 / n_batches : 0),
         shares_(shares.attributes), edge_shares_(shares.edge_attributes),
         heavy_squares_(sums.rows.n_heavy() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
@@ -58,13 +61,14 @@ class AdaGradPass {
     });
   }
 
-  // Step along the gradient of sentence s: its residuals, and the sums in `piece`, whose edge slots become zero again.
-  TRELLIS_INLINE void step(std::size_t s, const Real* residual, Piece& piece) {
+  // Step along what the residuals of sentence s give to the attributes of one part.
+  TRELLIS_INLINE void step(std::size_t s, const Real* residual, std::size_t part, std::size_t n_parts) {
     const Sites& at = data_.attributes;
     for (std::size_t t = starts_[s]; t < static_cast<std::size_t>(starts_[s + 1]); ++t, residual += stride_)
       for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
         const std::int32_t a = at.ids[i];
         if (i + kAhead < at.starts[starts_[s + 1]]) ask_for(at.ids[i + kAhead]);
+        if (n_parts > 1 && part_of(a, n_parts) != part) continue;
         const double value = at.values ? at.values[i] : 1;
         if (sums_.rows.heavy(a) >= 0) {
           step_vector(sums_.rows.heavy(a), value, shares_[a], residual);
@@ -73,7 +77,25 @@ class AdaGradPass {
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
           sums_.rows.weight(k) = static_cast<Real>(step_one(k, value * residual[layout_.row_labels[k]], shares_[a]));
       }
-    step_edges(s, piece);
+  }
+
+  // Step along the sums in `piece` over the sentences of a batch. Its edge slots become zero again.
+  TRELLIS_INLINE void step_edges(const std::int64_t* sentences, std::size_t n, Piece& piece) {
+    const Sites& at = data_.edge_attributes;
+    const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
+    const std::size_t first_triple = first_pair + layout_.edge_places.size();
+    for (std::size_t j = 0; j < n && at.starts; ++j)
+      for (std::int64_t i = at.starts[starts_[sentences[j]]]; i < at.starts[starts_[sentences[j] + 1]]; ++i)
+        for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k) {
+          const double w = step_one(first_slot + k, piece.edge_slots[k], edge_shares_[at.ids[i]]);
+          sums_.edge_weights[k] = static_cast<Real>(w);
+          piece.edge_slots[k] = 0;
+        }
+    for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
+      sums_.set_pair(i, step_one(first_pair + i, piece.pairs[layout_.edge_places[i]], batch_share_));
+    for (std::size_t i = 0; i < layout_.tri_places.size(); ++i)
+      sums_.set_triple(i, step_one(first_triple + i, piece.triples[layout_.tri_places[i]], batch_share_));
+    sums_.set_factors();
   }
 
  private:
@@ -84,6 +106,9 @@ class AdaGradPass {
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
           visit(sums_.rows.heavy(a) * stride_ + layout_.row_labels[k], k);
   }
+
+  // Neighbours are of one part: their parameters share lines of the cache.
+  static std::size_t part_of(std::int32_t a, std::size_t n_parts) { return static_cast<std::size_t>(a) / 64 % n_parts; }
 
   static constexpr std::int64_t kAhead = 6;  // items whose parameters are asked for before they are needed
   TRELLIS_INLINE void ask_for(std::int32_t a) const {
@@ -122,24 +147,6 @@ class AdaGradPass {
     }
   }
 
-  TRELLIS_INLINE void step_edges(std::size_t s, Piece& piece) {
-    const Sites& at = data_.edge_attributes;
-    const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
-    const std::size_t first_triple = first_pair + layout_.edge_places.size();
-    if (at.starts)
-      for (std::int64_t i = at.starts[starts_[s]]; i < at.starts[starts_[s + 1]]; ++i)
-        for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k) {
-          const double w = step_one(first_slot + k, piece.edge_slots[k], edge_shares_[at.ids[i]]);
-          sums_.edge_weights[k] = static_cast<Real>(w);
-          piece.edge_slots[k] = 0;
-        }
-    for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
-      sums_.set_pair(i, step_one(first_pair + i, piece.pairs[layout_.edge_places[i]], sentence_share_));
-    for (std::size_t i = 0; i < layout_.tri_places.size(); ++i)
-      sums_.set_triple(i, step_one(first_triple + i, piece.triples[layout_.tri_places[i]], sentence_share_));
-    sums_.set_factors();
-  }
-
   const AdaGrad rule_;
   const Layout& layout_;
   const ChainData& data_;
@@ -147,7 +154,7 @@ class AdaGradPass {
   SentenceSums<Real>& sums_;
   double *parameters_, *squares_;
   const std::size_t stride_;
-  const double sentence_share_;
+  const double batch_share_;
   const std::vector<double>&shares_, &edge_shares_;    // [n_attributes], [n_edge_attributes]
   std::vector<Real> heavy_squares_, has_;              // [n_heavy, stride]; has: 1 where there is a parameter
 };

@@ -9,11 +9,19 @@
 namespace trellis {
 namespace {
 
-TRELLIS_CLONES void step_on(AdaGradPass<float>& steps, std::size_t s, const float* residual, Piece& piece) {
-  steps.step(s, residual, piece);
+TRELLIS_CLONES void step_on(AdaGradPass<float>& steps, std::size_t s, const float* residual, std::size_t part,
+                            std::size_t n_parts) {
+  steps.step(s, residual, part, n_parts);
 }
-TRELLIS_CLONES void step_on(AdaGradPass<double>& steps, std::size_t s, const double* residual, Piece& piece) {
-  steps.step(s, residual, piece);
+TRELLIS_CLONES void step_on(AdaGradPass<double>& steps, std::size_t s, const double* residual, std::size_t part,
+                            std::size_t n_parts) {
+  steps.step(s, residual, part, n_parts);
+}
+TRELLIS_CLONES void step_edges_on(AdaGradPass<float>& steps, const std::int64_t* sentences, std::size_t n, Piece& piece) {
+  steps.step_edges(sentences, n, piece);
+}
+TRELLIS_CLONES void step_edges_on(AdaGradPass<double>& steps, const std::int64_t* sentences, std::size_t n, Piece& piece) {
+  steps.step_edges(sentences, n, piece);
 }
 
 template <class Real>
@@ -58,21 +66,65 @@ class ChainObjective final : public Objective {
         });
   }
 
-  void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, double* parameters,
-            double* squares, double* losses) override {
+  // A batch goes in two rounds: its sentences are run in blocks of a few, then parts of the attributes are stepped, and
+  // beside them the label pairs and triples by the sums of all blocks.
+  void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
+            double* parameters, double* squares, double* losses) override {
+    constexpr std::size_t kBlock = 4;         // sentences
+    constexpr std::size_t kMostThreads = 16;  // each looks at all attributes of a batch to find those of its part
     sentences_.set(parameters);
     if (!shares_) shares_ = std::make_unique<Shares>(layout_, data_, n_sentences_ ? starts_[n_sentences_] : 0);
-    AdaGradPass<Real> steps(rule, layout_, data_, starts_, n_sentences_, *shares_, sentences_, parameters, squares);
-    State state;
-    state.piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t s = order[i];
-      residual_.resize(std::max(residual_.size(), (starts_[s + 1] - starts_[s]) * stride_));
-      sentences_.begin_piece(state.scratch, state.piece);
-      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, state.scratch, state.piece, residual_.data(), true);
-      sentences_.end_piece(state.scratch, state.piece);
-      step_on(steps, s, residual_.data(), state.piece);
-    }
+    const std::size_t n_batches = (n_sentences_ + rule.batch - 1) / rule.batch;
+    AdaGradPass<Real> steps(rule, layout_, data_, starts_, n_batches, *shares_, sentences_, parameters, squares);
+    struct Block {
+      Scratch scratch;
+      Piece piece;
+      std::vector<Real> residual;  // [tokens, stride]
+    };
+    std::vector<Block> blocks((std::min(rule.batch, std::max<std::size_t>(n, 1)) + kBlock - 1) / kBlock);
+    for (Block& block : blocks) block.piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
+    const std::int64_t* batch = order;
+    n_threads = std::clamp<std::size_t>(n_threads, 1, kMostThreads);
+    std::size_t size = 0;
+    const std::size_t n_parts = rule.batch > 1 ? n_threads : 1;
+    // Calls visit(s, residual) for the sentences of block b.
+    const auto each_sentence = [&](std::size_t b, auto visit) {
+      Real* residual = blocks[b].residual.data();
+      for (std::size_t i = b * kBlock; i < std::min(size, (b + 1) * kBlock); ++i) {
+        visit(static_cast<std::size_t>(batch[i]), residual);
+        residual += (starts_[batch[i] + 1] - starts_[batch[i]]) * stride_;
+      }
+    };
+    const auto run_block = [&](std::size_t b) {
+      Block& block = blocks[b];
+      std::size_t tokens = 0;
+      each_sentence(b, [&](std::size_t s, Real*) { tokens += starts_[s + 1] - starts_[s]; });
+      block.residual.resize(std::max(block.residual.size(), tokens * stride_));
+      sentences_.begin_piece(block.scratch, block.piece);
+      each_sentence(b, [&](std::size_t s, Real* residual) {
+        losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, block.scratch, block.piece, residual, true);
+      });
+      sentences_.end_piece(block.scratch, block.piece);
+    };
+    const auto step_part = [&](std::size_t part) {
+      if (part < n_parts) {
+        for (std::size_t b = 0; b * kBlock < size; ++b)
+          each_sentence(b, [&](std::size_t s, Real* residual) { step_on(steps, s, residual, part, n_parts); });
+        return;
+      }
+      for (std::size_t b = 1; b * kBlock < size; ++b) add_piece(blocks[b].piece, blocks[0].piece);
+      step_edges_on(steps, batch, size, blocks[0].piece);
+    };
+    bool stepping = false;
+    Rounds::run(rule.batch > 1 ? n_threads : 1, [&](std::size_t i) { stepping ? step_part(i) : run_block(i); }, [&](auto each) {
+      for (std::size_t first = 0; first < n; first += rule.batch) {
+        batch = order + first, size = std::min(rule.batch, n - first);
+        stepping = false;
+        each((size + kBlock - 1) / kBlock);
+        stepping = true;
+        each(n_parts + 1);
+      }
+    });
     steps.finish();
   }
 
@@ -128,6 +180,15 @@ class ChainObjective final : public Objective {
     sentences_.end_piece(w, piece);
   }
 
+  // Adds one piece to another, and clears its edge slots.
+  static void add_piece(Piece& from, Piece& to) {
+    const auto add = [](const std::vector<double>& a, std::vector<double>& b) {
+      for (std::size_t i = 0; i < a.size(); ++i) b[i] += a[i];
+    };
+    add(from.pairs, to.pairs), add(from.triples, to.triples), add(from.edge_slots, to.edge_slots);
+    std::fill(from.edge_slots.begin(), from.edge_slots.end(), 0.0);
+  }
+
   // Sums of pieces, always in the same order.
   void add_pieces(const Buffer& buffer, double* gradient) const {
     double* edge_slots = gradient + layout_.row_labels.size();
@@ -149,7 +210,6 @@ class ChainObjective final : public Objective {
   std::unique_ptr<Shares> shares_;             // made by the first pass
   std::size_t n_pieces_ = 0, block_tokens_ = 0;  // of each block; of the longest
   std::vector<Buffer> buffers_;                // one, or two for block and next block
-  std::vector<Real> residual_;                 // [tokens of a sentence, stride], in a pass
 };
 
 TRELLIS_CLONES void sum_piece(const ChainObjective<float>& o, std::size_t block, std::size_t piece,

@@ -25,9 +25,9 @@ class Objective {
   // The same, and sum_i weights[i] · gradient of loss_i. Weights null: all one.
   virtual void gradient(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
                         double* gradient) = 0;
-  // One pass over the sentences in that order, changing parameters and squares after each; loss_i as it was met.
+  // One pass over the sentences in that order, changing parameters and squares after each batch; loss_i as it was met.
   virtual void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights,
-                    double* parameters, double* squares, double* losses) = 0;
+                    std::size_t n_threads, double* parameters, double* squares, double* losses) = 0;
 };
 
 // `local`: each label given the gold labels before it (maximum entropy), instead of whole paths. `single`: in float.

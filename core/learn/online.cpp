@@ -17,7 +17,7 @@ class Chains {
     begin_ = static_cast<std::size_t>(examples_.starts[sentence]);
     n_ = static_cast<std::size_t>(examples_.starts[sentence + 1]) - begin_;
     if (n_ == 0) return false;
-    if (weights_.ngrams && !examples_.data.sets.starts) weights_.join_ngrams();
+    get_ready();
     chain_ = weights_.chain(examples_.data, begin_, begin_ + n_, potentials_);
     margin_ = {false, examples_.costs};
     right_.assign(examples_.gold + begin_, examples_.gold + begin_ + n_);
@@ -31,6 +31,10 @@ class Chains {
     return true;
   }
   bool possible() const { return possible_; }
+  void get_ready() {
+    if (weights_.ngrams && !examples_.data.sets.starts) weights_.join_ngrams();
+  }
+  bool grows() const { return weights_.ngrams.has_value(); }
 
   std::size_t best(std::size_t k, bool augmented) {
     if (augmented) margin_.add_to(right_.data(), n_, null_, weights_.stride, potentials_.emit.data());
@@ -113,7 +117,10 @@ class Chains {
 }  // namespace
 
 EpochResult Online::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
-                          const Patience::GoOn& go_on) {
+                          std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on) {
+  if (batch > 1)
+    return batched_pass([&] { return Chains(*this, examples); }, *this, steps, clock, sentences, n_sentences,
+                        examples.weights, batch, n_threads, go_on);
   Chains chains(*this, examples);
   return online_pass(chains, *this, steps, clock, sentences, n_sentences, examples.weights, go_on);
 }

@@ -21,8 +21,9 @@ class Online : public GrowingChain {
   // One pass over the sentences in the given order. A sentence whose gold path is forbidden (by minus infinity among
   // the weights of label pairs or last labels) teaches nothing.
   // Every tenth of a second `go_on` is asked; where it says no the pass ends there.
-  EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
-                    const Patience::GoOn& go_on = {});
+  // With `batch` above 1 so many sentences are decoded by the same weights, on up to n_threads.
+  EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences, std::size_t batch = 1,
+                    std::size_t n_threads = 1, const Patience::GoOn& go_on = {});
 
   Steps steps;
   std::int64_t clock = 0;  // examples seen

@@ -22,6 +22,10 @@ concept Structure = requires(S structure, std::size_t i, const std::int32_t* out
   { structure.cost(output) } -> std::same_as<double>;
   // d = Phi(right) - Phi(output), part by part; appended, the same weight more than once perhaps.
   { structure.collect(output, d) };
+  // Before examples are loaded at the same time, and whether collect() changes the weights, so that it must be called for
+  // one example after the other.
+  { structure.get_ready() };
+  { structure.grows() } -> std::same_as<bool>;
 };
 
 struct EpochResult {
@@ -49,6 +53,67 @@ EpochResult online_pass(S& structure, Weights& weights, Steps& steps, std::int64
         structure.collect(output, steps.add(steps.rule().reads_costs() ? structure.cost(output) : 0));
     result.updates += steps.take(weights, scale, clock);
   }
+  return result;
+}
+
+// The same in batches: the examples of a batch are decoded by the weights before it, at the same time; then their steps are
+// taken in order, each by the weights of now. The bits depend on the size of a batch, not on the number of threads.
+template <class MakeStructure, class Weights>
+EpochResult batched_pass(MakeStructure make, Weights& weights, Steps& steps, std::int64_t& clock,
+                         const std::int64_t* order, std::size_t n, const double* scales, std::size_t batch,
+                         std::size_t n_threads, const Patience::GoOn& go_on) {
+  struct Wrong {
+    double cost;
+    Changes changes;
+  };
+  struct Decoded {
+    decltype(make()) structure;
+    std::size_t n_wrong = 0;                // places
+    std::size_t n_best = 0, n_outputs = 0;  // outputs; those to step away from
+    std::vector<Wrong> outputs{};
+  };
+  std::vector<Decoded> examples;
+  for (std::size_t i = 0; i < std::min(batch, n); ++i) examples.push_back({make()});
+  std::size_t first = 0;  // of the batch, in `order`
+  const auto scale = [&](std::size_t i) { return scales ? scales[order[first + i]] : 1; };
+  const auto collect = [&](Decoded& example) {
+    for (std::size_t k = 0; k < example.n_best; ++k)
+      if (const std::int32_t* output = example.structure.output(k); example.structure.n_wrong(output)) {
+        if (example.outputs.size() == example.n_outputs) example.outputs.emplace_back();
+        Wrong& wrong = example.outputs[example.n_outputs++];
+        wrong.changes.clear();
+        wrong.cost = steps.rule().reads_costs() ? example.structure.cost(output) : 0;
+        example.structure.collect(output, wrong.changes);
+      }
+  };
+  const auto decode = [&](std::size_t i) {
+    Decoded& example = examples[i];
+    auto& structure = example.structure;
+    example.n_wrong = example.n_best = example.n_outputs = 0;
+    if (scale(i) == 0 || !structure.load(static_cast<std::size_t>(order[first + i]))) return;
+    example.n_best = structure.best(steps.rule().k, steps.rule().augmented());
+    example.n_wrong = structure.n_wrong(structure.output(0));
+    if (!structure.possible()) example.n_best = 0;
+    if (!structure.grows()) collect(example);
+  };
+  EpochResult result;
+  Rounds::run(std::min(n_threads, batch), decode, [&](auto each) {
+    Patience patience(go_on);
+    for (; first < n && !patience.ended(); first += batch) {
+      const std::size_t size = std::min(batch, n - first);
+      examples[0].structure.get_ready();
+      each(size);
+      for (std::size_t i = 0; i < size; ++i, ++clock) {
+        Decoded& example = examples[i];
+        if (example.structure.grows()) collect(example);
+        result.mistakes += static_cast<std::int64_t>(example.n_wrong);
+        steps.clear();
+        for (std::size_t k = 0; k < example.n_outputs; ++k)
+          steps.add(example.outputs[k].cost).swap(example.outputs[k].changes);
+        result.updates += steps.take(weights, scale(i), clock);
+      }
+    }
+  });
   return result;
 }
 

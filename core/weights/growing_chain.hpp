@@ -89,7 +89,8 @@ struct GrowingChain {
   }
   // Totals of n-grams by the weights of now. That is one walk over all of them: not for sentences with few labels each.
   void join_ngrams() {
-    if (ngrams_changed) join_scores<MaxPlus>(*ngrams, tri.weights.data(), totals);
+    if (!ngrams_changed) return;  // so that many may ask at once
+    join_scores<MaxPlus>(*ngrams, tri.weights.data(), totals);
     ngrams_changed = false;
     ngram_scores.totals = totals.data();
   }

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.learner import Constraints, real
-from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.online import MiniBatchLearner, OnlineRun
 from trellis.learning.run import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AROW(OnlineLearner):
+class AROW(MiniBatchLearner):
     """Every weight has a variance V, 1 at first; steps go along V and make it smaller.
 
     With y the best path by score + cost, d = Phi(gold) - Phi(y) and loss = cost(y) - (score(gold) - score(y)) > 0:
@@ -27,7 +27,7 @@ class AROW(OnlineLearner):
     average: bool = False
 
     reads_costs = True
-    constraints: ClassVar[Constraints] = {"r": real(above=True), **OnlineLearner.constraints}
+    constraints: ClassVar[Constraints] = {"r": real(above=True), **MiniBatchLearner.constraints}
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""

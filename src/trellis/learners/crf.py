@@ -23,8 +23,9 @@ class CRF(BatchLearner):
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
     the label a sentence begins with. The first ``warm_up`` epochs (default 3) are passes of stochastic steps of rate
-    ``rate`` (AdaGrad, default 0.2), over sentences shuffled by ``seed`` (default 0); ``solver="adagrad"`` takes no
-    others: near the optimum in a tenth of the time. Training ends when the objective fell by less than ``tolerance``
+    ``rate`` (AdaGrad, default 0.2), over sentences shuffled by ``seed`` (default 0); the gradients of ``batch``
+    sentences (default 8) are of the same weights, computed on all threads. ``solver="adagrad"`` takes no other steps:
+    near the optimum in a tenth of the time. Training ends when the objective fell by less than ``tolerance``
     (default 1e-5) of itself over ten epochs, or after ``epochs`` (default 1000; of "adagrad", which has no tolerance,
     10). ``precision="auto"`` computes potentials in single precision, sums in double, where a penalty keeps weights
     small and ``tolerance`` is not below what that resolves (1e-6).
@@ -39,6 +40,7 @@ class CRF(BatchLearner):
     warm_up: int | None = None
     rate: float | None = None
     seed: int | None = None
+    batch: int | None = None
 
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
@@ -51,6 +53,7 @@ class CRF(BatchLearner):
         "warm_up": whole(default=3, only=_LBFGS),
         "rate": real(default=0.2, only=_PASSES),
         "seed": whole(default=0, only=_PASSES),
+        "batch": whole(1, 2**16, default=8, only=_PASSES),
     }
 
     @property
@@ -69,7 +72,7 @@ class CRF(BatchLearner):
         passes = None
         if "rate" in given:
             n = given.get("warm_up", given["epochs"])
-            rest = (given["rate"], given["seed"], n, self.solver == "lbfgs")
+            rest = (given["rate"], given["seed"], n, self.solver == "lbfgs", given["batch"])
             passes = Passes(problem, objective, self.c1, self.c2, *rest)
         sparse = None
         if self.c1 > 0:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.learner import Constraints, real, whole
-from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.online import MiniBatchLearner, OnlineRun
 from trellis.learning.run import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MIRA(OnlineLearner):
+class MIRA(MiniBatchLearner):
     """The smallest change after which the gold path beats the k best others by what they cost.
 
     w' = argmin ½ |w' - w|² + C · xi  with  score(gold) - score(y) >= cost(y) - xi  for each of the ``k`` paths y that
@@ -30,7 +30,7 @@ class MIRA(OnlineLearner):
     constraints: ClassVar[Constraints] = {
         "k": whole(1, 2**31 - 1),
         "C": real(above=True),
-        **OnlineLearner.constraints,
+        **MiniBatchLearner.constraints,
     }
 
     def begin(self, problem: Problem) -> OnlineRun:

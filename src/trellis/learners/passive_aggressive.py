@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from trellis.learning.learner import Constraints, choice, real
-from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.online import MiniBatchLearner, OnlineRun
 from trellis.learning.run import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassiveAggressive(OnlineLearner):
+class PassiveAggressive(MiniBatchLearner):
     """Where the best path is wrong, the smallest change by which the gold path beats it by the root of its cost.
 
     Prediction-based: y is the best path by score alone, loss = sqrt(cost(y)) - (score(gold) - score(y)), and the step
@@ -29,7 +29,7 @@ class PassiveAggressive(OnlineLearner):
     constraints: ClassVar[Constraints] = {
         "variant": choice("PA", "PA-I", "PA-II"),
         "C": real(above=True, default=1.0, only=("PA-I and PA-II", lambda p: p["variant"] != "PA")),
-        **OnlineLearner.constraints,
+        **MiniBatchLearner.constraints,
     }
 
     def begin(self, problem: Problem) -> OnlineRun:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.learner import Constraints, flag
-from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.online import MiniBatchLearner, OnlineRun
 from trellis.learning.run import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Perceptron(OnlineLearner):
+class Perceptron(MiniBatchLearner):
     """Decode each sentence; where the best path is wrong, add the gold path's features and subtract its own.
 
     ``average`` gives the mean of the weights over all moments of training instead of the last ones: almost always
@@ -25,7 +25,7 @@ class Perceptron(OnlineLearner):
 
     vote: bool = False
 
-    constraints: ClassVar[Constraints] = {**OnlineLearner.constraints, "vote": flag()}
+    constraints: ClassVar[Constraints] = {**MiniBatchLearner.constraints, "vote": flag()}
 
     @property
     def takes_parts(self) -> bool:

@@ -82,6 +82,7 @@ class Passes:
     seed: int
     n: int  # how many there are
     warming_up: bool  # whether something better follows
+    batch: int = 1  # sentences whose gradients are of the same weights
 
     def take(self, number: int, x: Floats, squares: Floats) -> float:
         """Pass ``number``, changing x and squares. Gives the objective.
@@ -100,6 +101,8 @@ class Passes:
             times * self.rate,
             self.c1,
             self.c2,
+            self.batch,
+            self.problem.n_threads,
         )
         penalty = self.c2 * _core.dot(x, x) + self.c1 * float(np.abs(x).sum())
         return float(self.problem.weigh(losses).sum()) + penalty
@@ -113,7 +116,8 @@ def sparse_minimizer(
     def measure(x: Floats) -> Floats:
         """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
         squares, order = np.zeros(len(x)), problem.sentence_order(0, None)
-        objective.one_pass(x.copy(), squares, order, problem.sentence_weights, 0.0, 0.0, 0.0)
+        weights, batch = problem.sentence_weights, 64  # no weight changes, so a batch may be large
+        objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads)
         # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.
         return (squares + 2 * c2 + 0.1) ** 0.75
 

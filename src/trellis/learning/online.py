@@ -46,6 +46,15 @@ class OnlineLearner(Learner):
         return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiniBatchLearner(OnlineLearner):
+    """Online learners that decode ``batch`` sentences by the same weights, on all threads, then step in order."""
+
+    batch: int = 1
+
+    constraints: ClassVar[Constraints] = {**OnlineLearner.constraints, "batch": whole(1, 2**16)}
+
+
 class OnlineRun(Work):
     """The weights in training; a learner is a rule for the size of steps, with k paths and a constant c."""
 
@@ -61,8 +70,9 @@ class OnlineRun(Work):
         k: int = 1,
         c: float = 1.0,
         vote: bool = False,
+        batch: int = 1,
     ) -> None:
-        self.problem, self.average, self.vote, self.epochs = problem, average, vote, epochs
+        self.problem, self.average, self.vote, self.epochs, self.batch = problem, average, vote, epochs, batch
         self.seed = seed if shuffle else None
         self._rule = (rule, k, c)
         self.native = self._begin()
@@ -117,7 +127,10 @@ class OnlineRun(Work):
     def epoch(self, order: Longs, block: Problem | None = None) -> tuple[int, int]:
         """One pass over all sentences or those of a block, in that order: (tokens mistaken, sentences that stepped)."""
         p = block or self.problem
-        return self.native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs)
+        threads = self.problem.n_threads
+        return self.native.epoch(
+            p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs, self.batch, threads
+        )
 
     def weights(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
