@@ -25,6 +25,8 @@ OWN = (
     "noun_phrases",
     "typos",
     "frank_wolfe",
+    "l1",
+    "batches",
     "growth",
     "figure2",
     "roofline",
