@@ -1,6 +1,7 @@
 // Encoded corpora, decoding them, and the learners that train on them.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -195,9 +196,9 @@ void bind_learners(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
       .def(nb::init<RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>, Array<float, 2>,
                     std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, const std::optional<PartArrays>&,
-                    const PyNgrams*, bool>(),
+                    std::shared_ptr<PyNgrams>, bool>(),
            nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
-           "parts"_array.none() = nb::none(), "ngrams"_a.none() = nb::none(), "local"_a = false, nb::keep_alive<1, 8>());
+           "parts"_array.none() = nb::none(), "ngrams"_a.none() = nb::none(), "local"_a = false);
   nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
       .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Array<float, 1>&>(), "n_labels"_a, "order"_a,
            "ngrams"_array, "weights"_array);

@@ -9,17 +9,26 @@ struct Weights : trellis::LinearChain {
   Array<float, 2> edge;
   std::optional<Array<float, 3>> tri;
   std::optional<Array<float, 1>> end;
+  std::shared_ptr<PyNgrams> ngrams;                     // or null
+  std::shared_ptr<trellis::NgramScores<float>> scores;  // of them, with
+  std::shared_ptr<std::vector<float>> relaxed;          // what label pairs give with them at most
   std::size_t n_attributes, n_edge_attributes = 0;
   bool local;  // labels are normalised one by one
 
   Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
           std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, const std::optional<PartArrays>& parts_,
-          const PyNgrams* ngrams, bool local_)
+          std::shared_ptr<PyNgrams> ngrams_, bool local_)
       : row_arrays(std::move(rows_)), edge_row_arrays(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)),
-        end(std::move(end_)), n_attributes(std::get<0>(row_arrays).size() - 1), local(local_) {
+        end(std::move(end_)), ngrams(std::move(ngrams_)), n_attributes(std::get<0>(row_arrays).size() - 1), local(local_) {
     labels = label_weights_from(edge, tri, end);
     require(!ngrams || (!tri && ngrams->ngrams.n_labels() == labels.n_labels), "n-grams for other labels");
-    if (ngrams) labels.ngrams = &ngrams->floats;
+    if (ngrams) {
+      scores = std::make_shared<trellis::NgramScores<float>>(ngrams->floats);
+      relaxed = std::make_shared<std::vector<float>>();
+      trellis::relax(ngrams->ngrams, scores->totals, edge.data(), labels.n_labels, labels.stride, *relaxed);
+      scores->relaxed = relaxed->data();
+      labels.ngrams = scores.get();
+    }
     parts = parts_from(parts_, labels.n_labels);
     rows = rows_from(row_arrays, parts.width(labels.n_labels));
     if (!edge_row_arrays) return;

@@ -52,7 +52,7 @@ def test_a_model_has_at_least_one_label() -> None:
         with pytest.raises(ValueError, match="from 1 to 65535 labels"):
             encoded(n_labels=n_labels)
         with pytest.raises(ValueError, match="from 1 to 65535 labels"):
-            _core.Online(3, 0, n_labels, 1, "perceptron", 1, 1.0, False)
+            _core.Online(3, 0, n_labels, 1, False, "perceptron", 1, 1.0, False)
 
 
 @pytest.mark.parametrize("starts", [[], [1, 3], [-2, 3], [0, 4, 3], [0, 2], [0, 4]])
@@ -95,7 +95,7 @@ def test_attribute_lists() -> None:
 
 
 def test_gold_order_weights_and_costs() -> None:
-    online = _core.Online(3, 0, 2, 1, "perceptron", 1, 1.0, False)
+    online = _core.Online(3, 0, 2, 1, False, "perceptron", 1, 1.0, False)
     right: dict[str, Any] = {
         "corpus": encoded(),
         "gold": np.array([0, 1, 1], np.int32),

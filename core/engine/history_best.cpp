@@ -7,23 +7,79 @@
 namespace trellis {
 namespace {
 
-// alpha of all tokens; false where no path is possible.
+// What may follow at most: ahead[t][y] >= the score of all that comes after label y at token t, by the relaxed chain,
+//   ahead_{t-1}[y] = max_z relaxed[z][y] + (emit_t[z] + ahead_t[z])
+// Gives a score that some path has: that of the relaxed chain's best.
 template <class Real>
-TRELLIS_INLINE bool run_any(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+TRELLIS_INLINE Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
+  const Real* relaxed = chain.ngrams->relaxed;
+  if (work.ahead.size() < T * stride) work.ahead.resize(T * stride);
+  Real* last = work.ahead.data() + (T - 1) * stride;
+  std::fill_n(last, stride, Real(0));
+  if (chain.end) std::copy_n(chain.end, L, last);
+  for (std::size_t t = T - 1; t > 0; --t) {
+    const Real *emit = chain.emit_at(t), *after = work.ahead.data() + t * stride;
+    each_block<Real>(stride, [&](auto n_vectors, std::size_t y) TRELLIS_INLINE_LAMBDA {
+      constexpr std::size_t N = n_vectors, step = kLanes<Real>;
+      Vector<Real> most[N];
+      for (std::size_t c = 0; c < N; ++c) most[c] = (emit[0] + after[0]) + lanes(relaxed + y + c * step);
+      for (std::size_t z = 1; z < L; ++z)
+        for (std::size_t c = 0; c < N; ++c)
+          most[c] = MaxPlus::plus(most[c], (emit[z] + after[z]) + lanes(relaxed + z * stride + y + c * step));
+      for (std::size_t c = 0; c < N; ++c) lanes(work.ahead.data() + (t - 1) * stride + y + c * step) = most[c];
+    });
+  }
+  work.path.resize(T);
+  for (std::size_t t = 0; t < T; ++t) {
+    std::size_t best = 0;
+    const auto value = [&](std::size_t z) {
+      const Real pair = t ? relaxed[z * stride + static_cast<std::size_t>(work.path[t - 1])] : chain.edge_at(0, L)[z];
+      return (pair + chain.emit_at(t)[z]) + work.ahead[t * stride + z];
+    };
+    for (std::size_t z = 1; z < L; ++z)
+      if (value(z) > value(best)) best = z;
+    work.path[t] = static_cast<std::int32_t>(best);
+  }
+  return path_score(chain, work.path.data());
+}
+
+// Without the states through which no path can reach a score that some path has. What rounding may add up to is far
+// below the slack.
+template <class Real>
+void drop_hopeless(const Ngrams& ngrams, const Real* ahead, Real reached, StateList<Real>& alpha) {
+  const Real least = reached - Real(1e-4) * (1 + std::fabs(reached));
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < alpha.size(); ++i)
+    if (alpha.values[i] + ahead[ngrams.label(alpha.states[i])] >= least)
+      alpha.states[n] = alpha.states[i], alpha.values[n++] = alpha.values[i];
+  alpha.states.resize(n), alpha.values.resize(n);
+}
+
+// alpha of all tokens; false where no path is possible. `drops`: of states that may be on the best path alone.
+template <class Real>
+TRELLIS_INLINE bool run_any(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, bool drops) {
+  drops &= chain.ngrams->relaxed && !chain.edge_per_token && !chain.ngrams->by_token && !chain.allowed;
+  const Real reached = drops ? look_ahead(chain, work) : 0;
+  drops &= reached != kForbidden<Real>;
   work.passes.begin(chain);
   if (work.alpha.size() < chain.n_tokens + 1) work.alpha.resize(chain.n_tokens + 1);
   work.alpha[0] = {{chain.ngrams->ngrams->null()}, {0}};
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    work.passes.template at_token<MaxPlus>(
-        t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-          work.passes.template forward<MaxPlus>(labels, score, work.alpha[t], work.alpha[t + 1]);
-        });
+    work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
+      work.passes.template forward<MaxPlus>(labels, score, work.alpha[t], work.alpha[t + 1]);
+    });
     if (work.alpha[t + 1].size() == 0) return false;
+    if (drops) drop_hopeless(*chain.ngrams->ngrams, work.ahead.data() + t * chain.stride, reached, work.alpha[t + 1]);
   }
   return true;
 }
-TRELLIS_CLONES bool run(const ChainView<float>& chain, HistoryWorkspace<float>& work) { return run_any(chain, work); }
-TRELLIS_CLONES bool run(const ChainView<double>& chain, HistoryWorkspace<double>& work) { return run_any(chain, work); }
+TRELLIS_CLONES bool run(const ChainView<float>& chain, HistoryWorkspace<float>& work, bool drops) {
+  return run_any(chain, work, drops);
+}
+TRELLIS_CLONES bool run(const ChainView<double>& chain, HistoryWorkspace<double>& work, bool drops) {
+  return run_any(chain, work, drops);
+}
 
 template <class Real>
 Real end_score(const ChainView<Real>& chain, std::uint32_t state, Real score) {
@@ -60,7 +116,7 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   if (T == 0) return 0;
   Real best = kForbidden<Real>;
-  const bool possible = run(chain, work);
+  const bool possible = run(chain, work, true);
   const StateList<Real>& last = work.alpha[T];
   for (std::size_t i = 0; possible && i < last.size(); ++i)
     best = std::max(best, end_score(chain, last.states[i], last.values[i]));
@@ -147,7 +203,7 @@ std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, Histor
     scores[0] = 0;
     return 1;
   }
-  if (!run(chain, work)) {
+  if (!run(chain, work, false)) {
     scores[0] = best_history(chain, work, paths);
     return 1;
   }

@@ -11,6 +11,8 @@ struct HistoryWorkspace {
   HistoryPasses<Real> passes;
   std::vector<StateList<Real>> alpha;       // [T + 1] best scores of histories, by their states
   std::vector<std::int32_t> place;          // [n_nodes] of states of the best paths among those of their token; -1: not one
+  std::vector<Real> ahead;                  // [T, stride] what may follow at most
+  std::vector<std::int32_t> path;           // [T]
   std::vector<std::uint32_t> tied, before; // states of equally good paths
 };
 

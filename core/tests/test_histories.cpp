@@ -16,7 +16,7 @@ template <class Real>
 struct Sample {
   Ngrams ngrams;
   std::size_t T, L, stride;
-  std::vector<Real> emit, edge, scores, totals, end;
+  std::vector<Real> emit, edge, scores, totals, relaxed, end;
   std::vector<std::int32_t> set_of_token, labels;
   std::vector<std::int64_t> starts{0};
   LabelSets sets{};
@@ -27,7 +27,8 @@ struct Sample {
   Sample(std::size_t n_tokens, std::size_t n_labels, std::size_t order, unsigned variant, unsigned seed)
       : ngrams(n_labels, order), T(n_tokens), L(n_labels), stride(padded(n_labels)) {
     std::mt19937 random(seed);
-    const auto number = [&] { return random() % 12 ? static_cast<Real>(random() % 5) - 2 : kForbidden<Real>; };
+    const bool forbids = seed % 2;
+    const auto number = [&] { return !forbids || random() % 12 ? static_cast<Real>(random() % 5) - 2 : kForbidden<Real>; };
     for (int i = 0; i < 12; ++i) {  // some n-grams, also from the beginning of the sentence
       std::uint32_t node = random() % 3 ? Ngrams::kRoot : ngrams.null();
       for (std::size_t n = 1 + random() % order; ngrams.length(node) <= n;)
@@ -56,6 +57,10 @@ struct Sample {
     for (std::size_t z = 0; z < stride; ++z) end.push_back(number());
     join_scores<MaxPlus>(ngrams, scores.data(), totals);
     ngram_scores = {&ngrams, scores.data(), variant & 1 ? totals.data() : nullptr, variant & 8 ? &by_token : nullptr};
+    if (variant & 1 && !(variant & 24)) {
+      relax(ngrams, totals.data(), edge.data(), L, stride, relaxed);
+      ngram_scores.relaxed = relaxed.data();
+    }
     const LabelTables<Real> tables{L, stride, edge.data(), nullptr, variant & 4 ? end.data() : nullptr, &ngram_scores};
     chain = {tables, T, emit.data(), variant & 16 ? edge.data() : nullptr, variant & 2 ? &sets : nullptr};
   }

@@ -91,6 +91,8 @@ struct GrowingChain {
   void join_ngrams() {
     if (!ngrams_changed) return;  // so that many may ask at once
     join_scores<MaxPlus>(*ngrams, tri.weights.data(), totals);
+    relax(*ngrams, totals.data(), edge.weights.data(), n_labels, stride, relaxed);
+    ngram_scores.relaxed = relaxed.data();
     ngrams_changed = false;
     ngram_scores.totals = totals.data();
   }
@@ -107,7 +109,7 @@ struct GrowingChain {
   int order;
   std::optional<Ngrams> ngrams;
   NgramScores<float> ngram_scores{};
-  std::vector<float> totals;    // [n_nodes] where they were asked for
+  std::vector<float> totals, relaxed;  // [n_nodes], [n_labels, stride] where they were asked for
   bool ngrams_changed = false;  // since then
   LearntTable edge, tri;  // as LabelTables has them; tri [n_nodes] with n-grams, else empty below order 2
   std::vector<float> end;  // as LabelTables has it, or empty; never changes
