@@ -12,6 +12,7 @@
 #include "learn/online.hpp"
 #include "text/table.hpp"
 #include "tag/voting.hpp"
+#include "weights/seen_ngrams.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -186,6 +187,29 @@ Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optiona
   if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
 }
 
+namespace {
+
+std::tuple<Numpy<std::uint32_t>, Numpy<std::uint16_t>, Numpy<double>> seen_ngrams(
+    std::size_t n_labels, std::size_t order, const Array<std::int32_t, 1>& gold, const Array<std::int64_t, 1>& starts,
+    bool null, const std::optional<Array<double, 1>>& weights, const std::optional<NgramArrays>& first) {
+  check_labels(n_labels);
+  check_gold(gold, check_sentences(starts), n_labels, true);
+  check_weights(weights, starts.size() - 1);
+  Ngrams ngrams(n_labels, order);
+  if (first) make_ngrams(*first, ngrams);
+  std::vector<double> counts =
+      add_seen(ngrams, gold.data(), starts.data(), starts.size() - 1, null, weights ? weights->data() : nullptr);
+  auto [parents, labels] = ngram_arrays(ngrams);
+  return {parents, labels, to_numpy(std::move(counts))};
+}
+
+NgramsOut needed_ngrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights) {
+  const PyNgrams checked(n_labels, order, given, weights);
+  return ngrams_out(checked.ngrams, checked.scores);
+}
+
+}  // namespace
+
 void Encoded::check_fits(const Weights& weights) const {
   require(weights.labels.n_labels == n_labels && weights.n_attributes == n_attributes &&
               (!edge_lists || weights.n_edge_attributes == n_edge_attributes),
@@ -202,6 +226,11 @@ void bind_learners(nb::module_& module) {
   nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
       .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Array<float, 1>&>(), "n_labels"_a, "order"_a,
            "ngrams"_array, "weights"_array);
+  module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_array, "starts"_array, nb::kw_only(), "null"_a,
+             "weights"_array.none(), "first"_array.none(),
+             "Parents, last labels and counts of the label n-grams of training, after those given first.");
+  module.def("needed_ngrams", &needed_ngrams, "n_labels"_a, "order"_a, "ngrams"_array, "weights"_array,
+             "Those n-grams that have a weight, with all that are part of one: parents, last labels, weights.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,

@@ -152,10 +152,10 @@ void bind_objective(nb::module_& module) {
   nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.")
       .def(nb::init<const Encoded&, int, PyLayout::RowsArrays<std::uint16_t>, PyLayout::RowsArrays<std::uint32_t>,
                     Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>,
-                    const std::optional<PartArrays>&>(),
+                    const std::optional<PartArrays>&, const std::optional<NgramArrays>&>(),
            nb::keep_alive<1, 2>(), "corpus"_a, nb::kw_only(), "order"_a, "rows"_array, "edge_rows"_array,
            "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array,
-           "parts"_array.none() = nb::none());
+           "parts"_array.none() = nb::none(), "ngrams"_array.none() = nb::none());
   nb::class_<PyObjective>(module, "Objective", "Losses of a chain over an encoded corpus.")
       .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<SetArrays>, bool, bool>(),
            nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "partial"_array.none(), nb::kw_only(), "local"_a, "single"_a)

@@ -12,8 +12,8 @@ from trellis import _core
 from trellis.corpus.label_parts import LabelParts
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Problem
-from trellis.model.model import Rows, padded
-from trellis.reference import Floats, Potentials, restrict
+from trellis.model.model import Ngrams, Rows, padded
+from trellis.reference import Floats, Potentials, ngram_table, restrict
 from trellis.reference.loglinear import crf_loss, local_loss
 
 LENGTHS = (3, 1, 0, 4, 2)
@@ -50,11 +50,15 @@ SPECS = {
     "base 2": Spec(base=True, order=2),
     "nine labels": Spec(n_labels=9),
     "everything": Spec(edges=True, dictionary=True, values=True, weights=True, base=True),
+    "order 3": Spec(order=3),
+    "order 4": Spec(order=4, edges=True, dictionary=True),
+    "everything 3": Spec(3, edges=True, dictionary=True, values=True, weights=True, base=True),
     "everything 2": Spec(2, edges=True, dictionary=True, values=True, weights=True, base=True),
 }
 PARTIAL = {
     "partial": Spec(partial=True),
     "partial 2": Spec(order=2, partial=True),
+    "partial 3": Spec(3, True, True, True, True, True, True),
     "partial everything": Spec(2, True, True, True, True, True, True),
 }
 PARTS = {
@@ -150,6 +154,14 @@ def allowed_of(sets: tuple[np.ndarray, np.ndarray, np.ndarray], begin: int, end:
     return [labels[starts[of[t]] : starts[of[t] + 1]].tolist() for t in range(begin, end)]
 
 
+def ngram_labels(ngrams: Ngrams, n_labels: int) -> list[tuple[int, ...]]:
+    """The labels of every n-gram by its number; START is label n_labels."""
+    names: list[tuple[int, ...]] = [(), *((z,) for z in range(n_labels + 1))]
+    for parent, label in zip(ngrams.parents.tolist(), ngrams.labels.tolist(), strict=True):
+        names.append((*names[parent], label))
+    return names
+
+
 def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[Potentials]:
     """The potentials of every sentence under a flat vector, summed by the definition."""
     L, stride = problem.n_labels, padded(problem.n_labels)
@@ -161,7 +173,13 @@ def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[P
     edge[parameters.edge_places] += x[first : first + len(parameters.edge_places)]
     edge = edge.reshape(L + 1, stride)
     tri = None
-    if problem.order == 2:
+    if parameters.ngrams is not None:
+        names = ngram_labels(parameters.ngrams, L)
+        first_long = first + len(parameters.edge_places)
+        tri = ngram_table(
+            {names[g]: w for g, w in zip(parameters.tri_places, x[first_long:], strict=True)}, L, problem.order
+        )
+    elif problem.order == 2:
         flat = np.zeros((L + 1) * (L + 1) * stride)
         flat[parameters.tri_places] = x[first + len(parameters.edge_places) :]
         tri = flat.reshape(L + 1, L + 1, stride)[:, :, :L]

@@ -17,12 +17,13 @@ def paths_of(p: Potentials, allowed: Sequence[Sequence[int]] | None = None) -> I
 
 def score_of(p: Potentials, path: Sequence[int]) -> float:
     T, L = p.emit.shape
-    full = (L, L, *path)
+    n = 1 if p.tri is None else p.tri.ndim - 1  # labels back
+    full = (*(L,) * n, *path)
     score = np.float64(0.0)
     for t in range(T):
-        x, y, z = full[t : t + 3]
+        *_, y, z = ngram = full[t : t + n + 1]
         if p.tri is not None:
-            score = score + p.tri[x, y, z]
+            score = score + p.tri[tuple(ngram)]
         score = score + (p.edge[t, y, z] if p.edge.ndim == 3 else p.edge[y, z])
         score = score + p.emit[t, z]
     if T and p.end is not None:

@@ -64,6 +64,23 @@ def test_gradients_are_finite_differences(name: str, transitions: str) -> None:
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["order 2", "everything 2", "partial 2"])
+def test_sparse_ngrams_at_order_2(name: str) -> None:
+    """As where labels are many: only the triples of training have weights, and paths go by lists of labels."""
+    problem = problem_of(ALL[name], 4)
+    parameters = Parameters.of(problem, transitions="seen", start=True, sparse=True)
+    assert parameters.ngrams is not None
+    x = np.random.default_rng(4).normal(size=parameters.size)
+    objective = parameters.objective(problem, local=False, single=False)
+    losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
+    np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=0, atol=1e-10)
+
+    def total(at: Floats) -> float:
+        return float(problem.weigh(objective.losses(at, 1)).sum())
+
+    np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", SPECS | PARTS)
 def test_local_losses_and_gradients(name: str) -> None:
     problem, parameters, x = setting(ALL[name], 2)

@@ -558,7 +558,9 @@ def test_the_greatest_sample_weights(name: str) -> None:
 # ------------------------------------------------------------ memory
 
 
-@pytest.mark.parametrize(("learner", "size"), [(trellis.HMM(), "15.1 GB"), (trellis.CRF(), "85.0 GB")])
+@pytest.mark.parametrize(
+    ("learner", "size"), [(trellis.KernelPerceptron(), "15.1 GB"), (trellis.SequenceBoost(), "85.0 GB")]
+)
 def test_what_cannot_fit_is_rejected_at_once(
     learner: trellis.Learner, size: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,8 +25,8 @@ SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData&
                                           std::size_t n_sentences, const Gold& gold, bool local)
     : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0), layout_(layout), data_(data),
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
-      pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 ? (L_ + 1) * pair_cells_ : 0),
-      edge_(pair_cells_), tri_(triple_cells_, 0), end_(layout.end_base.begin(), layout.end_base.end()) {}
+      pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
+      edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {}
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::set(const double* parameters) {
@@ -43,7 +43,8 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::set_factors() {
-  make_factors(edge_, tri_, end_, L_, factors_);
+  if (!layout_.ngrams) return make_factors(edge_, tri_, end_, L_, factors_);
+  if (!local_) histories_.set(*layout_.ngrams, edge_, tri_, end_);
 }
 
 template <class Real, class AnyRows>
@@ -64,7 +65,8 @@ void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
   piece.pairs.assign(pair_cells_, 0);
-  piece.triples.assign(triple_cells_, 0);
+  piece.triples.assign(longer_cells(), 0);
+  if (layout_.ngrams) return;
   w.pairs.assign((stride_ + 1) * stride_, 0);
   w.pair_sums.assign(pair_cells_, 0);
   w.triples.assign(triple_cells_ ? (stride_ + 1) * pair_cells_ : 0, 0);
@@ -73,7 +75,7 @@ void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
 // P(y, z) = product · E[y][z]; the same for triples
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) const {
-  if (local_) return;
+  if (local_ || layout_.ngrams) return;
   for (std::size_t i = 0; i < pair_cells_; ++i)
     piece.pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
   for (std::size_t i = 0; i < triple_cells_; ++i)
@@ -91,7 +93,8 @@ double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w
   return loss;
 }
 
-// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids
+// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids (where
+// n-grams are sparse, paths go by lists of allowed labels instead)
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
@@ -99,7 +102,7 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
   w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
   layout_.parts.fold(n, w.emit.data());
-  for (std::size_t t = 0; t < n && data_.sets.starts; ++t)
+  for (std::size_t t = 0; t < n && data_.sets.starts && (local_ || !layout_.ngrams); ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   if (!edges_by_token()) return;
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
@@ -111,14 +114,23 @@ template <class Real, class AnyRows>
 double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
                                              bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const double log_z = all_paths(s, weight, 1, w, piece, residual, with_gradient);
   const std::int32_t* gold = gold_.labels + begin;
-  if (std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; }))
-    return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
+  const auto may_be = [&](std::size_t t) {
+    return gold_.labels[t] < 0 ? labels_of(gold_.partial, t) : ListedLabels{gold_.labels + t, 1};
+  };
+  const bool is_known = std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; });
+  if (layout_.ngrams) {
+    LabelSets sets = data_.sets;
+    if (sets.starts) sets.set_of_token += begin;
+    const double log_z = history_paths(s, weight, 1, sets.starts ? &sets : nullptr, w, piece, residual, with_gradient);
+    if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
+    const LabelSets fewer = w.histories.both(data_.sets, begin, n, may_be);
+    return log_z - history_paths(s, weight, -1, &fewer, w, piece, residual, with_gradient);
+  }
+  const double log_z = all_paths(s, weight, 1, w, piece, residual, with_gradient);
+  if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
   // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
-  for (std::size_t t = 0; t < n; ++t)
-    forbid_others(gold[t] < 0 ? labels_of(gold_.partial, begin + t) : ListedLabels{gold + t, 1}, L_,
-                  w.emit.data() + t * stride_);
+  for (std::size_t t = 0; t < n; ++t) forbid_others(may_be(begin + t), L_, w.emit.data() + t * stride_);
   return log_z - all_paths(s, weight, -1, w, piece, residual, with_gradient);
 }
 
@@ -138,6 +150,12 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
       add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
     }
   });
+  if (layout_.ngrams)
+    each_ngram(*layout_.ngrams, gold_.labels + begin, n, [&](std::size_t, std::uint32_t node) {
+      score += histories_.total(node);
+      for (; with_gradient && layout_.ngrams->length(node) >= kScored; node = layout_.ngrams->shorter(node))
+        piece.triples[node] -= weight;
+    });
   return end_.empty() ? score : score + end_[gold_.labels[begin + n - 1]];
 }
 
@@ -173,6 +191,22 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
       return (place / stride_ == L_) == (t == 0) ? static_cast<double>(signed_weight) * pairs[place] : 0.0;
     });
   }
+  return log_z;
+}
+
+// Sums over all paths by lists of labels, where n-grams are sparse; as all_paths.
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
+                                                  Piece& piece, Real* residual, bool with_gradient) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  HistoryScratch& h = w.histories;
+  const double log_z = sum_paths(histories_, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr, allowed,
+                                 sign * weight, h, piece.pairs.data(), piece.triples.data(), with_gradient);
+  if (!with_gradient) return log_z;
+  for (std::size_t i = 0; i < n * stride_; ++i)
+    residual[i] = static_cast<Real>(sign * weight * h.node[i] + (sign < 0 ? residual[i] : 0));
+  for (std::size_t t = 0; t < n && edges_by_token(); ++t)
+    add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return sign * weight * h.token_pairs[t * pair_cells_ + place]; });
   return log_z;
 }
 
@@ -213,10 +247,24 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr}, n, w.emit.data(),
                               edges_by_token() ? w.token_edge.data() : nullptr);
+  const Ngrams* ngrams = layout_.ngrams;
+  std::uint32_t state = ngrams ? ngrams->null() : Ngrams::kRoot;
+  // Calls visit(g) for the n-grams of three labels and more that go on from labels in a state.
+  const auto each_longer = [&](std::uint32_t c, auto visit) {
+    for (; ngrams && ngrams->length(c) + 1 >= kScored; c = ngrams->shorter(c)) ngrams->each_child(c, visit);
+  };
   double loss = 0;
   each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
     Real* p = w.emit.data() + part.token * stride_;  // P(z) in place of what it is made of
-    loss += decide(chain, part, p);
+    const Real* longer = triple_cells_ ? chain.tri_at(part.x, part.y) : nullptr;
+    if (ngrams) {
+      w.longer.assign(stride_, 0);
+      each_longer(state, [&](std::uint32_t g) { w.longer[ngrams->label(g)] += tri_[g]; });
+      longer = w.longer.data();
+    }
+    loss += decide(chain, part, longer, p);
+    const std::uint32_t before = state;
+    if (ngrams) state = ngrams->state(ngrams->longest(state, part.z));
     if (!with_gradient) return;
     const std::size_t pair = part.y * stride_, triple = (part.x * (L_ + 1) + part.y) * stride_;
     Real* residual = residual_of + part.token * stride_;
@@ -226,6 +274,7 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
       piece.pairs[pair + z] += r;
       if (triple_cells_) piece.triples[triple + z] += r;
     }
+    each_longer(before, [&](std::uint32_t g) { piece.triples[g] += residual[ngrams->label(g)]; });
     add_edge_slots(begin + part.token, piece, [&](std::uint32_t place) {
       return place / stride_ == part.y ? static_cast<double>(residual[place % stride_]) : 0.0;
     });

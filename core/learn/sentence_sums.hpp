@@ -4,6 +4,7 @@
 #include <concepts>
 
 #include "engine/forward_backward.hpp"
+#include "learn/history_losses.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
 
@@ -11,7 +12,8 @@ namespace trellis {
 
 // What sentences give to the gradient, but for attributes. Edge slots are the caller's to clear.
 struct Piece {
-  std::vector<double> pairs, triples;  // [L+1, stride], [L+1, L+1, stride] or empty
+  std::vector<double> pairs;           // [L+1, stride]
+  std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] where label n-grams are sparse
   std::vector<double> edge_slots;      // [n_edge_slots]
 };
 
@@ -31,13 +33,15 @@ class SentenceSums {
       std::vector<double> emit, edge, node, pairs, triples;
       PassScratch<double> passes;
     } exact;
+    HistoryScratch histories;
+    std::vector<Real> longer;  // [stride] what n-grams give after the gold labels
   };
 
   SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
                const Gold& gold, bool local);
 
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
-  std::size_t cells() const { return pair_cells_ + triple_cells_ + n_edge_slots(); }
+  std::size_t cells() const { return pair_cells_ + longer_cells() + n_edge_slots(); }
   bool edges_by_token() const { return data_.edge_attributes.starts != nullptr; }
   const Factors<Real>& factors() const { return factors_; }
 
@@ -66,12 +70,15 @@ class SentenceSums {
   std::vector<Real> edge_weights;  // [n_edge_slots]
 
  private:
+  std::size_t longer_cells() const { return layout_.ngrams ? layout_.ngrams->size() : triple_cells_; }
   double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double all_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece, Real* residual,
                    bool with_gradient) const;
   double exact_paths(std::size_t n, double signed_weight, int sign, Scratch& w, Piece& piece, Real* residual,
                      bool with_gradient) const;
   double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  double history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece,
+                       Real* residual, bool with_gradient) const;
   double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;
@@ -82,8 +89,9 @@ class SentenceSums {
   const Gold gold_;
   const bool local_;
   const std::size_t L_, stride_, pair_cells_, triple_cells_;
-  std::vector<Real> edge_, tri_, end_;  // [L+1, stride], [L+1, L+1, stride] or empty, [stride] or empty
+  std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
   Factors<Real> factors_;
+  HistoryTables histories_;  // in place of factors where label n-grams are sparse
 };
 
 // Rows of which few have a weight, as while boosting: the others are passed over.

@@ -42,7 +42,7 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
   std::vector<float> p(stride);
   for (std::size_t t = 0; t < n; ++t) {
     const auto back = [&](std::size_t k) { return t < k ? L : (t - k) % L; };
-    losses.push_back(decide(chain, {t, back(2), back(1), t % L}, p.data()));
+    losses.push_back(decide(chain, {t, back(2), back(1), t % L}, chain.tri ? chain.tri_at(back(2), back(1)) : nullptr, p.data()));
     CHECK_NEAR(std::exp(-losses.back()), static_cast<double>(p[t % L]), 1e-5);
     CHECK_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1.0, 1e-5);
   }

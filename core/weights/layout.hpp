@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include "engine/ngrams.hpp"
 #include "weights/label_parts.hpp"
 #include "weights/sites.hpp"
 
@@ -10,16 +11,17 @@ namespace trellis {
 struct Layout {
   std::size_t n_labels = 0, n_attributes = 0, n_edge_attributes = 0;
   int order = 1;
-  // Parameters: slots of rows, slots of edge rows, then label pairs, then label triples.
+  // Parameters: slots of rows, slots of edge rows, then label pairs, then label triples or n-grams.
   std::span<const std::uint32_t> row_starts;       // [n_attributes + 1]
   std::span<const std::uint16_t> row_labels;       // [n_slots]
   std::span<const std::uint32_t> edge_row_starts;  // [n_edge_attributes + 1]
   std::span<const std::uint32_t> edge_row_labels;  // [n_edge_slots] previous * stride + label
   std::span<const std::int32_t> edge_places;       // which cells of [L+1, stride] have a weight
-  std::span<const std::int32_t> tri_places;        // which cells of [L+1, L+1, stride]
+  std::span<const std::int32_t> tri_places;        // which cells of [L+1, L+1, stride]; which n-grams where there are some
   std::span<const float> edge_base;                // [L+1, stride] fixed: 0, or minus infinity for what is forbidden
   std::span<const float> end_base;                 // [stride], or empty
   LabelParts parts{};                              // then row_labels are columns, of labels and of parts
+  const Ngrams* ngrams = nullptr;                  // sparse label n-grams, in place of triples
 
   std::size_t n_columns() const { return parts.width(n_labels); }  // of rows
   std::size_t n_parameters() const {

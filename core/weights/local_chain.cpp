@@ -40,8 +40,8 @@ TRELLIS_INLINE Normalization<Real> exp_labels(std::size_t n_labels, std::size_t 
 }
 
 template <class Real>
-TRELLIS_INLINE double decide_any(const ChainView<Real>& chain, const Part& part, Real* probabilities) {
-  score_labels(chain, part.token, part.y, chain.tri ? chain.tri_at(part.x, part.y) : nullptr, probabilities);
+TRELLIS_INLINE double decide_any(const ChainView<Real>& chain, const Part& part, const Real* longer, Real* probabilities) {
+  score_labels(chain, part.token, part.y, longer, probabilities);
   const double score = probabilities[part.z];
   const Normalization<Real> z = exp_labels(chain.n_labels, chain.stride, probabilities);
   const auto by = static_cast<Real>(1 / static_cast<double>(z.sum));
@@ -51,11 +51,11 @@ TRELLIS_INLINE double decide_any(const ChainView<Real>& chain, const Part& part,
 
 }  // namespace
 
-TRELLIS_CLONES double decide(const ChainView<float>& chain, const Part& part, float* probabilities) {
-  return decide_any(chain, part, probabilities);
+TRELLIS_CLONES double decide(const ChainView<float>& chain, const Part& part, const float* longer, float* probabilities) {
+  return decide_any(chain, part, longer, probabilities);
 }
-TRELLIS_CLONES double decide(const ChainView<double>& chain, const Part& part, double* probabilities) {
-  return decide_any(chain, part, probabilities);
+TRELLIS_CLONES double decide(const ChainView<double>& chain, const Part& part, const double* longer, double* probabilities) {
+  return decide_any(chain, part, longer, probabilities);
 }
 
 LocalNormalizer::LocalNormalizer(const float* tri, std::size_t n_labels) {

@@ -14,9 +14,9 @@
 namespace trellis {
 
 // -log P of a part's last label given those before it; probabilities [stride] become P of every label (they may lie where
-// the token's emissions do).
-double decide(const ChainView<float>& chain, const Part& part, float* probabilities);
-double decide(const ChainView<double>& chain, const Part& part, double* probabilities);
+// the token's emissions do). `longer` [stride] is what labels give together with more than one label before, or null.
+double decide(const ChainView<float>& chain, const Part& part, const float* longer, float* probabilities);
+double decide(const ChainView<double>& chain, const Part& part, const double* longer, double* probabilities);
 
 // What all sentences share, for taggers.
 class LocalNormalizer {

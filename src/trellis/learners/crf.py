@@ -42,6 +42,7 @@ class CRF(BatchLearner):
     seed: int | None = None
     batch: int | None = None
 
+    any_order: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c1": real(),

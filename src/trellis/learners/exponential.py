@@ -32,6 +32,7 @@ class ExponentialLoss(BatchLearner):
     tolerance: float = 1e-5
     precision: Literal["single", "double"] = "double"
 
+    any_order: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c2": real(),

@@ -21,7 +21,10 @@ from trellis.model.model import ChainWeights
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLearner(Learner):
-    """What learners over one flat vector of weights have: the label pairs and triples that have weights."""
+    """What learners over one flat vector of weights have: the label pairs and triples that have weights.
+
+    Above order 2, and at order 2 with more than 60 labels, longer label n-grams have weights where training has them.
+    """
 
     transitions: Literal["seen", "all"] = "seen"
     start: bool = True
@@ -33,7 +36,8 @@ class BatchLearner(Learner):
 
     def layout(self, problem: Problem) -> Parameters:
         """The weights that there are."""
-        return Parameters.of(problem, transitions=self.transitions, start=self.start)
+        sparse = self.any_order and problem.is_sparse
+        return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 
 def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:

@@ -12,19 +12,23 @@ from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.corpus.label_parts import LabelParts
 from trellis.learning.run import FeatureNames, Problem
-from trellis.model.model import START, ChainWeights, Rows, padded
+from trellis.model.model import START, ChainWeights, Ngrams, Rows, padded
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Which weights there are, in this order: rows, edge rows, label pairs, label triples (core/objective.hpp)."""
+    """Which weights there are, in this order: rows, edge rows, label pairs, label triples (core/weights/layout.hpp).
+
+    Where label n-grams are sparse (``Problem.is_sparse``), those of three labels and more stand in place of triples.
+    """
 
     n_labels: int
     rows: Rows
     edge_rows: Rows | None
     edge_places: Ints  # cells of [L + 1, stride]
-    tri_places: Ints  # cells of [L + 1, L + 1, stride]
+    tri_places: Ints  # cells of [L + 1, L + 1, stride]; numbers of n-grams
     parts: LabelParts | None = None
+    ngrams: Ngrams | None = None  # those that there are; all weights zero
 
     @property
     def n_columns(self) -> int:
@@ -32,19 +36,26 @@ class Parameters:
         return self.n_labels if self.parts is None else self.parts.n_columns
 
     @classmethod
-    def of(cls, problem: Problem, *, transitions: str, start: bool) -> Parameters:
-        """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without."""
+    def of(cls, problem: Problem, *, transitions: str, start: bool, sparse: bool = False) -> Parameters:
+        """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without.
+
+        ``sparse``: label n-grams of three labels and more in place of triples, always those seen in training.
+        """
         n, first = problem.n_labels, problem.initial
+        sparse = sparse or problem.order > 2
         rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, problem.n_columns)
         edge_rows = problem.seen_edges
-        pairs, triples = _places(problem, transitions, start)
+        pairs, triples = _places(problem, transitions, start, 1 if sparse else problem.order)
+        ngrams = _seen_ngrams(problem, start) if sparse else None
+        if ngrams is not None:
+            triples = np.flatnonzero(ngrams.lengths(n) > 2).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and whatever has a weight where a warm start begins
             rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
                 edge_rows = _united(edge_rows, first.edge_rows, (n + 1) * padded(n))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
-            triples = np.union1d(triples, _weighted(first.tri)).astype(np.int32)
-        return cls(n, rows, edge_rows, pairs, triples, problem.label_parts)
+            triples = triples if sparse else np.union1d(triples, _weighted(first.tri)).astype(np.int32)
+        return cls(n, rows, edge_rows, pairs, triples, problem.label_parts, ngrams)
 
     def only(self, kept: Bools) -> Parameters:
         """Some of the weights, ``kept`` saying of each whether it stays."""
@@ -56,6 +67,7 @@ class Parameters:
             self.edge_places[pairs],
             self.tri_places[triples],
             self.parts,
+            self.ngrams,
         )
 
     @property
@@ -92,6 +104,7 @@ class Parameters:
             edge_base=np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             end_base=np.empty(0, np.float32) if problem.end is None else problem.end,
             parts=None if self.parts is None else self.parts.arrays,
+            ngrams=None if self.ngrams is None else (self.ngrams.parents, self.ngrams.labels),
         )
 
     def start(self, problem: Problem) -> Doubles:
@@ -105,7 +118,9 @@ class Parameters:
             n_places = (self.n_labels + 1) * padded(self.n_labels)
             edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, n_places)
         pairs[:] = given.edge.reshape(-1)[self.edge_places]
-        if given.tri is not None:
+        if self.ngrams is not None and given.ngrams is not None:
+            triples[:] = given.ngrams.weights_in(self.ngrams, self.n_labels)[self.tri_places - (self.n_labels + 2)]
+        elif given.tri is not None:
             triples[:] = given.tri.reshape(-1)[self.tri_places]
         return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
 
@@ -119,13 +134,15 @@ class Parameters:
             places = y * stride + z
             n_places = (self.n_labels + 1) * stride
             parts.append(_count(self.edge_rows, problem.corpus.edge_lists, places, token_weights, n_places))
-        for places, cells in (
-            (self.edge_places, y * stride + z),
-            (self.tri_places, (x * (self.n_labels + 1) + y) * stride + z),
-        ):
+        tables = [(self.edge_places, y * stride + z)]
+        if self.ngrams is None:
+            tables.append((self.tri_places, (x * (self.n_labels + 1) + y) * stride + z))
+        for places, cells in tables:
             size = int(max(cells.max(initial=-1), places.max(initial=-1))) + 1
             counted = np.bincount(cells, weights=token_weights, minlength=size)[places]
             parts.append(counted.astype(np.float64))
+        if self.ngrams is not None:
+            parts.append(_seen(problem, True, self.ngrams)[2][self.tri_places])
         return np.concatenate(parts)
 
     def weights(self, vector: Doubles, problem: Problem) -> ChainWeights:
@@ -136,8 +153,12 @@ class Parameters:
         edge.reshape(-1)[self.edge_places] = pairs
         if problem.edge_base is not None:
             edge += problem.edge_base
-        tri = None
-        if problem.order == 2:
+        tri = ngrams = None
+        if self.ngrams is not None:
+            values = np.zeros(len(self.ngrams.weights), np.float32)
+            values[self.tri_places - (n + 2)] = triples
+            ngrams = Ngrams(*_core.needed_ngrams(n, problem.order, (self.ngrams.parents, self.ngrams.labels), values))
+        elif problem.order == 2:
             tri = np.zeros((n + 1, n + 1, stride), np.float32)
             tri.reshape(-1)[self.tri_places] = triples
         return ChainWeights(
@@ -148,6 +169,7 @@ class Parameters:
             tri,
             problem.end,
             parts=self.parts,
+            ngrams=ngrams,
         )
 
     def named(self, k: int, names: FeatureNames | None) -> tuple[str, str]:
@@ -243,15 +265,36 @@ def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_la
     return np.bincount(slot[found], weights=amount[found], minlength=len(rows.labels)).astype(np.float64)
 
 
-def _places(problem: Problem, transitions: str, start: bool) -> tuple[Ints, Ints]:
+def _seen(problem: Problem, null: bool, first: Ngrams | None) -> tuple[Any, Any, Doubles]:
+    """Parents, last labels and counts of the n-grams of training, after the first ones."""
+    return _core.seen_ngrams(
+        problem.n_labels,
+        problem.order,
+        problem.gold,
+        problem.starts,
+        null=null,
+        weights=problem.sentence_weights,
+        first=None if first is None else (first.parents, first.labels),
+    )
+
+
+def _seen_ngrams(problem: Problem, start: bool) -> Ngrams:
+    """The n-grams of a warm start and those of training."""
+    first = None if problem.initial is None else problem.initial.ngrams
+    parents, labels, _ = _seen(problem, start, first)
+    return Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+
+
+def _places(problem: Problem, transitions: str, start: bool, order: int) -> tuple[Ints, Ints]:
     n, stride = problem.n_labels, padded(problem.n_labels)
     null = n
-    if problem.order == 0:
+    if order == 0:
         return np.empty(0, np.int32), np.empty(0, np.int32)
     if transitions == "all":
         y, z = np.divmod(np.arange((n + 1) * n), n)
         x3, y3, z3 = (
-            a.reshape(-1) for a in np.meshgrid(np.arange(n + 1), np.arange(n + 1), np.arange(n), indexing="ij")
+            a.reshape(-1)
+            for a in np.meshgrid(np.arange(n + 1 if order > 1 else 0), np.arange(n + 1), np.arange(n), indexing="ij")
         )
         possible = (x3 == null) | (y3 != null)  # NULL stands only before the sentence
         x3, y3, z3 = x3[possible], y3[possible], z3[possible]
@@ -265,6 +308,6 @@ def _places(problem: Problem, transitions: str, start: bool) -> tuple[Ints, Ints
         kept = x3 != null
         x3, y3, z3 = x3[kept], y3[kept], z3[kept]
     pairs = np.unique(y * stride + z).astype(np.int32)
-    if problem.order < 2:
+    if order < 2:
         return pairs, np.empty(0, np.int32)
     return pairs, np.unique((x3 * (n + 1) + y3) * stride + z3).astype(np.int32)

@@ -118,6 +118,34 @@ class Ngrams:
     labels: npt.NDArray[np.uint16]  # [n] the last label
     weights: Floats  # [n]
 
+    def lengths(self, n_labels: int) -> Longs:
+        """How many labels each has."""
+        parents = self.parents.astype(np.int64) - (n_labels + 2)  # negative: one label
+        lengths, at = np.full(len(parents), 2, np.int64), parents
+        while (at >= 0).any():
+            lengths += at >= 0
+            at = np.where(at >= 0, parents[at], at)
+        return lengths
+
+    def weights_in(self, others: Ngrams, n_labels: int) -> Floats:
+        """The weights that these have, for the n-grams of ``others``; 0 for those that are not here."""
+        first, out = n_labels + 2, np.zeros(len(others.weights), np.float32)
+        keys = others.parents.astype(np.int64) << 16 | others.labels
+        if len(keys) == 0:
+            return out
+        order = np.argsort(keys)
+        number = np.arange(first + len(self.weights))  # of each of these among the others, -1: not there
+        lengths = self.lengths(n_labels)
+        for length in range(2, int(lengths.max(initial=1)) + 1):  # parents first
+            here = np.flatnonzero(lengths == length)
+            parent = number[self.parents[here]]
+            wanted = parent << 16 | self.labels[here]
+            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+            found = (parent >= 0) & (keys[at] == wanted)
+            number[first + here] = np.where(found, first + at, -1)
+            out[at[found]] = self.weights[here[found]]
+        return out
+
     def native(self, n_labels: int, order: int) -> _core.Ngrams:
         """Checked for native code; ValueError if they make no sense."""
         return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights)

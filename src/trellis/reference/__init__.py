@@ -22,6 +22,7 @@ from trellis.reference.chains import kbest as kbest
 from trellis.reference.chains import log_partition as log_partition
 from trellis.reference.chains import log_sum_exp as log_sum_exp
 from trellis.reference.chains import marginals as marginals
+from trellis.reference.chains import ngram_table as ngram_table
 from trellis.reference.chains import path_score as path_score
 from trellis.reference.chains import potentials as potentials
 from trellis.reference.chains import restrict as restrict

@@ -5,18 +5,19 @@ the scores of label choices (minus infinity forbids a choice):
 
     emit[t, z]           label z at token t
     edge[y, z]           label z after label y; or edge[t, y, z], another table at every token
-    tri[x, y, z]         label z after x, y; None in a chain of order 1
+    tri[x, y, z]         label z after x, y; None in a chain of order 1. At order n it has n + 1 axes
     end[z]               last label z; None for nothing
 
-NULL, the label before the sentence, has index L: edge is [L+1, L], tri is [L+1, L+1, L]. With
-x, y, z = path[t-2], path[t-1], path[t], the score of a path is
+NULL, the label before the sentence, has index L: edge is [L+1, L], tri is [L+1, L+1, L], with one more axis [L+1] in
+front for every further label back. With x, y, z = path[t-2], path[t-1], path[t], the score of a path is
 
     score(path) = sum_t ( tri[x, y, z] + edge[y, z] + emit[t, z] ) + end
 
 Every algorithm below walks the sentence once and keeps a score for each *history*: what the next score can
-still see of the labels so far. That is the last label at order 1, an array s[y], and the last two at order 2,
-an array s[x, y]. One step (`extend`) appends a label z as a last axis; then the first axis, the label now out
-of sight, is reduced: by max for the best path, by log-sum-exp for log Z. So the same lines serve both orders.
+still see of the labels so far. That is the last label at order 1, an array s[y], the last two at order 2,
+an array s[x, y], the last n at order n. One step (`extend`) appends a label z as a last axis; then the first axis,
+the label now out of sight, is reduced: by max for the best path, by log-sum-exp for log Z. So the same lines serve
+every order. Where only some label n-grams have a score, `ngram_table` makes the table of them.
 
 Ties: the lowest label wins, decided from the last label backwards. A sentence without tokens has one path, of
 score 0.
@@ -24,7 +25,7 @@ score 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,13 +41,13 @@ class Potentials:
 
     emit: Floats  # [T, L]
     edge: Floats  # [L+1, L], or [T, L+1, L]
-    tri: Floats | None = None  # [L+1, L+1, L]
+    tri: Floats | None = None  # [L+1, L+1, L]; at order n [L+1, .., L+1, L] with n + 1 axes
     end: Floats | None = None  # [L] of the last label
 
     @property
     def order(self) -> int:
         """How many labels back a score can see."""
-        return 1 if self.tri is None else 2
+        return 1 if self.tri is None else self.tri.ndim - 1
 
     def edge_at(self, t: int) -> Floats:
         """The edge scores [L+1, L] into token t."""
@@ -59,6 +60,18 @@ def restrict(emit: Floats, allowed: Sequence[Sequence[int]]) -> Floats:
     for t, labels in enumerate(allowed):
         restricted[t, list(labels)] = emit[t, list(labels)]
     return restricted
+
+
+def ngram_table(scores: Mapping[tuple[int, ...], float], n_labels: int, order: int) -> Floats:
+    """The table of a chain of that order in which label n-grams of up to order + 1 labels have these scores.
+
+    tri[.., x, y, z] = sum of the scores of all n-grams that (.., x, y, z) ends in. NULL may only be the first of one.
+    """
+    tri = np.zeros((n_labels + 1,) * order + (n_labels,))
+    for ngram, score in scores.items():
+        histories = (slice(None),) * (order + 1 - len(ngram))  # all that may stand before it
+        tri[histories + ngram] += score
+    return tri
 
 
 # ------------------------------------------------------------ one step
@@ -97,16 +110,15 @@ def finish(p: Potentials, s: Floats) -> Floats:
 
 def path_score(p: Potentials, path: Sequence[int]) -> float:
     """score(path) = sum_t (tri + edge + emit) + end, added from left to right."""
-    null = p.emit.shape[1]
-    score, x, y = 0.0, null, null
+    history, score = (p.emit.shape[1],) * p.order, 0.0
     for t, z in enumerate(path):
         if p.tri is not None:
-            score += float(p.tri[x, y, z])
-        score += float(p.edge_at(t)[y, z])
+            score += float(p.tri[(*history, z)])
+        score += float(p.edge_at(t)[history[-1], z])
         score += float(p.emit[t, z])
-        x, y = y, z
+        history = (*history[1:], z)
     if p.end is not None and len(path):
-        score += float(p.end[y])
+        score += float(p.end[history[-1]])
     return score
 
 

@@ -67,10 +67,10 @@ def exponential_gradient(
 
 def local_scores(p: Potentials, path: Sequence[int]) -> Iterator[Floats]:
     """The scores [L] of the labels of each token, given the labels of the path before it."""
-    x = y = p.emit.shape[1]
+    history = (p.emit.shape[1],) * p.order
     for t, z in enumerate(path):
-        yield p.emit[t] + p.edge_at(t)[y] + (0.0 if p.tri is None else p.tri[x, y])
-        x, y = y, z
+        yield p.emit[t] + p.edge_at(t)[history[-1]] + (0.0 if p.tri is None else p.tri[history])
+        history = (*history[1:], z)
 
 
 def local_loss(p: Potentials, gold: Sequence[int]) -> float:
