@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -160,7 +161,7 @@ class Rounds {
   static void run(std::size_t n_threads, Work work, Lead lead) {
     Rounds rounds;
     const auto each = [&](std::size_t n) {
-      rounds.begin(static_cast<std::uint32_t>(n));
+      rounds.begin(n);
       while (rounds.take(work)) {
       }
       rounds.wait_for(n);
@@ -188,9 +189,14 @@ class Rounds {
 #endif
   }
 
-  void begin(std::uint32_t n) {
-    size_ = n, done_ = 0;
-    next_ = static_cast<std::uint64_t>(++round_) << 32;
+  // The number of the round, how many items it has and the next of them, in one: a thread that was kept waiting can never
+  // take an item of one round by the size of another.
+  static constexpr int kBits = 24;
+  static constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+  void begin(std::size_t n) {
+    if (n > kMask) throw std::length_error("too many items for a round");
+    done_ = 0;
+    next_ = (++round_ & 0x7fff) << 2 * kBits | n << kBits;
     next_.notify_all();
   }
   // One item of the round; false where none is left.
@@ -198,10 +204,10 @@ class Rounds {
   bool take(Work& work) {
     std::uint64_t next = next_;
     do
-      if (next == kEnded || static_cast<std::uint32_t>(next) >= size_) return false;
+      if (next == kEnded || (next & kMask) >= (next >> kBits & kMask)) return false;
     while (!next_.compare_exchange_weak(next, next + 1));
     try {
-      work(static_cast<std::size_t>(static_cast<std::uint32_t>(next)));
+      work(static_cast<std::size_t>(next & kMask));
     } catch (...) {
       error_.keep();
     }
@@ -228,10 +234,9 @@ class Rounds {
     next_.notify_all();
   }
 
-  std::atomic<std::uint64_t> next_{0};  // the round, and below it the next item of it
-  std::atomic<std::uint32_t> size_{0};
+  std::atomic<std::uint64_t> next_{0};
   std::atomic<std::size_t> done_{0};
-  std::uint32_t round_ = 0;
+  std::uint64_t round_ = 0;
   FirstError error_;
 };
 

@@ -116,3 +116,18 @@ TEST(patience_asks_now_and_then) {
   const Patience::GoOn nobody;
   CHECK(!Patience(nobody).ended());
 }
+
+// Many short rounds of changing sizes: every item of every round once, none of another round.
+TEST(rounds_do_not_run_into_each_other) {
+  constexpr std::size_t kMost = 7;
+  std::atomic<int> counts[kMost] = {};
+  bool ok = true;
+  Rounds::run(4, [&](std::size_t i) { ++counts[i]; }, [&](auto each) {
+    for (std::size_t round = 0; round < 20000; ++round) {
+      const std::size_t n = round % (kMost + 1);
+      each(n);
+      for (std::size_t i = 0; i < kMost; ++i) ok &= counts[i].exchange(0) == (i < n);
+    }
+  });
+  CHECK(ok);
+}
