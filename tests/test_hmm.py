@@ -26,7 +26,7 @@ def counts_of(corpus: Corpus, order: int, k: float) -> Counts:
 
 @pytest.mark.parametrize("end", [True, False])
 @pytest.mark.parametrize("smoothing", ["interpolated", "added"])
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_scores_are_the_twins(order: int, smoothing: str, end: bool) -> None:
     corpus = random_corpus(1, 25)
     tagger = trellis.train(
@@ -46,6 +46,20 @@ def test_scores_are_the_twins(order: int, smoothing: str, end: bool) -> None:
             labels = rng.choice(twin.labels, length).tolist()
             expected = twin.score(sentence, labels, smoothing, end=end)
             assert tagger.score(sentence, labels) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("smoothing", ["interpolated", "added"])
+def test_many_labels_have_no_table_of_triples(smoothing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = random_corpus(1, 25)
+    learner = HMM(smoothing=smoothing, k=0.3)
+    dense = trellis.train(corpus, target="label", features=["word[0]"], order=2, learner=learner)
+    monkeypatch.setattr("trellis.learning.run.MANY_LABELS", 1)
+    sparse = trellis.train(corpus, target="label", features=["word[0]"], order=2, learner=learner)
+    assert sparse.model.weights.tri is None
+    for one in corpus:
+        if len(one["word"]):
+            path = list(one["label"])[::-1]
+            assert sparse.score(one["word"], path) == pytest.approx(dense.score(one["word"], path), abs=1e-4)
 
 
 @pytest.mark.parametrize("smoothing", ["interpolated", "added"])

@@ -17,8 +17,9 @@ from trellis.errors import LearnerError
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
 from trellis.learning.learner import Constraints, Learner, choice, flag, real
+from trellis.learning.ngram_probabilities import NgramCounts
 from trellis.learning.run import Event, Problem, Work
-from trellis.model.model import ChainWeights, Rows, padded
+from trellis.model.model import ChainWeights, Ngrams, Rows, padded
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,12 +29,12 @@ Ints = npt.NDArray[np.int64]
 class HMM(Learner):
     """log P(labels, words) = sum_t log P(z | x, y) + sum_t log P(word | z), and log P(end | last label).
 
-    ``smoothing`` of label n-grams: "interpolated" mixes trigrams, bigrams and single labels by deleted interpolation
-    (Brants 2000), "added" adds ``k`` to every count. What a template says of a token is drawn from P(value | z), ``k``
-    added to every count; a product over templates where there are several (Altun, section 5.3). Values never seen
-    share the probability of those seen once. Templates ``rare_suffix(word[0], n)`` stand for words never seen: by the
-    labels of rare words with the same ending, smoothed by ``strength`` from shorter ones. ``end`` has sentences end
-    with a probability.
+    x, y are the labels before, as many as ``order`` says. ``smoothing`` of label n-grams: "interpolated" mixes n-grams
+    of all lengths up to order + 1 by deleted interpolation (Brants 2000), "added" adds ``k`` to every count. What a
+    template says of a token is drawn from P(value | z), ``k`` added to every count; a product over templates where
+    there are several (Altun, section 5.3). Values never seen share the probability of those seen once. Templates
+    ``rare_suffix(word[0], n)`` stand for words never seen: by the labels of rare words with the same ending, smoothed
+    by ``strength`` from shorter ones. ``end`` has sentences end with a probability.
     """
 
     smoothing: Literal["interpolated", "added"] = "interpolated"
@@ -43,6 +44,7 @@ class HMM(Learner):
 
     family = "joint"
     reads_sources = True
+    any_order = True
     takes_init = False  # counts know nothing of weights to start with
     constraints: ClassVar[Constraints] = {
         "smoothing": choice("interpolated", "added"),
@@ -92,7 +94,8 @@ class _Counting(Work):
             if given is not None:  # rows are padded for the kernels
                 tables[i] = np.zeros((*given.shape[:-1], padded(n)), np.float32)
                 tables[i][..., :n] = given
-        return ChainWeights(n, rows, None, *tables)
+        edge, tri, stop = tables
+        return ChainWeights(n, rows, None, edge, tri, stop, ngrams=chain.ngrams)
 
 
 # ------------------------------------------------------------ labels
@@ -104,17 +107,39 @@ class LabelLogs(NamedTuple):
     edge: Floats  # [L + 1, L]
     tri: Floats | None  # [L + 1, L + 1, L]
     end: Floats | None  # [L]
+    ngrams: Ngrams | None = None  # of three labels and more, where they are sparse
 
 
 def label_probabilities(problem: Problem, smoothing: str, k: float, *, end: bool) -> LabelLogs:
-    """log P(z | x, y), the two labels before, at order 2; log P(z | y) at order 1; log P(z) at order 0.
+    """log P(z | the labels before), as many as the order says.
 
     Before every label but the first it is decided whether the sentence ends, by the label before alone.
     """
+    n = problem.n_labels
+    chain = _ngram_logs(problem, smoothing, k) if problem.is_sparse else _dense_logs(problem, smoothing, k)
+    if not end or problem.order == 0:
+        return chain
+    amount = problem.token_weights()
+    singles = np.bincount(problem.gold, weights=amount, minlength=n)
+    lasts = problem.starts[1:][np.diff(problem.starts) > 0] - 1
+    ends = np.bincount(problem.gold[lasts], weights=amount[lasts], minlength=n)
+    stop = (ends + k) / (singles + 2 * k)
+    chain.edge[:n] += np.log1p(-stop)[:, None]
+    return chain._replace(end=np.log(stop))
+
+
+def _ngram_logs(problem: Problem, smoothing: str, k: float) -> LabelLogs:
+    """Where there is no table of all label triples."""
+    counts = NgramCounts(problem)
+    edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
+    return LabelLogs(edge, None, None, ngrams)
+
+
+def _dense_logs(problem: Problem, smoothing: str, k: float) -> LabelLogs:
+    """At order 2 by a table of triples, at order 1 of pairs."""
     n, order = problem.n_labels, problem.order
     x, y, z = problem.label_triples()
-    amount = problem.token_weights()
-    counts = np.bincount((x * (n + 1) + y) * n + z, weights=amount, minlength=(n + 1) ** 2 * n)
+    counts = np.bincount((x * (n + 1) + y) * n + z, weights=problem.token_weights(), minlength=(n + 1) ** 2 * n)
     threes = counts.reshape(n + 1, n + 1, n)
     tables = [threes.sum(axis=(0, 1)), threes.sum(axis=0), threes][: order + 1]  # [z], [y, z], [x, y, z]
     if smoothing == "interpolated":
@@ -128,13 +153,7 @@ def label_probabilities(problem: Problem, smoothing: str, k: float, *, end: bool
         tri[:n, n] = 0.0  # NULL never follows a label
     else:
         edge += np.log(last)
-    if not end or order == 0:
-        return LabelLogs(edge, tri, None)
-    lasts = problem.starts[1:][np.diff(problem.starts) > 0] - 1
-    ends = np.bincount(problem.gold[lasts], weights=amount[lasts], minlength=n)
-    stop = (ends + k) / (tables[0] + 2 * k)
-    edge[:n] += np.log1p(-stop)[:, None]
-    return LabelLogs(edge, tri, np.log(stop))
+    return LabelLogs(edge, tri, None)
 
 
 def _interpolated(tables: list[Floats]) -> Floats:
