@@ -36,6 +36,9 @@ FrozenStrings strings_from(const StringArrays& given) {
   return strings;
 }
 
+// Rows of the filter that prunes labels, its margin.
+using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float>;
+
 // What turns strings into attributes, and the tag dictionary: checked when a decoder is made of it.
 struct Features {
   PlanArrays plan;
@@ -45,7 +48,7 @@ struct Features {
   std::optional<BagArrays> bag;
   std::optional<DictionaryArrays> dictionary;
 
-  TaggerModel model(const Weights& weights) const {
+  TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const {
     TaggerModel model;
     static_cast<LinearChain&>(model) = weights;
     model.plan = plan_from(plan, columns.size());
@@ -77,7 +80,14 @@ struct Features {
       check_numbers(bag->second, weights.n_attributes, "an attribute out of range", -1);
       model.bag_attributes = bag->second.data();
     }
-    make_read_only(std::tie(tables, folds, columns, bag, dictionary, weights.row_arrays, weights.edge_row_arrays));
+    if (filter) {
+      const auto& [rows, margin] = *filter;
+      require(std::get<0>(rows).size() == weights.n_attributes + 1, "a filter of other attributes");
+      require(margin >= 0, "the margin of a filter must not be negative");
+      model.filter = rows_from(rows, weights.labels.n_labels);
+      model.margin = margin;
+    }
+    make_read_only(std::tie(tables, folds, columns, bag, dictionary, weights.row_arrays, weights.edge_row_arrays, filter));
     return model;
   }
 
@@ -122,14 +132,15 @@ struct PyDecoder {
   // What the decoder points into stays alive with it.
   Features features;
   Weights weights;
+  std::optional<FilterArrays> filter;
   nb::list labels;  // Python strings handed out again and again
   std::string wanted;
   Decoder core;
 
-  PyDecoder(const Features& features_, const Weights& weights_, nb::typed<nb::list, nb::str> labels_, std::string wanted_,
-            std::size_t cache_bytes)
-      : features(features_), weights(weights_), labels(std::move(labels_)), wanted(std::move(wanted_)),
-        core(features.model(weights), cache_bytes) {
+  PyDecoder(const Features& features_, const Weights& weights_, std::optional<FilterArrays> filter_,
+            nb::typed<nb::list, nb::str> labels_, std::string wanted_, std::size_t cache_bytes)
+      : features(features_), weights(weights_), filter(std::move(filter_)), labels(std::move(labels_)),
+        wanted(std::move(wanted_)), core(features.model(weights, filter), cache_bytes) {
     require(labels.size() == weights.labels.n_labels, "one name per label");
   }
 
@@ -360,8 +371,9 @@ void bind_decoder(nb::module_& module) {
       }, nb::kw_only(), "plan"_array, "n_emission"_a, "tables"_array, "folds"_array, "columns"_array,
            "bag"_array.none(), "dictionary"_array.none());
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
-      .def(nb::init<const Features&, const Weights&, nb::typed<nb::list, nb::str>, std::string, std::size_t>(),
-           "features"_a, "weights"_a, nb::kw_only(), "labels"_a, "wanted"_a, "cache_bytes"_a)
+      .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,
+                    std::size_t>(),
+           "features"_a, "weights"_a, "filter"_array.none(), nb::kw_only(), "labels"_a, "wanted"_a, "cache_bytes"_a)
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"),
            "The labels of one sentence; its batch if it has words whose views must be defined first, or no path.")
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
@@ -391,5 +403,13 @@ void bind_decoder(nb::module_& module) {
         std::vector<std::int32_t> out(batch.starts.back());
         for (std::size_t t = 0; t < out.size(); ++t) out[t] = self.core.set_of(batch, t);
         return to_numpy(std::move(out));
-      }, "batch"_a, "The label set of every token by the tag dictionary, -1 without one.");
+      }, "batch"_a, "The label set of every token by the tag dictionary, -1 without one.")
+      .def("candidates", [](const PyDecoder& self, const Batch& batch, std::size_t n_threads) {
+        self.check_defined(batch);
+        require(self.core.has_filter(), "a model without a filter");
+        TokenSets out;
+        without_gil([&] { out = self.core.candidates(batch, n_threads); });
+        return std::make_tuple(to_numpy(std::move(out.set_of_token)), to_numpy(std::move(out.starts)),
+                               to_numpy(std::move(out.labels)));
+      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token: (set_of, starts, labels).");
 }

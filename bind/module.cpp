@@ -14,5 +14,6 @@ NB_MODULE(_core, module) {
   bind_frank_wolfe(module);  // training: the margin of whole paths in the dual
   bind_boost(module);       // training: Sequence AdaBoost
   bind_kernels(module);     // training in the dual, kernel models
+  bind_filter(module);      // training: the filter that prunes labels
   bind_decoder(module);     // the tagger's runtime
 }

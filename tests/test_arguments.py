@@ -95,6 +95,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Tagger.tag_spans_batch": {"sentences": SENTENCES},
     "Tagger.constrained": {"scheme": "iob2"},
     "Tagger.calibrated": {"dev": DATA},
+    "Tagger.pruned": {"margin": None},
     "Tagger.reliability": {"corpus": DATA},
     "Tagger.explain": {"sentence": SENTENCE},
     "Tagger.score": {"sentence": SENTENCE, "labels": LABELS[1]},

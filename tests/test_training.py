@@ -85,6 +85,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "cutoff": (0, 12),
     "pairs": ("all", "seen"),
     "tag_dictionary": (False, 2),
+    "prune": (False, 0.9),
     "partial": (False, True),
     "scheme": (None, "iob2"),
     "sample_weight": (None, [1.0, 2.0] * 15),

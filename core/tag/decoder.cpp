@@ -24,6 +24,7 @@ struct Decoder::Buffers : Potentials<float> {
   std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
   std::vector<std::int32_t> look_at;       // as Sum has them
   std::vector<std::size_t> look_offset;
+  TokenSets candidates;                    // where there is a filter
   std::vector<float> local;
   Workspace<float> viterbi;
 };
@@ -54,10 +55,13 @@ struct Sum {
   const float* bias;  // [stride]
   std::uint32_t heavy_least;
   const std::int32_t* heavy_number;
-  const float* heavy;  // rows of at least heavy_least weights as vectors
+  const float* heavy;  // [n_heavy, heavy_stride] rows of at least heavy_least weights as vectors
+  std::size_t heavy_stride;
 };
 
-TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, float* emit) {
+// Scores of the filter come after heavy_stride, if it has rows.
+TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
+                                  float* emit) {
   for (std::size_t t = 0; t < sum.n; ++t, emit += sum.stride) {
     for (std::size_t z = 0; z < sum.stride; z += kLanes<float>) {
       Vector<float> total = lanes(sum.bias + z);
@@ -70,10 +74,13 @@ TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& row
         if (rows.starts[id + 1] - rows.starts[id] < sum.heavy_least) {
           rows.add_to(id, 1, emit);
         } else {
-          const float* weights = sum.heavy + sum.heavy_number[id] * sum.stride;
-          for (std::size_t z = 0; z < sum.stride; z += kLanes<float>) lanes(emit + z) += lanes(weights + z);
+          const float* weights = sum.heavy + sum.heavy_number[id] * sum.heavy_stride;
+          for (std::size_t z = 0; z < sum.heavy_stride; z += kLanes<float>) lanes(emit + z) += lanes(weights + z);
         }
       }
+    if (!filter.starts) continue;
+    for (std::size_t j = 0; j < sum.n_joint; ++j)
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, emit + sum.heavy_stride);
   }
 }
 
@@ -90,7 +97,8 @@ std::uint64_t next_number() {
 Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     : model_(std::move(model)), cache_bytes_(cache_bytes), number_(next_number()),
       normalizer_(model_.local ? LocalNormalizer(model_.labels.tri, model_.labels.n_labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
-      row_stride_(padded(model_.parts.width(model_.labels.n_labels))), bias_(row_stride_), state_(new State(n_forks)) {
+      heavy_stride_(padded(model_.parts.width(model_.labels.n_labels))),
+      row_stride_(heavy_stride_ + (has_filter() ? model_.labels.stride : 0)), bias_(row_stride_), state_(new State(n_forks)) {
   for (std::size_t k = 0; k < model_.plan.templates.size(); ++k) {
     const Template& shape = model_.plan.templates[k];
     const Atom* first = model_.plan.atoms.data() + shape.first_atom;
@@ -140,7 +148,7 @@ std::unique_lock<std::mutex> Decoder::try_lock() { return std::unique_lock(state
 
 void Decoder::make_heavy_rows(HeavyRows& heavy) const {
   const Rows<std::uint16_t>& rows = model_.rows;
-  const std::size_t stride = row_stride_;
+  const std::size_t stride = heavy_stride_;
   // Adding a vector costs as much as adding a weight for each kLanes<float> labels.
   heavy.least = static_cast<std::uint32_t>(4 + stride / kLanes<float>);
   heavy.number.resize(model_.n_attributes);
@@ -177,7 +185,9 @@ std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
 }
 
 void Decoder::add_row(std::int32_t attribute, float* emit) const {
-  if (attribute >= 0) model_.rows.add_to(attribute, 1, emit);
+  if (attribute < 0) return;
+  model_.rows.add_to(attribute, 1, emit);
+  if (has_filter()) model_.filter.add_to(attribute, 1, emit + heavy_stride_);
 }
 
 Batch Decoder::begin() {
@@ -357,12 +367,16 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& he
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
                  looks_.size(), buffers.ids.data(), n_joint, bias_.data(),
                  made ? heavy.least : std::numeric_limits<std::uint32_t>::max(), made ? heavy.number.data() : nullptr,
-                 made ? heavy.vectors.data() : nullptr},
-                model_.rows, buffers.emit.data());
+                 made ? heavy.vectors.data() : nullptr, heavy_stride_},
+                model_.rows, model_.filter, buffers.emit.data());
   if (!batch.bag_ids.empty())
     for (std::size_t t = 0; t < n; ++t)
-      for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i)
-        model_.rows.add_to(batch.bag_ids[i], batch.bag_values[i], buffers.emit.data() + t * stride);
+      for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i) {
+        float* emit = buffers.emit.data() + t * stride;
+        model_.rows.add_to(batch.bag_ids[i], batch.bag_values[i], emit);
+        if (has_filter()) model_.filter.add_to(batch.bag_ids[i], batch.bag_values[i], emit + heavy_stride_);
+      }
+  if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
 
   if (model_.sets.starts) {
@@ -371,9 +385,46 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& he
   }
   if (edges_by_token()) sum_edges(n, buffers);
   if (!model_.local) return;
-  const LabelSets sets{buffers.sets.data(), open ? nullptr : model_.sets.starts, model_.sets.labels};
+  LabelSets sets = sets_in(buffers);
+  if (open) sets.starts = nullptr;
   normalizer_.normalize(buffers.chain(model_.labels, sets, 0, n, edges_by_token()), buffers.emit.data(),
                         buffers.edge.data(), buffers.local);
+}
+
+// The candidates of every token of a sentence. Then scores of labels lie as close as they do without a filter.
+void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n, Buffers& buffers) const {
+  buffers.candidates.clear();
+  for (std::size_t t = 0; t < n; ++t) {
+    float* emit = buffers.emit.data() + t * row_stride_;
+    const float* scores = emit + heavy_stride_;
+    if (const std::int32_t set = set_of(batch, begin + t); set >= 0) {
+      add_candidates(scores, labels_of({&set, model_.sets.starts, model_.sets.labels}, 0), model_.margin, -1, buffers.candidates);
+    } else {
+      add_candidates(scores, AllLabels{model_.labels.n_labels}, model_.margin, -1, buffers.candidates);
+    }
+    std::copy_n(emit, heavy_stride_, buffers.emit.data() + t * heavy_stride_);
+  }
+}
+
+// What a sentence that was just filled may have; starts null: all labels.
+LabelSets Decoder::sets_in(const Buffers& buffers) const {
+  if (has_filter()) return buffers.candidates.view();
+  return {buffers.sets.data(), model_.sets.starts, model_.sets.labels};
+}
+
+TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
+  std::vector<TokenSets> sentences(batch.starts.size() - 1);
+  State& now = state();
+  parallel_blocks(
+      sentences.size(), 32, n_threads, [&] { return Borrowed(now); },
+      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
+        for (std::size_t s = first; s < last; ++s) {
+          if (batch.starts[s] == batch.starts[s + 1]) continue;
+          fill(batch, s, now.heavy, *borrowed);
+          sentences[s] = (*borrowed).candidates;
+        }
+      });
+  return joined(sentences);
 }
 
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]
@@ -407,7 +458,7 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
         for (std::size_t s = first; s < last; ++s) {
           fill(batch, s, now.heavy, buffers);
           const std::size_t n = batch.starts[s + 1] - batch.starts[s];
-          const LabelSets sets{buffers.sets.data(), model_.sets.starts, model_.sets.labels};
+          const LabelSets sets = sets_in(buffers);
           ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
           std::int32_t* path = paths + batch.starts[s];
           if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) continue;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "text/extract.hpp"
+#include "weights/label_filter.hpp"
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
 #include "text/strings.hpp"
@@ -109,6 +110,9 @@ struct TaggerModel : LinearChain {
   LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
   std::int32_t open_set = -1;  // the set of words that the dictionary lacks
   bool local = false;          // labels are normalised one by one
+  // Of the filter that prunes labels (starts null: there is none), and by how much a label may fall short of the best.
+  Rows<std::uint16_t> filter{};
+  float margin = 0;
 };
 
 class Decoder {
@@ -139,7 +143,7 @@ class Decoder {
   }
 
   // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride]).
-  // Where the tag dictionary leaves a sentence no path, all labels are allowed. False if a sentence has no path at all,
+  // Where the tag dictionary and the filter leave a sentence no path, all labels are allowed. False if a sentence has no path at all,
   // because all of them are forbidden. ``open``: a local model normalises over all labels, whatever the dictionary says.
   bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
   void potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge) const;
@@ -155,6 +159,9 @@ class Decoder {
   bool edges_by_token() const { return !edge_.empty() || (model_.local && model_.labels.tri); }
   // The label set of a token by the tag dictionary, -1 without one.
   std::int32_t set_of(const Batch& batch, std::size_t token) const;
+  // The labels that the filter, if there is one, leaves each token.
+  bool has_filter() const { return model_.filter.starts; }
+  TokenSets candidates(const Batch& batch, std::size_t n_threads) const;
 
  private:
   struct Buffers;
@@ -185,7 +192,7 @@ class Decoder {
     std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
     std::uint32_t least = 0;           // how many weights make a row heavy
     std::vector<std::int32_t> number;  // [n_attributes] which vector a heavy one has
-    std::vector<float> vectors;        // [n_heavy, stride]
+    std::vector<float> vectors;        // [n_heavy, heavy_stride]
   };
   // What records are for types, for the 2 * reach positions outside a sentence.
   struct Outside {
@@ -204,6 +211,8 @@ class Decoder {
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers, bool open = false) const;
   void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
+  void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
+  LabelSets sets_in(const Buffers& buffers) const;
 
   const TaggerModel model_;
   const std::size_t cache_bytes_;
@@ -213,7 +222,8 @@ class Decoder {
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<Outside> outside_;            // [n_columns]
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
-  const std::size_t row_stride_;            // the stride of vectors here: columns of rows, more than labels if those have parts
+  const std::size_t heavy_stride_;          // padded columns of rows, more than labels if those have parts
+  const std::size_t row_stride_;            // the stride of vectors here: the same, and after them the labels of the filter
   std::vector<float> bias_;                 // [stride] templates that look nowhere
   mutable std::atomic<State*> state_;
 };

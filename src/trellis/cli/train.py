@@ -62,6 +62,8 @@ def describe(parser: Parser) -> None:
     add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
     dictionary = "a word seen at least N times gets only labels it was seen with"
     add("--tag-dictionary", type=at_least(1), metavar="N", help=dictionary)
+    prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
+    add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
     parser.share("label-parts")
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
@@ -131,6 +133,7 @@ def command(given: Namespace) -> None:
             target=target,
             learner=learner,
             tag_dictionary=given.tag_dictionary or False,
+            prune=given.prune or False,
             init=older,
             dev=dev,
             observer=observer,
@@ -175,5 +178,5 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:
     n_labels = len(sentences.column(target).values)
-    if given.order == 2 and n_labels > MANY_LABELS and not given.tag_dictionary:
-        say(f"order 2 with {n_labels} labels is slow; --tag-dictionary 5 makes it fast", given.quiet)
+    if given.order == 2 and n_labels > MANY_LABELS and not (given.tag_dictionary or given.prune):
+        say(f"order 2 with {n_labels} labels is slow; --prune makes it fast", given.quiet)

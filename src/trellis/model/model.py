@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Arrays, Floats, Ints, LabelSets, Longs
+from trellis.arrays import Arrays, Bools, Floats, Ints, LabelSets, Longs
 from trellis.corpus.columns import CONLLU_NAMES, Naming
 from trellis.corpus.corpus import columns_named
 from trellis.errors import CorpusError
@@ -94,11 +94,17 @@ class Rows:
         """From such arrays."""
         return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
 
-    def without_empty(self) -> tuple[Rows, Ints]:
-        """Only the attributes that have a weight, and the new number of each attribute (-1: it has none)."""
+    def without_empty(self, beside: Rows | None = None) -> tuple[Rows, Ints]:
+        """Only the attributes that have a weight here or ``beside``, and the new number of each (-1: it has none)."""
         alive = np.diff(self.starts) > 0
+        if beside is not None:
+            alive |= np.diff(beside.starts) > 0
         rank = np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
-        return Rows(np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights), rank
+        return self.only(alive), rank
+
+    def only(self, alive: Bools) -> Rows:
+        """The rows of these attributes; the others have no weights."""
+        return Rows(np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights)
 
 
 def is_finite(table: Floats | None) -> bool:
@@ -270,6 +276,22 @@ def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Fl
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class LabelFilter:
+    """What prunes labels before a sentence is decoded: scores of single labels, over the attributes of the model.
+
+    The candidates of a token are the labels that score at most ``margin`` less than the best one.
+    """
+
+    rows: Rows
+    margin: float
+
+    @property
+    def native(self) -> tuple[tuple[Any, Any, Floats], float]:
+        """As native code takes it."""
+        return self.rows.arrays, self.margin
+
+
 START = "<start>"  # the label before the sentence
 # What the score of a path is: just a score (perceptron and its kin); a log-probability but for log Z (CRF); a sum of
 # log-probabilities of labels given those before (maximum entropy); a joint log-probability with the words (HMM).
@@ -290,6 +312,7 @@ class Model:
     info: dict[str, Any] = field(default_factory=dict)  # learner, history, version, sizes: for people
     family: str = "scores"  # what scores mean, see FAMILIES
     temperature: float = 1.0  # by which scores are divided before they become probabilities
+    filter: LabelFilter | None = None  # what prunes labels
 
     @property
     def row_names(self) -> tuple[str, ...]:

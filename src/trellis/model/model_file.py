@@ -16,7 +16,7 @@ from trellis.arrays import Arrays, LabelSets
 from trellis.corpus.corpus import Strings
 from trellis.features.templates import Call, Look, Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Plan, View, Vocabulary
-from trellis.model.model import MAX_ORDER, ChainWeights, Model
+from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model, Rows
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
@@ -79,7 +79,7 @@ def _tensors(model: Model) -> Arrays:
         out |= _strings_tensors(f"lookup{i}.said", Strings.of(lookup.values()), slots=False)
     if model.dictionary is not None:
         out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
-    return out
+    return out if model.filter is None else out | model.filter.rows.tensors("filter")
 
 
 def _header(model: Model) -> dict[str, Any]:
@@ -98,6 +98,7 @@ def _header(model: Model) -> dict[str, Any]:
         "family": model.family,
         "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
         "temperature": model.temperature,
+        "filter": None if model.filter is None else model.filter.margin,
     }
 
 
@@ -146,6 +147,7 @@ def _model(tensors: Tensors, text: str) -> Model:
     kinds = [part is not None for part in (weights.tri, weights.ngrams)]
     if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
         raise ValueError(f"order {order}, but weights of another")
+    margin = header.get("filter")
     return Model(
         labels,
         str(header["target"]),
@@ -156,6 +158,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         header["info"],
         str(header["family"]),
         float(header["temperature"]),
+        None if margin is None else LabelFilter(Rows.of_tensors("filter", tensors), float(margin)),
     )
 
 

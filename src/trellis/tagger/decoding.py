@@ -80,6 +80,7 @@ class Decoder:
         self.native = _core.Decoder(
             features,
             weights.native(self.ngrams, local=model.family == "local"),
+            None if model.filter is None else model.filter.native,
             labels=list(self.labels),
             wanted=self._wanted(),
             cache_bytes=CACHE_BYTES,
@@ -212,8 +213,8 @@ class Decoder:
     def chains(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Chains:
         """The batch as potentials; those of a kernel model are in double precision.
 
-        What a caller allows overrules the tag dictionary. Where the dictionary and forbidden transitions together
-        leave a sentence no path, the dictionary gives way.
+        What a caller allows overrules the tag dictionary and the filter. Where these and forbidden transitions
+        together leave a sentence no path, dictionary and filter give way.
         """
         from trellis.engine.chain import Chains, Tables, best_path_batch
         from trellis.model.constraints import label_sets
@@ -227,7 +228,7 @@ class Decoder:
             emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
             cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
             tables = Tables(*cast)  # type: ignore[arg-type]
-        known = self._known(batch)
+        known = self._known(batch, n_threads)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
         if sets is not None and known is not None and self.forbids:
             _, scores = best_path_batch(tables, starts, sets, n_threads)
@@ -254,8 +255,10 @@ class Decoder:
         self._is_checked = True
         return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end, self.ngrams
 
-    def _known(self, batch: _core.Batch) -> LabelSets | None:
-        """The labels that the tag dictionary gives each token."""
+    def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
+        """The labels that the tag dictionary and the filter leave each token."""
+        if self.model.filter is not None:
+            return LabelSets(*self.native.candidates(batch, n_threads))
         tags = self.model.dictionary
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
@@ -294,7 +297,7 @@ class Decoder:
         if allowed is None and self.plain:
             best = self.native.decode(batch, n_threads)
         elif allowed is None and self.votes is not None and not self.forbids:
-            best = self._vote(batch, self._known(batch), n_threads)
+            best = self._vote(batch, self._known(batch, n_threads), n_threads)
         return (self._possible(batch, allowed, n_threads) if best is None else best), starts
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trellis.arguments import file_path, instance, items, thread_count
+from trellis.arguments import file_path, instance, items, real_number, thread_count
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
@@ -190,6 +190,18 @@ class Tagger:
         weights = forbid(self._model.weights, *scheme_base(self.labels, scheme))
         info = {**self._model.info, "scheme": scheme_named(scheme)}
         return Tagger(replace(self._model, weights=weights, info=info))
+
+    def pruned(self, margin: float | None) -> Tagger:
+        """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
+
+        Of a model that was trained with ``prune``. A larger margin keeps more labels.
+        """
+        if margin is None:
+            return Tagger(replace(self._model, filter=None))
+        if self._model.filter is None:
+            raise ModelError("the model has no filter; train it with prune=True")
+        kept = replace(self._model.filter, margin=real_number("margin", margin, 0.0))
+        return Tagger(replace(self._model, filter=kept))
 
     def calibrated(
         self, dev: Any, *, target: str | None = None, loss: Loss = "labels", n_threads: int | None = None

@@ -22,8 +22,9 @@ from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem, is_sparse
 from trellis.memory import free_bytes
 from trellis.model.constraints import neighbours
-from trellis.model.model import Rows, dense_cells, padded
+from trellis.model.model import LabelFilter, Rows, dense_cells, padded
 from trellis.tagger import Tagger
+from trellis.training.pruning import learn_filter
 from trellis.training.warm_start import carried_over
 
 # ------------------------------------------------------------ labels
@@ -228,6 +229,7 @@ class Setup:
     sentence_weights: Doubles | None
     label_costs: Floats | None
     parts: LabelParts | None
+    survival: float  # the share of gold labels that pruning must leave; 0: no pruning
     init: Tagger | None
     dev: Corpus | None
     metric: str | None
@@ -275,6 +277,7 @@ class Encoding:
     rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
     edge_rank: Ints
     dictionary: LabelSets | None  # by words
+    filter: LabelFilter | None = None  # of the attributes as the problem numbers them
     digests: tuple[str, ...] = ()  # of the blocks of a stream, where a checkpoint is written
 
 
@@ -302,15 +305,15 @@ def encode(setup: Setup) -> Encoding:
     edge_rank, edge_lists, seen_edges = _edges(setup, extraction)
     dictionary = None if not setup.frequent else _dictionary(setup, extraction)
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1
-    encoded = _core.Encoded(
-        corpus.starts,
-        lists.arrays,
-        None if edge_lists is None else edge_lists.arrays,
-        None if dictionary is None else dictionary[1],
-        n_attributes,
-        n_edges,
-        n,
-    )
+
+    def with_sets(sets: LabelSets | None) -> _core.Encoded:
+        edges = None if edge_lists is None else edge_lists.arrays
+        return _core.Encoded(corpus.starts, lists.arrays, edges, sets, n_attributes, n_edges, n)
+
+    encoded, label_filter = with_sets(None if dictionary is None else dictionary[1]), None
+    if setup.survival:
+        label_filter, sets = learn_filter(encoded, labelling.gold, setup.survival, setup.n_threads)
+        encoded = with_sets(sets)
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
@@ -334,7 +337,8 @@ def encode(setup: Setup) -> Encoding:
         label_parts=setup.parts,
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
-    return Encoding(problem, extraction, rank, edge_rank, None if dictionary is None else dictionary[0])
+    words = None if dictionary is None else dictionary[0]
+    return Encoding(problem, extraction, rank, edge_rank, words, label_filter)
 
 
 def _edges(setup: Setup, extraction: Extraction) -> tuple[Ints, Ragged | None, Rows | None]:

@@ -213,7 +213,7 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
     extraction = Extraction(
         extractor.vocabulary(), growing, growing_edges, Ragged.none(), edges, growing.n_attributes, n_edges, none, none
     )
-    return Encoding(problem, extraction, rank, edge_rank, None, tuple(digests))
+    return Encoding(problem, extraction, rank, edge_rank, None, digests=tuple(digests))
 
 
 def _known_pairs(block: _Block, n_labels: int) -> Longs:

@@ -1,0 +1,106 @@
+#include "learn/filter.hpp"
+
+#include <cmath>
+
+#include "engine/exponential.hpp"
+
+namespace trellis {
+namespace {
+
+// p[z] = exp(score[z] - max) / sum, in place; lanes from n_labels on become 0.
+TRELLIS_CLONES void normalize(float* scores, std::size_t n_labels, std::size_t stride) {
+  float best = kForbidden<float>, total = 0;
+  for (std::size_t z = 0; z < n_labels; ++z) best = std::max(best, scores[z]);
+  for (std::size_t z = n_labels; z < stride; ++z) scores[z] = kForbidden<float>;
+  Vector<float> sum{};
+  for (std::size_t z = 0; z < stride; z += kLanes<float>) sum += lanes(scores + z) = exp_lanes(lanes(scores + z) - best);
+  for (std::size_t lane = 0; lane < kLanes<float>; ++lane) total += sum[lane];
+  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes(scores + z) /= total;
+}
+
+// Calls visit(token, gold label) for all tokens of some sentences.
+template <class Visit>
+void each_token(const FilterTokens& tokens, std::span<const std::int64_t> sentences, Visit visit) {
+  for (const std::int64_t s : sentences)
+    for (std::int64_t t = tokens.starts[s]; t < tokens.starts[s + 1]; ++t) visit(static_cast<std::size_t>(t), tokens.gold[t]);
+}
+
+}  // namespace
+
+void Filter::scores(const ChainData& data, std::size_t token, float* out) const {
+  std::fill_n(out, padded(rows.n_labels()), 0.0f);
+  data.attributes.each(token, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA { rows.add_to(a, value, out); });
+}
+
+// g[a, z] = value(a) · (p(z) - [z is gold]);  squares += g²;  w -= rate / sqrt(squares) · g
+void Filter::pass(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
+                  const Patience::GoOn& go_on) {
+  const std::size_t L = rows.n_labels(), stride = padded(L);
+  const Sites& at = tokens.data.attributes;
+  std::vector<float> p(stride);
+  std::vector<std::uint32_t> stepped;
+  Patience patience(go_on);
+  for (const std::int64_t s : sentences) {
+    if (patience.ended()) return;
+    for (auto t = static_cast<std::size_t>(tokens.starts[s]); t < static_cast<std::size_t>(tokens.starts[s + 1]); ++t) {
+      if (tokens.gold[t] < 0) continue;
+      scores(tokens.data, t, p.data());
+      normalize(p.data(), L, stride);
+      p[static_cast<std::size_t>(tokens.gold[t])] -= 1;
+      stepped.clear();
+      for (std::size_t z = 0; z < L; ++z)
+        if (std::abs(p[z]) >= steps.least) stepped.push_back(static_cast<std::uint32_t>(z));
+      if (stepped.empty()) continue;
+      at.each(t, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
+        if (static_cast<std::size_t>(a) >= n_used_) return;
+        for (const std::uint32_t z : stepped) {
+          const LearntWeight place = rows.make(a, z);
+          const float g = value * p[z];
+          *place.variance += g * g;
+          *place.weight -= steps.rate * g / std::sqrt(*place.variance);
+        }
+      });
+    }
+  }
+}
+
+std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
+                                        std::size_t n_threads) const {
+  std::vector<std::size_t> known;
+  each_token(tokens, sentences, [&](std::size_t t, std::int32_t gold) {
+    if (gold >= 0) known.push_back(t);
+  });
+  std::vector<float> out(known.size());
+  const std::size_t L = rows.n_labels();
+  parallel_blocks(
+      known.size(), 512, n_threads, [&] { return std::vector<float>(padded(L)); },
+      [&](std::vector<float>& emit, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          scores(tokens.data, known[i], emit.data());
+          out[i] = *std::max_element(emit.data(), emit.data() + L) - emit[static_cast<std::size_t>(tokens.gold[known[i]])];
+        }
+      });
+  return out;
+}
+
+TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences, float margin,
+                             std::size_t n_threads) const {
+  constexpr std::size_t kBlock = 64;  // sentences
+  const std::size_t L = rows.n_labels();
+  const LabelSets& known = tokens.data.sets;
+  std::vector<TokenSets> blocks((sentences.size() + kBlock - 1) / kBlock);
+  parallel_blocks(
+      sentences.size(), kBlock, n_threads, [&] { return std::vector<float>(padded(L)); },
+      [&](std::vector<float>& emit, std::size_t begin, std::size_t end) {
+        TokenSets& to = blocks[begin / kBlock];
+        each_token(tokens, sentences.subspan(begin, end - begin), [&](std::size_t t, std::int32_t gold) {
+          scores(tokens.data, t, emit.data());
+          const float most = gold < 0 ? std::numeric_limits<float>::infinity() : margin;
+          if (known.starts) add_candidates(emit.data(), labels_of(known, t), most, gold, to);
+          else add_candidates(emit.data(), AllLabels{L}, most, gold, to);
+        });
+      });
+  return joined(blocks);
+}
+
+}  // namespace trellis

@@ -1,0 +1,57 @@
+// Which labels a token may have by the scores of a filter, an order 0 model: those within a margin of the best one.
+//
+//   candidates(t) = { z : score[t, z] >= max over z' of score[t, z'] - margin }
+//
+// That is p(z) >= exp(-margin) · max p, so no probability is needed. Where a tag dictionary lists the labels of a token,
+// only those are looked at; so there is a candidate always.
+#pragma once
+#include <vector>
+
+#include "engine/chain.hpp"
+
+namespace trellis {
+
+// Sets of labels, one per token, that grow token by token.
+struct TokenSets {
+  std::vector<std::int32_t> set_of_token;  // [n_tokens] their own numbers
+  std::vector<std::int64_t> starts{0};     // [n_tokens + 1]
+  std::vector<std::int32_t> labels;
+
+  void clear() { set_of_token.clear(), starts.assign(1, 0), labels.clear(); }
+  void end_token() {
+    set_of_token.push_back(static_cast<std::int32_t>(set_of_token.size()));
+    starts.push_back(static_cast<std::int64_t>(labels.size()));
+  }
+  LabelSets view() const { return {set_of_token.data(), starts.data(), labels.data()}; }
+};
+
+inline TokenSets joined(const std::vector<TokenSets>& pieces) {
+  TokenSets out;
+  for (const TokenSets& piece : pieces)
+    for (std::size_t t = 0; t + 1 < piece.starts.size(); ++t) {
+      out.labels.insert(out.labels.end(), piece.labels.begin() + piece.starts[t], piece.labels.begin() + piece.starts[t + 1]);
+      out.end_token();
+    }
+  return out;
+}
+
+// The candidates of one more token; label `keep` is one of them whatever it scores (-1: none).
+template <class Labels>
+TRELLIS_INLINE void add_candidates(const float* scores, const Labels& labels, float margin, std::int32_t keep,
+                                   TokenSets& to) {
+  float best = kForbidden<float>;
+  for (std::size_t i = 0; i < labels.size(); ++i) best = std::max(best, scores[labels[i]]);
+  const float least = best - margin;
+  bool kept = keep < 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto label = static_cast<std::int32_t>(labels[i]);
+    if (!kept && keep < label) to.labels.push_back(keep), kept = true;
+    if (label == keep) kept = true;
+    else if (scores[label] < least) continue;
+    to.labels.push_back(label);
+  }
+  if (!kept) to.labels.push_back(keep);
+  to.end_token();
+}
+
+}  // namespace trellis

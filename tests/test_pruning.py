@@ -1,0 +1,178 @@
+"""Pruned labels: gold labels survive, training and tagging see the same candidates, and no pruning changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trellis
+from trellis import _core
+from trellis.arrays import LabelSets
+from trellis.errors import LearnerError
+from trellis.model.model import LabelFilter
+from trellis.training.pruning import learn_filter
+
+N_LABELS = 70
+
+
+def corpus(n_sentences: int, seed: int) -> trellis.Corpus:
+    """Words w0..w209 of 70 labels, three words each; a word in ten has the label of another word."""
+    rng = np.random.default_rng(seed)
+    sentences = []
+    for _ in range(n_sentences):
+        words = rng.integers(0, 3 * N_LABELS, rng.integers(3, 9))
+        labels = np.where(rng.random(len(words)) < 0.1, rng.integers(0, N_LABELS, len(words)), words // 3)
+        sentences.append([(f"w{w}", f"L{z}") for w, z in zip(words, labels, strict=True)])
+    return trellis.read(sentences, columns=["word", "tag"])
+
+
+TRAIN, DEV = corpus(400, 0), corpus(60, 1)
+FEATURES = ["word[0]", "word[-1]", "word[1]"]
+
+
+def candidates(tagger: trellis.Tagger, of: trellis.Corpus) -> LabelSets:
+    decoder = tagger._decoder
+    return LabelSets(*decoder.native.candidates(decoder.encode(of), 1))
+
+
+def gold_of(tagger: trellis.Tagger, of: trellis.Corpus) -> list[int]:
+    column = of.column("tag")
+    return [tagger.labels.index(list(column.values)[code]) for code in column.codes.tolist()]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_pruned_tagger_keeps_to_candidates(order: int) -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=order, prune=0.9)
+    sets = candidates(tagger, DEV)
+    sizes = np.diff(sets.starts)
+    assert sizes.min() >= 1
+    assert sizes.mean() < N_LABELS / 3
+    runs = list(zip(gold_of(tagger, DEV), sets.starts[:-1], sets.starts[1:], strict=True))
+    survived = [z in sets.labels[a:b] for z, a, b in runs]
+    assert np.mean(survived) > 0.85
+    for path in (tagger.tag_corpus(DEV).codes, tagger.tag_corpus(DEV, by="label").codes):
+        assert all(z in sets.labels[a:b] for z, a, b in zip(path, sets.starts[:-1], sets.starts[1:], strict=True))
+    words = DEV[0]["word"]
+    (best, _), *_ = tagger.kbest(words, 3)
+    assert best == tagger.tag(words)
+
+
+def test_candidates_are_the_labels_within_the_margin() -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.95)
+    model, decoder = tagger.model, tagger._decoder
+    assert model.filter is not None
+    starts, ids, _ = decoder.native.attribute_lists(decoder.encode(DEV), False)
+    rows, sets = model.filter.rows, candidates(tagger, DEV)
+    for t in range(DEV.n_tokens):
+        scores = np.zeros(N_LABELS)
+        for a in ids[starts[t] : starts[t + 1]]:
+            slots = slice(rows.starts[a], rows.starts[a + 1])
+            scores[rows.labels[slots]] += rows.weights[slots]
+        gap = scores.max() - scores - model.filter.margin
+        found = np.zeros(N_LABELS, bool)
+        found[sets.labels[sets.starts[t] : sets.starts[t + 1]]] = True
+        clear = np.abs(gap) > 1e-4  # sums in another order round otherwise
+        assert (found == (gap <= 0))[clear].all()
+
+
+@pytest.mark.parametrize("learner", [trellis.Perceptron(epochs=2), trellis.CRF(epochs=3), trellis.MaxEnt(epochs=3)])
+def test_same_bits_for_any_number_of_threads(learner: trellis.Learner, tmp_path: Path) -> None:
+    files = [tmp_path / f"{n}.model" for n in (1, 3)]
+    for n, file in zip((1, 3), files, strict=True):
+        trellis.train(TRAIN, target="tag", features=FEATURES, learner=learner, prune=0.95, n_threads=n).save(file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=2, prune=0.95)
+    tagger.save(tmp_path / "m")
+    again = trellis.load(tmp_path / "m")
+    assert isinstance(again.model.filter, LabelFilter)
+    assert again.model.filter.margin == tagger.model.filter.margin  # type: ignore[union-attr]
+    assert again.tag_corpus(DEV).codes.tolist() == tagger.tag_corpus(DEV).codes.tolist()
+
+
+def test_without_pruning_nothing_changes(tmp_path: Path) -> None:
+    for name, more in (("a", {}), ("b", {"prune": False})):
+        trellis.train(TRAIN, target="tag", features=FEATURES, **more).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_pruning_can_be_turned_off_and_changed() -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
+    assert tagger.pruned(None).model.filter is None
+    assert tagger.pruned(1e9).tag_corpus(DEV).codes.tolist() == tagger.pruned(None).tag_corpus(DEV).codes.tolist()
+    assert np.diff(candidates(tagger.pruned(0), DEV).starts).max() == 1
+    with pytest.raises(trellis.errors.ArgumentError, match="margin"):
+        tagger.pruned(-1)
+    with pytest.raises(trellis.errors.ModelError, match="prune="):
+        tagger.pruned(None).pruned(2)
+
+
+def encoded(sets: LabelSets | None = None) -> tuple[_core.Encoded, np.ndarray]:
+    """One attribute per token, 30 of them, that says the label in nine of ten cases; 30 labels."""
+    rng = np.random.default_rng(3)
+    n = 2000
+    gold = rng.integers(0, 30, n).astype(np.int32)
+    ids = np.where(rng.random(n) < 0.9, gold, rng.integers(0, 30, n)).astype(np.int32)
+    lists = (np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
+    return _core.Encoded(np.arange(0, n + 1, 5, dtype=np.int64), lists, None, sets, 30, 0, 30), gold
+
+
+@pytest.mark.parametrize("share", [0.92, 0.97])
+def test_gold_labels_survive(share: float) -> None:
+    corpus, gold = encoded()
+    found, sets = learn_filter(corpus, gold, share, 1)
+    runs = list(zip(gold, sets.starts[sets.set_of], sets.starts[sets.set_of + 1], strict=True))
+    assert all(z in sets.labels[a:b] for z, a, b in runs)  # while training none is pruned
+    scores = np.zeros((30, 30))
+    rows = found.rows
+    for a in range(30):
+        slots = slice(rows.starts[a], rows.starts[a + 1])
+        scores[a, rows.labels[slots]] = rows.weights[slots]
+    ids = corpus.lists[1]
+    kept = scores[ids, gold] >= scores[ids].max(axis=1) - found.margin
+    assert abs(kept.mean() - share) < 0.02
+
+
+def test_labels_that_are_not_known_are_not_pruned() -> None:
+    corpus, gold = encoded()
+    gold[::7] = -1
+    _, sets = learn_filter(corpus, gold, 0.8, 1)
+    sizes = np.diff(sets.starts)[sets.set_of]
+    assert (sizes[::7] == 30).all()
+    assert sizes.mean() < 15
+
+
+def test_pruning_keeps_to_the_tag_dictionary() -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.95, tag_dictionary=3)
+    words, sets = tagger.model.dictionary, candidates(tagger, DEV)
+    assert words is not None
+    column = DEV.column("word")
+    number = {value: i for i, value in enumerate(tagger.model.vocabulary.columns[0].values)}
+    for t, code in enumerate(column.codes.tolist()):
+        s = words.set_of[number[list(column.values)[code]]] if list(column.values)[code] in number else 0
+        allowed = words.labels[words.starts[s] : words.starts[s + 1]]
+        assert set(sets.labels[sets.starts[t] : sets.starts[t + 1]]) <= set(allowed.tolist())
+
+
+def test_what_a_caller_allows_overrules_the_filter() -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
+    words = DEV[0]["word"]
+    assert tagger.tag(words, allowed={0: "L69"})[0] == "L69"
+
+
+@pytest.mark.parametrize("prune", [-0.5, 1.5, "yes", float("nan")])
+def test_share_is_checked(prune: float) -> None:
+    with pytest.raises(LearnerError, match="prune"):
+        trellis.train(TRAIN, target="tag", features=FEATURES, prune=prune)
+
+
+def test_an_older_model_has_its_candidates() -> None:
+    older = trellis.train(TRAIN, target="tag", features=FEATURES)
+    with pytest.raises(LearnerError, match="older model"):
+        trellis.train(TRAIN, init=older, prune=True)
+    with pytest.raises(LearnerError, match="prunes labels"):
+        trellis.train(TRAIN, init=trellis.train(TRAIN, target="tag", features=FEATURES, prune=True))
