@@ -36,8 +36,8 @@ FrozenStrings strings_from(const StringArrays& given) {
   return strings;
 }
 
-// Rows of the filter that prunes labels, its margin.
-using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float>;
+// Rows of the filter that prunes labels, its margin, how many labels it leaves at most.
+using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t>;
 
 // What turns strings into attributes, and the tag dictionary: checked when a decoder is made of it.
 struct Features {
@@ -81,11 +81,11 @@ struct Features {
       model.bag_attributes = bag->second.data();
     }
     if (filter) {
-      const auto& [rows, margin] = *filter;
+      const auto& [rows, margin, most] = *filter;
       require(std::get<0>(rows).size() == weights.n_attributes + 1, "a filter of other attributes");
-      require(margin >= 0, "the margin of a filter must not be negative");
+      require(margin >= 0 && most > 0, "a filter must leave a label");
       model.filter = rows_from(rows, weights.labels.n_labels);
-      model.margin = margin;
+      model.rule = {margin, most};
     }
     make_read_only(std::tie(tables, folds, columns, bag, dictionary, weights.row_arrays, weights.edge_row_arrays, filter));
     return model;

@@ -31,16 +31,17 @@ struct PyFilter {
       return true;
     });
   }
-  Numpy<float> gold_margins(const Array<std::int64_t, 1>& sentences, std::size_t n_threads) const {
+  Numpy<float> gold_margins(const Array<std::int64_t, 1>& sentences, std::size_t most, std::size_t n_threads) const {
     check_order(sentences, corpus.n_sentences());
     std::vector<float> out;
-    without_gil([&] { out = core.gold_margins(tokens(), span(sentences), n_threads); });
+    without_gil([&] { out = core.gold_margins(tokens(), span(sentences), most, n_threads); });
     return to_numpy(std::move(out));
   }
-  auto candidates(const Array<std::int64_t, 1>& sentences, float margin, std::size_t n_threads) const {
+  auto candidates(const Array<std::int64_t, 1>& sentences, float margin, std::size_t most,
+                  std::size_t n_threads) const {
     check_order(sentences, corpus.n_sentences());
     TokenSets out;
-    without_gil([&] { out = core.candidates(tokens(), span(sentences), margin, n_threads); });
+    without_gil([&] { out = core.candidates(tokens(), span(sentences), {margin, most}, n_threads); });
     return std::make_tuple(to_numpy(std::move(out.set_of_token)), to_numpy(std::move(out.starts)),
                            to_numpy(std::move(out.labels)));
   }
@@ -54,10 +55,11 @@ void bind_filter(nb::module_& module) {
            "gold"_array, nb::kw_only(), "n_used"_a, "Only the first n_used attributes get weights.")
       .def("one_pass", &PyFilter::pass, "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
-      .def("gold_margins", &PyFilter::gold_margins, "sentences"_array, "n_threads"_a,
-           "By how much the best label outscores the gold one, for the tokens of these sentences.")
-      .def("candidates", &PyFilter::candidates, "sentences"_array, "margin"_a, "n_threads"_a,
-           "The labels within the margin of the best one, and the gold one, for the tokens of these sentences:\n"
+      .def("gold_margins", &PyFilter::gold_margins, "sentences"_array, "most"_a, "n_threads"_a,
+           "By how much the best label outscores the gold one, for the tokens of these sentences; infinity where at least\n"
+           "`most` labels do.")
+      .def("candidates", &PyFilter::candidates, "sentences"_array, "margin"_a, "most"_a, "n_threads"_a,
+           "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences:\n"
            "(set_of, starts, labels).")
       .def_prop_ro("rows", [](const PyFilter& self) { return rows_out(self.core.rows, Mean{false, 0}); },
                    nb::rv_policy::move);

@@ -65,7 +65,7 @@ void Filter::pass(const FilterTokens& tokens, std::span<const std::int64_t> sent
 }
 
 std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
-                                        std::size_t n_threads) const {
+                                        std::size_t most, std::size_t n_threads) const {
   std::vector<std::size_t> known;
   each_token(tokens, sentences, [&](std::size_t t, std::int32_t gold) {
     if (gold >= 0) known.push_back(t);
@@ -77,14 +77,17 @@ std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<co
       [&](std::vector<float>& emit, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           scores(tokens.data, known[i], emit.data());
-          out[i] = *std::max_element(emit.data(), emit.data() + L) - emit[static_cast<std::size_t>(tokens.gold[known[i]])];
+          const std::span<const float> all(emit.data(), L);
+          const float gold = all[static_cast<std::size_t>(tokens.gold[known[i]])];
+          const auto n_better = static_cast<std::size_t>(std::ranges::count_if(all, [&](float z) { return z > gold; }));
+          out[i] = n_better >= most ? std::numeric_limits<float>::infinity() : std::ranges::max(all) - gold;
         }
       });
   return out;
 }
 
-TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences, float margin,
-                             std::size_t n_threads) const {
+TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
+                             const FilterRule& rule, std::size_t n_threads) const {
   constexpr std::size_t kBlock = 64;  // sentences
   const std::size_t L = rows.n_labels();
   const LabelSets& known = tokens.data.sets;
@@ -95,9 +98,9 @@ TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::in
         TokenSets& to = blocks[begin / kBlock];
         each_token(tokens, sentences.subspan(begin, end - begin), [&](std::size_t t, std::int32_t gold) {
           scores(tokens.data, t, emit.data());
-          const float most = gold < 0 ? std::numeric_limits<float>::infinity() : margin;
-          if (known.starts) add_candidates(emit.data(), labels_of(known, t), most, gold, to);
-          else add_candidates(emit.data(), AllLabels{L}, most, gold, to);
+          const FilterRule by = gold < 0 ? FilterRule{std::numeric_limits<float>::infinity(), L} : rule;
+          if (known.starts) add_candidates(emit.data(), labels_of(known, t), by, gold, to);
+          else add_candidates(emit.data(), AllLabels{L}, by, gold, to);
         });
       });
   return joined(blocks);

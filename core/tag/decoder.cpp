@@ -398,9 +398,9 @@ void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n
     float* emit = buffers.emit.data() + t * row_stride_;
     const float* scores = emit + heavy_stride_;
     if (const std::int32_t set = set_of(batch, begin + t); set >= 0) {
-      add_candidates(scores, labels_of({&set, model_.sets.starts, model_.sets.labels}, 0), model_.margin, -1, buffers.candidates);
+      add_candidates(scores, labels_of({&set, model_.sets.starts, model_.sets.labels}, 0), model_.rule, -1, buffers.candidates);
     } else {
-      add_candidates(scores, AllLabels{model_.labels.n_labels}, model_.margin, -1, buffers.candidates);
+      add_candidates(scores, AllLabels{model_.labels.n_labels}, model_.rule, -1, buffers.candidates);
     }
     std::copy_n(emit, heavy_stride_, buffers.emit.data() + t * heavy_stride_);
   }

@@ -110,9 +110,8 @@ struct TaggerModel : LinearChain {
   LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
   std::int32_t open_set = -1;  // the set of words that the dictionary lacks
   bool local = false;          // labels are normalised one by one
-  // Of the filter that prunes labels (starts null: there is none), and by how much a label may fall short of the best.
-  Rows<std::uint16_t> filter{};
-  float margin = 0;
+  Rows<std::uint16_t> filter{};  // of the filter that prunes labels; starts null: there is none
+  FilterRule rule{};
 };
 
 class Decoder {

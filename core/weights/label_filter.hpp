@@ -2,7 +2,8 @@
 //
 //   candidates(t) = { z : score[t, z] >= max over z' of score[t, z'] - margin }
 //
-// That is p(z) >= exp(-margin) · max p, so no probability is needed. Where a tag dictionary lists the labels of a token,
+// That is p(z) >= exp(-margin) · max p, so no probability is needed. Of more than `most` such labels the best are taken, the
+// lower ones of equals: a few tokens of which the filter knows little would cost more than all others. Where a tag dictionary lists the labels of a token,
 // only those are looked at; so there is a candidate always.
 #pragma once
 #include <vector>
@@ -10,6 +11,11 @@
 #include "engine/chain.hpp"
 
 namespace trellis {
+
+struct FilterRule {
+  float margin = 0;
+  std::size_t most = 0;
+};
 
 // Sets of labels, one per token, that grow token by token.
 struct TokenSets {
@@ -37,20 +43,26 @@ inline TokenSets joined(const std::vector<TokenSets>& pieces) {
 
 // The candidates of one more token; label `keep` is one of them whatever it scores (-1: none).
 template <class Labels>
-TRELLIS_INLINE void add_candidates(const float* scores, const Labels& labels, float margin, std::int32_t keep,
+TRELLIS_INLINE void add_candidates(const float* scores, const Labels& labels, const FilterRule& rule, std::int32_t keep,
                                    TokenSets& to) {
   float best = kForbidden<float>;
   for (std::size_t i = 0; i < labels.size(); ++i) best = std::max(best, scores[labels[i]]);
-  const float least = best - margin;
-  bool kept = keep < 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto label = static_cast<std::int32_t>(labels[i]);
-    if (!kept && keep < label) to.labels.push_back(keep), kept = true;
-    if (label == keep) kept = true;
-    else if (scores[label] < least) continue;
-    to.labels.push_back(label);
+  const float least = best - rule.margin;
+  const auto first = to.labels.size();
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (!(scores[labels[i]] < least)) to.labels.push_back(static_cast<std::int32_t>(labels[i]));
+  const auto begin = to.labels.begin() + static_cast<std::ptrdiff_t>(first);
+  if (to.labels.size() - first > rule.most) {
+    const auto end = begin + static_cast<std::ptrdiff_t>(rule.most);
+    std::partial_sort(begin, end, to.labels.end(), [&](std::int32_t y, std::int32_t z) {
+      return scores[y] > scores[z] || (scores[y] == scores[z] && y < z);
+    });
+    std::sort(begin, end);
+    to.labels.erase(end, to.labels.end());
   }
-  if (!kept) to.labels.push_back(keep);
+  if (keep >= 0)
+    if (const auto place = std::lower_bound(begin, to.labels.end(), keep); place == to.labels.end() || *place != keep)
+      to.labels.insert(place, keep);
   to.end_token();
 }
 

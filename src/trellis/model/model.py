@@ -280,16 +280,18 @@ def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Fl
 class LabelFilter:
     """What prunes labels before a sentence is decoded: scores of single labels, over the attributes of the model.
 
-    The candidates of a token are the labels that score at most ``margin`` less than the best one.
+    The candidates of a token are the labels that score at most ``margin`` less than the best one; of more than ``most``
+    the best.
     """
 
     rows: Rows
     margin: float
+    most: int
 
     @property
-    def native(self) -> tuple[tuple[Any, Any, Floats], float]:
+    def native(self) -> tuple[tuple[Any, Any, Floats], float, int]:
         """As native code takes it."""
-        return self.rows.arrays, self.margin
+        return self.rows.arrays, self.margin, self.most
 
 
 START = "<start>"  # the label before the sentence

@@ -98,7 +98,7 @@ def _header(model: Model) -> dict[str, Any]:
         "family": model.family,
         "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
         "temperature": model.temperature,
-        "filter": None if model.filter is None else model.filter.margin,
+        "filter": None if model.filter is None else [model.filter.margin, model.filter.most],
     }
 
 
@@ -147,7 +147,10 @@ def _model(tensors: Tensors, text: str) -> Model:
     kinds = [part is not None for part in (weights.tri, weights.ngrams)]
     if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
         raise ValueError(f"order {order}, but weights of another")
-    margin = header.get("filter")
+    label_filter = None
+    if header.get("filter") is not None:
+        margin, most = header["filter"]
+        label_filter = LabelFilter(Rows.of_tensors("filter", tensors), float(margin), int(most))
     return Model(
         labels,
         str(header["target"]),
@@ -158,7 +161,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         header["info"],
         str(header["family"]),
         float(header["temperature"]),
-        None if margin is None else LabelFilter(Rows.of_tensors("filter", tensors), float(margin)),
+        label_filter,
     )
 
 

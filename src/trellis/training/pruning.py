@@ -18,6 +18,7 @@ from trellis.model.model import LabelFilter, Rows
 
 SURVIVAL = 0.997  # the share of gold labels that survive, unless one is given
 FOLDS = 2  # what is held out of a filter is one of so many parts
+MOST = 16  # candidates of a token at most
 PASSES = 2
 RATE = 0.5
 LEAST = 0.01  # a residual below it makes no step
@@ -43,12 +44,14 @@ def learn_filter(corpus: _core.Encoded, gold: Ints, share: float, n_threads: int
     others = [everything[everything % FOLDS != k] for k in range(FOLDS)]
     with ThreadPoolExecutor(n_threads) as threads:  # native code lets go of the GIL
         whole, *of_others = threads.map(trained, [everything, *others])
-    margins = [native.gold_margins(fold, n_threads) for native, fold in zip(of_others, folds, strict=True)]
+    margins = [native.gold_margins(fold, MOST, n_threads) for native, fold in zip(of_others, folds, strict=True)]
     ascending = np.sort(np.concatenate(margins))
-    margin = float(ascending[math.ceil(share * len(ascending)) - 1]) if len(ascending) else math.inf
+    # Where so many cannot survive among so few candidates, as many as can.
+    ascending = ascending[: max(1, math.ceil(share * len(ascending)))]
+    margin = float(ascending[np.isfinite(ascending)].max(initial=0.0))
     sets = LabelSets(np.empty(len(gold), np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
     for native, fold in zip(of_others, folds, strict=True):
         _, tokens = runs_of(starts, fold)
-        sets = sets.replaced(tokens, LabelSets(*native.candidates(fold, margin, n_threads)))
+        sets = sets.replaced(tokens, LabelSets(*native.candidates(fold, margin, MOST, n_threads)))
     row_starts, labels, weights = whole.rows
-    return LabelFilter(Rows(row_starts, labels.astype(np.uint16), weights), margin), sets
+    return LabelFilter(Rows(row_starts, labels.astype(np.uint16), weights), margin, MOST), sets
