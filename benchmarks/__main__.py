@@ -27,6 +27,7 @@ OWN = (
     "frank_wolfe",
     "l1",
     "batches",
+    "many_labels",
     "growth",
     "figure2",
     "roofline",

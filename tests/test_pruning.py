@@ -178,3 +178,18 @@ def test_an_older_model_has_its_candidates() -> None:
         trellis.train(TRAIN, init=older, prune=True)
     with pytest.raises(LearnerError, match="prunes labels"):
         trellis.train(TRAIN, init=trellis.train(TRAIN, target="tag", features=FEATURES, prune=True))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At orders below 2 a CRF sums over listed labels where they are few; over a table the objective is the same."""
+    found = []
+    for pair in (1, 10**9):
+        monkeypatch.setattr("trellis.learning.run.LISTED_PAIR", pair)
+        events: list[trellis.Event] = []
+        learner = trellis.CRF(epochs=6, precision="double")
+        given = {"target": "tag", "features": FEATURES, "order": order, "prune": 0.95}
+        tagger = trellis.train(TRAIN, learner=learner, observer=events.append, **given)
+        assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_corpus(DEV).codes.tolist()
+        found.append([event.objective for event in events])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)

@@ -36,7 +36,7 @@ class BatchLearner(Learner):
 
     def layout(self, problem: Problem) -> Parameters:
         """The weights that there are."""
-        sparse = self.any_order and problem.is_sparse
+        sparse = self.any_order and (problem.is_sparse or (problem.order < 2 and problem.has_few_labels))
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 

@@ -39,14 +39,17 @@ class Parameters:
     def of(cls, problem: Problem, *, transitions: str, start: bool, sparse: bool = False) -> Parameters:
         """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without.
 
-        ``sparse``: label n-grams of three labels and more in place of triples, always those seen in training.
+        ``sparse``: label n-grams of three labels and more in place of triples, always those seen in training; below
+        order 2 there are none, and sums go by lists of allowed labels.
         """
         n, first = problem.n_labels, problem.initial
         sparse = sparse or problem.order > 2
         rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, problem.n_columns)
         edge_rows = problem.seen_edges
-        pairs, triples = _places(problem, transitions, start, 1 if sparse else problem.order)
-        ngrams = _seen_ngrams(problem, start) if sparse else None
+        pairs, triples = _places(problem, transitions, start, min(1, problem.order) if sparse else problem.order)
+        ngrams = None
+        if sparse:
+            ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
         if ngrams is not None:
             triples = np.flatnonzero(ngrams.lengths(n) > 2).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and whatever has a weight where a warm start begins
@@ -154,7 +157,7 @@ class Parameters:
         if problem.edge_base is not None:
             edge += problem.edge_base
         tri = ngrams = None
-        if self.ngrams is not None:
+        if self.ngrams is not None and problem.order >= 2:
             values = np.zeros(len(self.ngrams.weights), np.float32)
             values[self.tri_places - (n + 2)] = triples
             ngrams = Ngrams(*_core.needed_ngrams(n, problem.order, (self.ngrams.parents, self.ngrams.labels), values))

@@ -36,6 +36,10 @@ class FeatureNames:
     edge_attributes: Mapping[int, str]
 
 
+# A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
+LISTED_PAIR = 20
+
+
 def is_sparse(n_labels: int, order: int) -> bool:
     """Whether there is no table of all label triples: above order 2, and where it would be large."""
     return order > 2 or (order == 2 and n_labels > MANY_LABELS)
@@ -80,6 +84,15 @@ class Problem:
     def is_sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
         return is_sparse(self.n_labels, self.order)
+
+    @property
+    def has_few_labels(self) -> bool:
+        """Whether tokens may have so few of many labels that sums are faster by their lists than over all pairs."""
+        if self.corpus.sets is None or self.n_labels <= MANY_LABELS:
+            return False
+        set_of, starts, _ = self.corpus.sets
+        sizes = np.diff(starts)[set_of].astype(np.float64)
+        return bool((sizes[1:] * sizes[:-1]).mean() * LISTED_PAIR < self.n_labels**2) if len(sizes) > 1 else False
 
     @property
     def n_sentences(self) -> int:

@@ -124,6 +124,11 @@ class Ngrams:
     labels: npt.NDArray[np.uint16]  # [n] the last label
     weights: Floats  # [n]
 
+    @classmethod
+    def none(cls) -> Ngrams:
+        """No n-gram but single labels."""
+        return cls(np.empty(0, np.uint32), np.empty(0, np.uint16), np.empty(0, np.float32))
+
     def lengths(self, n_labels: int) -> Longs:
         """How many labels each has."""
         parents = self.parents.astype(np.int64) - (n_labels + 2)  # negative: one label
