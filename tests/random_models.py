@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from gradient_oracle import ngram_labels
 from oracle import score_of
 
 import trellis
 from trellis.corpus.corpus import Corpus
 from trellis.model.model import Rows
+from trellis.reference import Potentials, ngram_table
 from trellis.tagger import Tagger
 
 WORDS = ("a", "b", "c")
@@ -79,6 +81,7 @@ def random_tagger(
         edge=padded(old.edge) if order else old.edge,
         tri=None if old.tri is None else padded(old.tri),
         end=padded(np.zeros(old.edge.shape[1], np.float32)) if end else None,
+        ngrams=None if old.ngrams is None else replace(old.ngrams, weights=fill(old.ngrams.weights.shape)),
     )
     return Tagger(replace(trained, weights=weights, family=family, temperature=temperature))
 
@@ -91,6 +94,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "end 2": {"end": True, "order": 2},
     "edges": {"templates": ("word[0]", "label[-1] & word[0]")},
     "edges 2": {"templates": ("word[0]", "label[-1] & word[-1]"), "order": 2},
+    "order 3": {"order": 3},
+    "end 4": {"end": True, "order": 4, "temperature": 1.5},
+    "edges 3": {"templates": ("word[0]", "label[-1] & word[0]"), "order": 3},
+    "tag dictionary 3": {"tag_dictionary": 9, "order": 3},
     "tag dictionary": {"tag_dictionary": 9},
     "tag dictionary 2": {"tag_dictionary": 9, "order": 2},
     "confidence": {"family": "scores", "temperature": 2.5},
@@ -126,6 +133,11 @@ def all_paths(
     paths = list(itertools.product(*(possible(tagger, sentence) if allowed is None else allowed)))
     p = tagger._decoder.chains(tagger._decoder.encode([sentence]), None, 1).tables.potentials
     number = {label: z for z, label in enumerate(tagger.labels)}
+    ngrams, n = tagger.model.weights.ngrams, len(tagger.labels)
+    if ngrams is not None:
+        runs = zip(ngram_labels(ngrams, n)[n + 2 :], ngrams.weights.tolist(), strict=True)
+        tri = ngram_table({run: w for run, w in runs if len(run) > 2}, n, tagger.order)
+        p = Potentials(p.emit, p.edge, tri, p.end)
     scores = np.array([score_of(p, [number[z] for z in path]) for path in paths]) / tagger.temperature
     weights = np.exp(scores - scores.max())
     return dict(zip(paths, (weights / weights.sum()).tolist(), strict=True))

@@ -27,7 +27,11 @@ CASES = {name: learner_named(name)(**QUICK.get(name, {"epochs": 2})) for name in
 CASES["voted"] = trellis.Perceptron(epochs=2, vote=True)
 
 
-@pytest.fixture(scope="module", params=list(itertools.product(CASES, [1, 2])), ids=str)
+SETTINGS = list(itertools.product(CASES, [1, 2]))
+SETTINGS += [(name, order) for name in CASES if CASES[name].any_order and name != "voted" for order in (3, 4)]
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def tagger(request: pytest.FixtureRequest) -> Tagger:
     name, order = request.param
     options: dict[str, Any] = {} if name == "hmm" else {"features": ["word[0]", "word[-1]"]}

@@ -95,6 +95,37 @@ def test_every_learner_starts_where_every_other_ended(
             assert trained.info["history"][0]["epoch"] == 1
 
 
+ANY_ORDER = ("perceptron", "mira", "arow", "crf", "crf l1", "exponential")
+
+
+@pytest.mark.parametrize(("order", "new_order"), [(2, 3), (3, 3), (3, 4)])
+@pytest.mark.parametrize(("older", "newer"), list(product((*ANY_ORDER, "hmm"), ANY_ORDER)), ids=str)
+def test_label_ngrams_start_where_they_were(older: str, newer: str, order: int, new_order: int) -> None:
+    """With new labels, and from a table of triples."""
+    first, second = older_and_new(order)
+    tagger = train(first, learner=LEARNERS[older], order=order)
+    labels = [[*row[:-1], "new"] for row in second.sentences("label")]
+    second = trellis.read({"word": second.sentences("word"), "label": labels})
+    learner = BeforeTheFirstStep(LEARNERS[newer])
+    learner.any_order = True
+    start, rng = trellis.train(second, init=tagger, learner=learner, order=new_order), np.random.default_rng(0)
+    assert start.order == new_order
+    assert start.labels == (*tagger.labels, "new")
+    for words in first.sentences("word"):
+        path = [tagger.labels[z] for z in rng.integers(0, len(tagger.labels), len(words))]
+        assert start.score(words, path) == pytest.approx(tagger.score(words, path), abs=1e-5)
+    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).info["history"]
+
+
+def test_a_learner_that_stops_at_order_2_says_so() -> None:
+    first, second = older_and_new(3)
+    tagger = train(first, learner=trellis.Perceptron(epochs=2), order=3)
+    with pytest.raises(LearnerError, match="order 3; SequenceBoost trains up to order 2"):
+        trellis.train(second, init=tagger, learner=trellis.SequenceBoost(epochs=2))
+    with pytest.raises(LearnerError, match="votes need a table"):
+        train(first, learner=trellis.Perceptron(vote=True), order=3)
+
+
 class Caught(Exception):  # noqa: N818 - not an error: carries the problem out of the training
     pass
 

@@ -7,7 +7,7 @@ namespace trellis {
 
 struct HistoryTables {
   std::vector<double> scores, totals, factors, factor_totals;  // [n_nodes]
-  std::vector<double> edge, end;                               // factors of the tables of label pairs and ends
+  std::vector<double> edge, end, token_edge;                   // factors of label pairs and ends; of pairs by token
   double top = 0;
   NgramScores<double> ngrams{};
   HistorySumsWorkspace work;
@@ -45,8 +45,8 @@ double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, cons
   const ChainView<double> chain(labels, n, w.emit.data(), w.token_edge(), allowed);
   HistoryFactors factors{h.edge.data(), h.factors.data(), h.factor_totals.data(), chain.end ? h.end.data() : nullptr, h.top};
   if (w.edge_per_token) {
-    h.edge = exponentials(w.edge);
-    factors.edge = h.edge.data(), factors.top += greatest(w.edge);
+    h.token_edge = exponentials(w.edge);
+    factors.edge = h.token_edge.data(), factors.top += greatest(w.edge);
   }
   return sum_histories(chain, factors, h.work, wanted);
 }

@@ -100,12 +100,40 @@ TRELLIS_CLONES double run(SumWorkspace& w, std::size_t T, const SpanLabels& labe
   return log_z;
 }
 
+// Where label n-grams reach over the borders of a span: log Z of the paths that have it, less log Z of all. A path that has
+// it has only labels of its type inside, cuts at its borders and none within.
+template <class Real>
+double history_span_sums(const ChainView<Real>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
+                         std::size_t n, double* probabilities) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
+  const double log_z = log_partition(chain, work);
+  std::vector<Real> emit, edge(T * cells);  // [T, stride], [T, L+1, stride]
+  ChainView<Real> having = chain;
+  having.edge_per_token = true;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto b = static_cast<std::size_t>(spans[i].begin), e = static_cast<std::size_t>(spans[i].end);
+    emit.assign(chain.emit, chain.emit + T * stride);
+    for (std::size_t t = 0; t < T; ++t) std::copy_n(chain.edge_at(t, 0), cells, edge.data() + t * cells);
+    for (std::size_t t = b; t < std::min(e + 1, T); ++t) {
+      for (std::size_t z = 0; z < L; ++z)
+        if (t < e && labels.type_of[z] != spans[i].type) emit[t * stride + z] = kForbidden<Real>;
+      for (std::size_t y = 0; t > 0 && y < L; ++y)
+        for (std::size_t z = 0; z < L; ++z)
+          if ((labels.cut[y * L + z] != 0) != (t == b || t == e)) edge[t * cells + y * stride + z] = kForbidden<Real>;
+    }
+    having.emit = emit.data(), having.edge = edge.data();
+    probabilities[i] = log_z > kForbidden<double> ? std::exp(log_partition(having, work) - log_z) : 0;
+  }
+  return log_z;
+}
+
 }  // namespace
 
 template <class Real>
 double span_sums(const ChainView<Real>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
                  std::size_t n, double* probabilities) {
   if (chain.n_tokens == 0) return 0;
+  if (chain.ngrams) return history_span_sums(chain, work, labels, spans, n, probabilities);
   load_sentence(chain, work);
   return run(work, chain.n_tokens, labels, spans, n, probabilities);
 }

@@ -8,7 +8,7 @@
 namespace trellis {
 
 // What labels score among themselves, in double, with its factors.
-class HistoryTables {
+class NgramTables {
  public:
   // edge [L+1, stride], scores [n_nodes], end [stride] or empty
   template <class Real>
@@ -74,7 +74,7 @@ struct HistoryScratch {
 // log Z over the paths of n tokens; with a gradient w.node and w.token_pairs (where edges differ by token), and in pairs
 // [L+1, stride] and ngrams [n_nodes] += weight · expectations.
 template <class Real>
-double sum_paths(const HistoryTables& tables, std::size_t n, const Real* emit, const Real* token_edge, const LabelSets* allowed,
+double sum_paths(const NgramTables& tables, std::size_t n, const Real* emit, const Real* token_edge, const LabelSets* allowed,
                  double weight, HistoryScratch& w, double* pairs, double* ngrams, bool with_gradient) {
   const LabelTables<double>& labels = tables.labels();
   HistoryFactors factors = tables.factors();

@@ -91,7 +91,7 @@ class SentenceSums {
   const std::size_t L_, stride_, pair_cells_, triple_cells_;
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
   Factors<Real> factors_;
-  HistoryTables histories_;  // in place of factors where label n-grams are sparse
+  NgramTables histories_;  // in place of factors where label n-grams are sparse
 };
 
 // Rows of which few have a weight, as while boosting: the others are passed over.

@@ -85,8 +85,14 @@ class Tables(NamedTuple):
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
 
     @property
+    def doubles(self) -> Tables:
+        """The same in double precision."""
+        tri, end = (None if table is None else table.astype(np.float64) for table in (self.tri, self.end))
+        return Tables(self.emit.astype(np.float64), self.edge.astype(np.float64), tri, end, self.ngrams)
+
+    @property
     def potentials(self) -> Potentials:
-        """The same in double precision, without padding."""
+        """The same in double precision, without padding and label n-grams."""
         n = self.edge.shape[1] - 1
         tables = (self.emit, self.edge, self.tri, self.end)
         emit, edge, tri, end = (None if table is None else table[..., :n].astype(np.float64) for table in tables)

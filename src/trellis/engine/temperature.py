@@ -98,8 +98,7 @@ def _path_loss(chains: Chains, gold: Ints, temperature: float, n_threads: int) -
     starts = chains.starts
     unknown = np.concatenate([[0], np.cumsum(gold < 0)])
     whole = (unknown[starts[1:]] == unknown[starts[:-1]]) & (starts[1:] > starts[:-1])
-    potentials = chains.tables.potentials
-    scores = chain.path_score_batch(potentials, starts, np.maximum(gold, 0), n_threads) / temperature
+    scores = chain.path_score_batch(chains.tables.doubles, starts, np.maximum(gold, 0), n_threads) / temperature
     counted = whole & np.isfinite(scores)
     log_z = chain.log_partition_batch(*chains, n_threads=n_threads, temperature=temperature)
     return float((log_z[counted] - scores[counted]).sum()), int(counted.sum())

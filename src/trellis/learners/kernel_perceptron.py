@@ -32,6 +32,7 @@ class KernelPerceptron(OnlineLearner):
 
     takes_init = False
     streams = False
+    any_order: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
     @property

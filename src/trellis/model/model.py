@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +137,17 @@ class Ngrams:
             lengths += at >= 0
             at = np.where(at >= 0, parents[at], at)
         return lengths
+
+    def label_runs(self, which: Sequence[int], n_labels: int) -> list[tuple[int, ...]]:
+        """The labels of some of them, START as label n_labels."""
+        runs = list[tuple[int, ...]]()
+        for i in which:
+            run: tuple[int, ...] = (int(self.labels[i]),)
+            node = int(self.parents[i])
+            while node > n_labels + 1:
+                run, node = (int(self.labels[node - n_labels - 2]), *run), int(self.parents[node - n_labels - 2])
+            runs.append((node - 1, *run))
+        return runs
 
     def weights_in(self, others: Ngrams, n_labels: int) -> Floats:
         """The weights that these have, for the n-grams of ``others``; 0 for those that are not here."""
@@ -300,6 +311,13 @@ class LabelFilter:
 
 
 START = "<start>"  # the label before the sentence
+
+
+def history_name(n: int) -> str:
+    """What the n labels before one are called where weights are shown."""
+    return ("label[-1]", "label[-2] & label[-1]")[n - 1] if n <= 2 else f"label[-{n}..-1]"
+
+
 # What the score of a path is: just a score (perceptron and its kin); a log-probability but for log Z (CRF); a sum of
 # log-probabilities of labels given those before (maximum entropy); a joint log-probability with the words (HMM).
 FAMILIES = ("scores", "log-linear", "local", "joint")

@@ -17,7 +17,7 @@ from trellis.arrays import Lists
 from trellis.engine.chain import Potentials
 from trellis.errors import ModelError
 from trellis.features.known import attribute_names
-from trellis.model.model import START, Model, Rows
+from trellis.model.model import START, Model, Rows, history_name
 from trellis.tagger.decoding import Constraints, Decoder
 
 END = "<end>"  # the label after the sentence
@@ -172,14 +172,21 @@ class _Explainer:
             for listed in terms.values():
                 listed.sort(key=lambda term: -abs(term.weight))
             self.emissions.append(terms)
+        ngrams = model.weights.ngrams
+        self.longer: dict[tuple[int, ...], float] = {}  # weights of label n-grams
+        if ngrams is not None:
+            weighted = np.flatnonzero(ngrams.weights).tolist()
+            runs = ngrams.label_runs(weighted, len(model.labels))
+            self.longer = dict(zip(runs, ngrams.weights[weighted].tolist(), strict=True))
         self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
 
     def path(self, labels: list[str]) -> PathExplanation:
         null, terms = len(self.model.labels), list[Term]()
         x = y = null
-        for t, label in enumerate(labels):
-            z = self.model.labels.index(label)
+        codes = [self.model.labels.index(label) for label in labels]
+        for t, z in enumerate(codes):
             terms += self.at(t, x, y, z, last=t + 1 == len(labels))
+            terms += self.ngrams_at(t, [null, *codes[: t + 1]])
             x, y = y, z
         return PathExplanation(labels, float(sum(term.weight for term in terms)), terms)
 
@@ -207,6 +214,16 @@ class _Explainer:
         if last and weights.end is not None:
             terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
         return [term for term in terms if term.weight != 0]
+
+    def ngrams_at(self, t: int, before: list[int]) -> list[Term]:
+        """The terms of the label n-grams of three labels and more that these labels end in."""
+        terms = list[Term]()
+        for length in range(3, min(self.model.order + 1, len(before)) + 1) if self.longer else ():
+            run = tuple(before[-length:])
+            if run in self.longer:
+                said = " ".join(self.names[label] for label in run)
+                terms.append(Term(t, history_name(length - 1), said, self.longer[run]))
+        return terms
 
 
 def _columns(model: Model) -> list[tuple[str, list[str]]]:

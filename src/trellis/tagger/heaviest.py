@@ -10,7 +10,7 @@ import numpy as np
 from trellis.arguments import whole_number
 from trellis.arrays import Floats
 from trellis.features.known import attribute_names
-from trellis.model.model import START, Model, Rows
+from trellis.model.model import START, Model, Rows, history_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
     found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
     if weights.tri is not None:
         found += _of_labels(weights.tri[:, :, :n_labels], n, "label[-2] & label[-1]", names)
+    if weights.ngrams is not None:
+        top = _top(weights.ngrams.weights, n)
+        for i, run in zip(top, weights.ngrams.label_runs(top, n_labels), strict=True):
+            said = " ".join(names[label] for label in run)
+            found.append(NamedWeight(history_name(len(run) - 1), said, float(weights.ngrams.weights[i])))
     return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
 
 

@@ -317,7 +317,9 @@ def encode(setup: Setup) -> Encoding:
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
-        initial = carried_over(init.model.weights, *numbers, n_attributes, n_edges, n, setup.order, setup.parts)
+        sizes = n_attributes, n_edges, n, setup.order
+        sparse = setup.learner.any_order and is_sparse(n, setup.order)
+        initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=sparse)
     problem = Problem(
         corpus=encoded,
         starts=corpus.starts,

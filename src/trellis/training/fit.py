@@ -205,7 +205,10 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
     if order is not None:
         order = whole(0, MAX_ORDER if learner.any_order else 2).check("order", order)
     if init is not None:
-        return order_from(init, order)
+        order = order_from(init, order)
+        if order > 2 and not learner.any_order:
+            raise LearnerError(f"the older model has order {order}; {type(learner).__name__} trains up to order 2")
+        return order
     order = (1 if chosen.bigrams or chosen.on_edges else 0) if order is None else order
     if order == 0 and chosen.on_edges:
         raise LearnerError("templates of label pairs (label[-1], B lines of CRF++) need order 1 or 2, not 0")

@@ -11,6 +11,7 @@ from trellis.corpus.label_parts import LabelParts
 from trellis.errors import LearnerError
 from trellis.learning.learner import Learner
 from trellis.model.model import ChainWeights, Rows, padded
+from trellis.model.ngram_tables import more_labels, ngrams_to_table, table_to_ngrams
 from trellis.tagger import Tagger
 
 
@@ -58,8 +59,13 @@ def carried_over(
     n_labels: int,
     order: int,
     parts: LabelParts | None,
+    *,
+    sparse: bool,
 ) -> ChainWeights:
-    """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers."""
+    """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers.
+
+    ``sparse``: label n-grams of three labels and more in place of a table of triples.
+    """
     rows = old.rows
     if old.parts is not None and parts is not None:
         place = {name: n_labels + i for i, name in enumerate(parts.names)}
@@ -76,8 +82,16 @@ def carried_over(
     to = np.append(np.arange(old.n_labels), n_labels)  # NULL is the last of them
     edge = np.zeros((n_labels + 1, padded(n_labels)), np.float32)
     edge[to, : old.n_labels] = old.edge[:, : old.n_labels]
-    tri = None
-    if order == 2:
+    tri = ngrams = None
+    if old.ngrams is not None:
+        ngrams = more_labels(old.ngrams, old.n_labels, n_labels)
+        if not sparse:
+            tri, ngrams = ngrams_to_table(ngrams, n_labels), None
+    elif old.tri is not None and sparse:
+        ngrams, at_first = table_to_ngrams(old.tri, old.n_labels)
+        ngrams = more_labels(ngrams, old.n_labels, n_labels)
+        edge[n_labels, : old.n_labels] += at_first
+    elif order == 2 and not sparse:
         tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
         if old.tri is not None:
             tri[np.ix_(to, to, np.arange(old.n_labels))] = old.tri[:, :, : old.n_labels]
@@ -86,7 +100,7 @@ def carried_over(
         end = np.zeros(padded(n_labels), np.float32)
         end[: old.n_labels] = old.end[: old.n_labels]
     rows = _rows(rows, numbers, n_attributes, np.uint16)
-    return ChainWeights(n_labels, rows, edge_rows, edge, tri, end, parts=parts)
+    return ChainWeights(n_labels, rows, edge_rows, edge, tri, end, parts=parts, ngrams=ngrams)
 
 
 def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
