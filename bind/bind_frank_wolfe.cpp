@@ -20,7 +20,7 @@ using Costs = std::optional<Array<float, 2>>;
 Examples examples_from(const FrankWolfe& self, const Encoded& corpus, const Gold& gold, const SentenceWeights& weights,
                        const Costs& costs) {
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
-      self.edge_rows.n_attributes() != corpus.n_edge_attributes || self.blocks.size() != corpus.n_sentences())
+      self.edge_rows.n_attributes() != corpus.n_edge_attributes || self.steps.mixtures.size() != corpus.n_sentences())
     throw nb::value_error("a corpus encoded for another model");
   check_gold(gold, corpus.n_tokens(), corpus.n_labels);
   check_weights(weights, corpus.n_sentences());
@@ -36,7 +36,7 @@ std::tuple<std::int64_t, std::int64_t, double> epoch(FrankWolfe& self, const Enc
                                                      const SentenceWeights& weights, const Costs& costs) {
   const Examples examples = examples_from(self, corpus, gold, weights, costs);
   check_order(order, corpus.n_sentences());
-  const StepsResult result =
+  const MixtureResult result =
       interruptible([&](const auto& go_on) { return self.epoch(examples, order.data(), order.size(), go_on); });
   return {result.mistakes, result.updates, result.gap};
 }
@@ -47,59 +47,59 @@ void renew(FrankWolfe& self, const Encoded& corpus, const Gold& gold, const Sent
   self.renew(examples);
 }
 
-// Blocks as arrays: starts [n_sentences + 1], tokens [n_parts], labels [n_parts, 3], amounts [n_parts], costs
+// Mixtures as arrays: starts [n_sentences + 1], tokens [n_parts], labels [n_parts, 3], amounts [n_parts], costs
 // [n_sentences].
-using BlocksIn = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint16_t, 2>, Array<double, 1>,
+using MixturesIn = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint16_t, 2>, Array<double, 1>,
                             Array<double, 1>>;
-auto blocks_out(const std::vector<Block>& blocks) {
+auto mixtures_out(const std::vector<Mixture<ChainPart>>& mixtures) {
   std::vector<std::int64_t> starts{0};
   std::vector<std::uint32_t> tokens;
   std::vector<std::uint16_t> labels;
   std::vector<double> amounts, costs;
-  for (const Block& block : blocks) {
-    for (const MixturePart& part : block.parts) {
-      tokens.push_back(part.token), amounts.push_back(part.amount);
+  for (const Mixture<ChainPart>& mixture : mixtures) {
+    for (const auto& [part, amount] : mixture.parts) {
+      tokens.push_back(part.site), amounts.push_back(amount);
       labels.insert(labels.end(), {part.x, part.y, part.z});
     }
     starts.push_back(static_cast<std::int64_t>(tokens.size()));
-    costs.push_back(block.cost);
+    costs.push_back(mixture.cost);
   }
   const std::size_t n = tokens.size();
   return std::make_tuple(to_numpy(std::move(starts)), to_numpy(std::move(tokens)), to_numpy(std::move(labels), {n, 3}),
                          to_numpy(std::move(amounts)), to_numpy(std::move(costs)));
 }
-std::vector<Block> blocks_from(const FrankWolfe& self, const Encoded& corpus, const BlocksIn& given) {
+std::vector<Mixture<ChainPart>> mixtures_from(const FrankWolfe& self, const Encoded& corpus, const MixturesIn& given) {
   const auto& [starts, tokens, labels, amounts, costs] = given;
   const std::size_t n = corpus.n_sentences(), n_parts = tokens.size(), L = self.n_labels;
-  require(self.blocks.size() == n && starts.size() == n + 1 && costs.size() == n && amounts.size() == n_parts &&
+  require(self.steps.mixtures.size() == n && starts.size() == n + 1 && costs.size() == n && amounts.size() == n_parts &&
               labels.shape(0) == n_parts && labels.shape(1) == 3,
-          "blocks of another corpus");
+          "mixtures of another corpus");
   check_starts(starts, n_parts);
-  std::vector<Block> blocks(n);
+  std::vector<Mixture<ChainPart>> mixtures(n);
   for (std::size_t s = 0; s < n; ++s) {
     const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
-    blocks[s].cost = costs(s);
+    mixtures[s].cost = costs(s);
     for (std::int64_t i = starts(s); i < starts(s + 1); ++i) {
       if (tokens(i) >= length || (i > starts(s) && tokens(i) < tokens(i - 1))) throw nb::value_error("tokens must rise");
       if (labels(i, 0) > L || labels(i, 1) > L || labels(i, 2) >= L) throw nb::value_error("no such label");
-      blocks[s].parts.push_back({tokens(i), labels(i, 0), labels(i, 1), labels(i, 2), amounts(i)});
+      mixtures[s].parts.push_back({{tokens(i), labels(i, 0), labels(i, 1), labels(i, 2)}, amounts(i)});
     }
   }
-  return blocks;
+  return mixtures;
 }
 
 auto state_of(const FrankWolfe& self) {
-  return std::make_tuple(self.clock, self.dual, row_state(self.rows), row_state(self.edge_rows),
-                         table_state(self.edge), table_state(self.tri), blocks_out(self.blocks));
+  return std::make_tuple(self.steps.clock, self.steps.dual, row_state(self.rows), row_state(self.edge_rows),
+                         table_state(self.edge), table_state(self.tri), mixtures_out(self.steps.mixtures));
 }
 void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double dual, const RowState& rows,
-             const RowState& edge_rows, const TableState& edge, const TableState& tri, const BlocksIn& blocks) {
-  self.blocks = blocks_from(self, corpus, blocks);
+             const RowState& edge_rows, const TableState& edge, const TableState& tri, const MixturesIn& mixtures) {
+  self.steps.mixtures = mixtures_from(self, corpus, mixtures);
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows);
   restore_table(self.edge, edge);
   restore_table(self.tri, tri);
-  self.clock = clock, self.dual = dual;
+  self.steps.clock = clock, self.steps.dual = dual;
 }
 
 Numpy<double> losses(const Encoded& corpus, const Weights& weights, int order, const Gold& gold, bool zero_one,
@@ -110,8 +110,9 @@ Numpy<double> losses(const Encoded& corpus, const Weights& weights, int order, c
   check_costs(costs, corpus.n_labels);
   std::vector<double> out(corpus.n_sentences());
   without_gil([&] {
-    margin_losses(weights, order, {corpus.data, corpus.starts.data(), gold.data()}, corpus.n_sentences(),
-                  {zero_one, costs ? costs->data() : nullptr}, n_threads, out.data());
+    Examples examples{corpus.data, corpus.starts.data(), gold.data()};
+    if (costs) examples.costs = costs->data();
+    margin_losses(weights, order, examples, corpus.n_sentences(), zero_one, n_threads, out.data());
   });
   return to_numpy(std::move(out));
 }
@@ -141,9 +142,9 @@ void bind_frank_wolfe(nb::module_& module) {
            "One pass over the sentences in that order: (tokens mistaken, sentences that made a step, gaps as met).")
       .def("renew", &renew, "corpus"_a, "gold"_array, "weights"_array.none(), "Weights and dual anew from all blocks.")
       .def("weights", [](const FrankWolfe& self, bool average) {
-        return weights_of(self, {average, self.moments()});
+        return weights_of(self, {average, self.steps.moments()});
       }, "average"_a, "(rows, edge rows, edge, tri): the last weights, or their average with step k weighted by k.")
-      .def_prop_ro("dual", [](const FrankWolfe& self) { return self.dual; }, "The dual objective.")
+      .def_prop_ro("dual", [](const FrankWolfe& self) { return self.steps.dual; }, "The dual objective.")
       .def("state", &state_of, "(clock, dual, rows, edge rows, edge, tri, blocks).")
       .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "blocks"_array,
            "Go on from that state; self must be as it was made.");

@@ -113,15 +113,10 @@ void restore(Online& self, std::int64_t clock, const RowState& rows, const RowSt
 // Every weight that is not zero becomes the first update, for voting after a warm start.
 void log_initial(Online& self) {
   UpdateLog& log = self.steps.log;
-  const auto add = [&](std::size_t row, std::size_t place, float weight) {
-    if (weight != 0 && !std::isinf(weight))
-      log.add(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(place), weight);
-  };
-  const std::size_t n = self.rows.n_attributes();
-  self.rows.each([&](std::size_t a, std::uint32_t label, float weight, double, float) { add(a, label, weight); });
-  self.edge_rows.each([&](std::size_t a, std::uint32_t label, float weight, double, float) { add(n + a, label, weight); });
-  for (std::size_t s = 0; s < self.edge.weights.size(); ++s) add(self.pair_row(), s, self.edge.weights[s]);
-  for (std::size_t s = 0; s < self.tri.weights.size(); ++s) add(self.pair_row() + 1, s, self.tri.weights[s]);
+  self.each_weight([&](std::uint32_t row, std::uint32_t place) {
+    const float weight = *self.find(row, place).weight;
+    if (weight != 0 && !std::isinf(weight)) log.add(row, place, weight);
+  });
   log.end_update(0);
 }
 

@@ -87,10 +87,10 @@ std::vector<T> read_array(const std::string& folder, const char* name) {
 
 TRELLIS_CLONES void emissions(const SiteRows<float>& rows, std::size_t n, float* emit) { rows.emissions(0, n, emit); }
 
-TRELLIS_CLONES void sum_block(const AttributeSums<float>& sums, const SiteRows<float>& rows, std::size_t block,
-                              const float* residual, double* row, double* gradient) {
+TRELLIS_CLONES void sum_block(const AttributeSums<float>& sums, std::size_t block, const float* residual, double* row,
+                              double* gradient) {
   for (std::size_t piece = 0; piece < sums.n_pieces(block); ++piece)
-    sums.sum(block, piece, residual, [&](std::size_t a) { return rows.heavy(a) < 0; }, row, gradient);
+    sums.sum(block, piece, residual, row, gradient);
 }
 
 void measure_loops(const std::string& folder) {
@@ -111,7 +111,7 @@ void measure_loops(const std::string& folder) {
   SiteRows<float> rows(layout, at, n);
   rows.set(parameters.data());
   double heavy = 0, light = 0;  // items of heavy rows, slots of light ones
-  for (std::int32_t a : ids) rows.heavy(a) >= 0 ? heavy += 1 : light += row_starts[a + 1] - row_starts[a];
+  for (std::int32_t a : ids) rows.heavy.has(a) ? heavy += 1 : light += row_starts[a + 1] - row_starts[a];
   std::vector<float> emit(n * stride), node(n * stride), pairs((stride + 1) * stride);
   tell("emission sums", best_seconds([&] { emissions(rows, n, emit.data()); }),
        heavy * (4 + 4.0 * stride) + light * 8 + 4.0 * n * stride, heavy * stride + light);
@@ -145,7 +145,7 @@ void measure_loops(const std::string& folder) {
   std::vector<double> row(stride), gradient(row_labels.size());
   tell("gradient scatter", best_seconds([&] {
          for (std::size_t b = 0; b < sums.n_blocks(); ++b)
-           sum_block(sums, rows, b, node.data() + starts[sums.first_example(b)] * stride, row.data(), gradient.data());
+           sum_block(sums, b, node.data() + starts[sums.first_example(b)] * stride, row.data(), gradient.data());
        }),
        heavy * (4 + 4.0 * stride) + light * 8, heavy * stride + light);
 }

@@ -47,7 +47,7 @@ class AdaGradPass {
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
         squares_(squares), stride_(padded(layout.n_columns())), batch_share_(n_batches ? 1.0 / n_batches : 0),
         shares_(shares.attributes), edge_shares_(shares.edge_attributes),
-        heavy_squares_(sums.rows.n_heavy() * stride_, 1), has_(heavy_squares_.size(), 0) {
+        heavy_squares_(sums.rows.heavy.size() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
       heavy_squares_[cell] = static_cast<Real>(squares_[slot]);
       has_[cell] = 1;
@@ -56,7 +56,7 @@ class AdaGradPass {
   // What was stepped as vectors goes back to where it belongs.
   void finish() {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
-      parameters_[slot] = sums_.rows.vector(0)[cell];
+      parameters_[slot] = sums_.rows.heavy.vector(0)[cell];
       squares_[slot] = heavy_squares_[cell];
     });
   }
@@ -70,8 +70,8 @@ class AdaGradPass {
         if (i + kAhead < at.starts[starts_[s + 1]]) ask_for(at.ids[i + kAhead]);
         if (n_parts > 1 && part_of(a, n_parts) != part) continue;
         const double value = at.values ? at.values[i] : 1;
-        if (sums_.rows.heavy(a) >= 0) {
-          step_vector(sums_.rows.heavy(a), value, shares_[a], residual);
+        if (sums_.rows.heavy.number(a) >= 0) {
+          step_vector(sums_.rows.heavy.number(a), value, shares_[a], residual);
           continue;
         }
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
@@ -102,9 +102,9 @@ class AdaGradPass {
   template <class Visit>
   void each_heavy_slot(Visit visit) const {
     for (std::size_t a = 0; a < layout_.n_attributes; ++a)
-      if (sums_.rows.heavy(a) >= 0)
+      if (sums_.rows.heavy.number(a) >= 0)
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
-          visit(sums_.rows.heavy(a) * stride_ + layout_.row_labels[k], k);
+          visit(sums_.rows.heavy.number(a) * stride_ + layout_.row_labels[k], k);
   }
 
   // Neighbours are of one part: their parameters share lines of the cache.
@@ -132,7 +132,7 @@ class AdaGradPass {
     const auto rate_of_all = static_cast<Real>(rule_.rate);
     for (std::size_t z = 0; z < stride_; z += kLanes<Real>) {
       const std::size_t cell = number * stride_ + z;
-      Vector<Real>& w = lanes(sums_.rows.vector(number) + z);
+      Vector<Real>& w = lanes(sums_.rows.heavy.vector(number) + z);
       const Vector<Real> g = lanes(has_.data() + cell) * (times * lanes(residual + z)) + penalty * w;
       Vector<Real>& squares = lanes(heavy_squares_.data() + cell);
       squares += g * g;

@@ -28,7 +28,7 @@ class Filter {
  public:
   // Only the first n_used attributes have weights: attributes are numbered by how often they are seen.
   Filter(std::size_t n_attributes, std::size_t n_used, std::size_t n_labels)
-      : rows(n_attributes, n_labels, GrowingRows::dense_from(n_labels), true), n_used_(n_used) {}
+      : rows(n_attributes, n_labels, heavy_from<float>(padded(n_labels)), true), n_used_(n_used) {}
 
   // One pass over some sentences in the given order.
   void pass(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,

@@ -131,7 +131,7 @@ class ChainObjective final : public Objective {
   // Piece `piece` of the scatter of a block.
   TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, double* row,
                           double* gradient) const {
-    sums_->sum(block, piece, residual, [&](std::size_t a) { return sentences_.rows.heavy(a) < 0; }, row, gradient);
+    sums_->sum(block, piece, residual, row, gradient);
   }
 
  private:

@@ -1,6 +1,5 @@
 // Online learners of chains: decode a sentence, step away from what is wrong, go on. One call, one epoch.
 #pragma once
-#include "engine/kbest.hpp"
 #include "learn/examples.hpp"
 #include "learn/structure.hpp"
 #include "weights/growing_chain.hpp"

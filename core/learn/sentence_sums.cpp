@@ -295,13 +295,9 @@ void FewRows::change(std::size_t slot, double value) {
 }
 
 void FewRows::emissions(std::size_t begin, std::size_t end, double* emit) const {
-  const std::size_t stride = padded(layout_.n_labels);
+  const std::size_t stride = padded(layout_.n_columns());
   std::fill_n(emit, (end - begin) * stride, 0.0);
-  for (std::size_t t = begin; t < end; ++t, emit += stride)
-    for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
-      if (const std::int32_t a = at_.ids[i]; has_weight_[a])
-        for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
-          emit[layout_.row_labels[k]] += at_.value(i) * weights_[k];
+  add_rows(*this, at_, begin, end, stride, emit);
 }
 
 template class SentenceSums<float>;

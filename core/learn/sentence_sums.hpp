@@ -105,6 +105,13 @@ class FewRows {
   // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], for tokens from begin to end
   void emissions(std::size_t begin, std::size_t end, double* emit) const;
 
+  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* emit) const {
+    if (!has_weight_[attribute]) return;
+    Rows<std::uint16_t, double>{layout_.row_starts.data(), layout_.row_labels.data(), weights_.data()}.add_to(attribute, value, emit);
+  }
+  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(has_weight_.data() + attribute); }
+  void prefetch_slots(std::int32_t) const {}
+
  private:
   const Layout layout_;
   const Sites at_;

@@ -1,7 +1,9 @@
-// What an online learner asks of a structure whose outputs it learns to predict. An output is an array of numbers, as
-// the structure likes: of a chain the labels of a sentence.
+// What learners ask of a structure whose outputs they learn to predict. An output is an array of numbers, as the structure
+// likes: of a chain the labels of a sentence (chains.hpp). A learner goes from example to example, asks for the best
+// outputs by the weights of now, and sees what it learns from as sparse vectors of features, costs and scores of parts.
 #pragma once
 #include <concepts>
+#include <span>
 
 #include "learn/steps.hpp"
 #include "parallel.hpp"
@@ -26,6 +28,28 @@ concept Structure = requires(S structure, std::size_t i, const std::int32_t* out
   // one example after the other.
   { structure.get_ready() };
   { structure.grows() } -> std::same_as<bool>;
+};
+
+// A part of an output, times an amount. Parts can be compared, and have a number `site` by which they are ordered.
+template <class Part>
+struct Amount {
+  Part part;
+  double amount;
+};
+
+// Outputs that are sums of parts: Phi and the score of an output are sums over them.
+template <class S>
+concept PartStructure = Structure<S> && requires(S structure, std::size_t i, const std::int32_t* output, typename S::Part part,
+                                                 std::span<const Amount<typename S::Part>> parts,
+                                                 void (*of_part)(const typename S::Part&, double),
+                                                 void (*of_feature)(const Change&)) {
+  // Example i, of which no scores are wanted.
+  { structure.enter(i) };
+  { structure.score(part) } -> std::same_as<double>;
+  // Calls of_part(part, 1) for what only the right output has, of_part(part, -1) for what only this one has; sites ascend.
+  { structure.each_difference(output, of_part) };
+  // Calls of_feature(change) for the features of parts of one site, times their amounts.
+  { structure.each_feature(parts, of_feature) };
 };
 
 struct EpochResult {
@@ -115,6 +139,26 @@ EpochResult batched_pass(MakeStructure make, Weights& weights, Steps& steps, std
     }
   });
   return result;
+}
+
+// The hinge loss of the example that is loaded, and the output that gives it (Altun 2003, section 4.1):
+//   H(w) = max(0, max_y cost(y) - w · (Phi(right) - Phi(y)))
+struct Violation {
+  double loss = 0, cost = 0;             // H(w), and cost(y) of the output that gives it
+  const std::int32_t* output = nullptr;  // that output, or null: the right one itself; lives in the structure
+};
+
+// `zero_one`: every wrong output costs 1, so that y is the best wrong one; else it is the best by score + cost.
+template <PartStructure S>
+Violation most_violated(S& structure, bool zero_one) {
+  std::size_t n_outputs = structure.best(1, !zero_one), first = 0;
+  if (zero_one && structure.n_wrong(structure.output(0)) == 0) n_outputs = structure.best(2, false), first = 1;
+  if (first >= n_outputs) return {};
+  const std::int32_t* output = structure.output(first);
+  const double cost = structure.cost(output);
+  double loss = cost;
+  structure.each_difference(output, [&](const auto& part, double sign) { loss -= sign * structure.score(part); });
+  return loss > 0 ? Violation{loss, cost, output} : Violation{};
 }
 
 }  // namespace trellis

@@ -37,13 +37,14 @@ struct Decoder::State {
   std::shared_ptr<Lexicons> lexicons;
   std::mutex spare_mutex;
   std::vector<std::unique_ptr<Buffers>> spare;
-  HeavyRows heavy;
+  Heavy heavy;
   explicit State(int forks_) : forks(forks_) {}
 };
 
 namespace {
 
 // emit[t, z] = bias[z] + sum over looks of vector[type at t + offset, z] + sum over joint attributes a of w[a, z]
+//            + sum over given attributes a of value(a) · w[a, z]
 struct Sum {
   const float* const* vectors;  // [n_columns, n + 2 * reach]
   std::size_t width, n, stride;
@@ -53,35 +54,32 @@ struct Sum {
   const std::int32_t* ids;  // [n_joint, n], -1 where silent
   std::size_t n_joint;
   const float* bias;  // [stride]
-  std::uint32_t heavy_least;
-  const std::int32_t* heavy_number;
-  const float* heavy;  // [n_heavy, heavy_stride] rows of at least heavy_least weights as vectors
-  std::size_t heavy_stride;
+  Sites bags;         // of all sentences, or starts null
+  std::size_t begin;  // the sentence's first token
 };
 
-// Scores of the filter come after heavy_stride, if it has rows.
-TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
-                                  float* emit) {
-  for (std::size_t t = 0; t < sum.n; ++t, emit += sum.stride) {
-    for (std::size_t z = 0; z < sum.stride; z += kLanes<float>) {
-      Vector<float> total = lanes(sum.bias + z);
-      for (std::size_t k = 0; k < sum.n_looks; ++k)
-        total += lanes(sum.vectors[sum.look_at[k] + t] + sum.look_offset[k] + z);
-      lanes(emit + z) = total;
-    }
+// Scores of the filter come after those of rows, if it has rows.
+TRELLIS_CLONES void sum_emissions(const Sum& sum, const MixedRows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
+                                  float* const emit) {
+  float* here = emit;
+  for (std::size_t t = 0; t < sum.n; ++t, here += sum.stride) {
+    each_block<float>(sum.stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+      Vector<float> total[chunks];
+      for (std::size_t c = 0; c < chunks; ++c) total[c] = lanes(sum.bias + z + c * kLanes<float>);
+      sum_heavy<float>(0, sum.n_looks, [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
+        return sum.vectors[sum.look_at[k] + t] + sum.look_offset[k];
+      }, static_cast<const float*>(nullptr), z, total);
+      for (std::size_t c = 0; c < chunks; ++c) lanes(here + z + c * kLanes<float>) = total[c];
+    });
     for (std::size_t j = 0; j < sum.n_joint; ++j)
-      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) {
-        if (rows.starts[id + 1] - rows.starts[id] < sum.heavy_least) {
-          rows.add_to(id, 1, emit);
-        } else {
-          const float* weights = sum.heavy + sum.heavy_number[id] * sum.heavy_stride;
-          for (std::size_t z = 0; z < sum.heavy_stride; z += kLanes<float>) lanes(emit + z) += lanes(weights + z);
-        }
-      }
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) rows.add_to(id, 1, here);
     if (!filter.starts) continue;
     for (std::size_t j = 0; j < sum.n_joint; ++j)
-      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, emit + sum.heavy_stride);
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, here + rows.stride);
   }
+  if (!sum.bags.starts) return;
+  add_rows(rows, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit);
+  if (filter.starts) add_rows(filter, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit + rows.stride);
 }
 
 std::atomic<int> n_forks = 0;
@@ -146,19 +144,9 @@ Decoder::State& Decoder::state() const {
 
 std::unique_lock<std::mutex> Decoder::try_lock() { return std::unique_lock(state().mutex, std::try_to_lock); }
 
-void Decoder::make_heavy_rows(HeavyRows& heavy) const {
-  const Rows<std::uint16_t>& rows = model_.rows;
-  const std::size_t stride = heavy_stride_;
-  // Adding a vector costs as much as adding a weight for each kLanes<float> labels.
-  heavy.least = static_cast<std::uint32_t>(4 + stride / kLanes<float>);
-  heavy.number.resize(model_.n_attributes);
-  for (std::size_t a = 0; a < model_.n_attributes; ++a) {
-    if (rows.starts[a + 1] - rows.starts[a] < heavy.least) continue;
-    const std::size_t size = heavy.vectors.size();
-    heavy.number[a] = static_cast<std::int32_t>(size / stride);
-    heavy.vectors.resize(size + stride);
-    rows.add_to(static_cast<std::int32_t>(a), 1, heavy.vectors.data() + size);
-  }
+void Decoder::make_heavy_rows(Heavy& heavy) const {
+  heavy.rows = HeavyRows<float>(model_.rows.starts, model_.n_attributes, heavy_stride_);
+  heavy.rows.set(model_.rows.labels, model_.rows.weights);
   heavy.made.store(true, std::memory_order_release);
 }
 
@@ -328,7 +316,7 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
   }
 }
 
-void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers, bool open) const {
+void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open) const {
   const std::int64_t begin = batch.starts[sentence];
   const std::size_t n = batch.starts[sentence + 1] - begin, stride = row_stride_, n_joint = joint_.size();
   if (n == 0) return;
@@ -365,17 +353,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const HeavyRows& he
     buffers.look_offset.push_back(look.slot * stride);
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
-                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(),
-                 made ? heavy.least : std::numeric_limits<std::uint32_t>::max(), made ? heavy.number.data() : nullptr,
-                 made ? heavy.vectors.data() : nullptr, heavy_stride_},
-                model_.rows, model_.filter, buffers.emit.data());
-  if (!batch.bag_ids.empty())
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i) {
-        float* emit = buffers.emit.data() + t * stride;
-        model_.rows.add_to(batch.bag_ids[i], batch.bag_values[i], emit);
-        if (has_filter()) model_.filter.add_to(batch.bag_ids[i], batch.bag_values[i], emit + heavy_stride_);
-      }
+                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(), batch.bags(), static_cast<std::size_t>(begin)},
+                {model_.rows, made ? &heavy.rows : nullptr, heavy_stride_}, model_.filter, buffers.emit.data());
   if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
 
@@ -430,8 +409,7 @@ TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]
 void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
   const std::size_t stride = model_.labels.stride, n_joint = joint_.size(), size = (model_.labels.n_labels + 1) * stride;
-  if (buffers.edge.size() < n * size) buffers.edge.resize(n * size);
-  for (std::size_t t = 0; t < n; ++t) std::copy_n(model_.labels.edge, size, buffers.edge.data() + t * size);
+  share_edges(model_.labels.edge, size, n, buffers.edge);
   for (std::int32_t k : edge_) {
     std::uint64_t* keys = buffers.keys.data() + n_joint * n;
     pack(k, n, buffers, keys);

@@ -94,6 +94,9 @@ struct Batch {
   std::vector<std::int64_t> bag_starts{0};       // [n_tokens + 1]
   std::vector<std::int32_t> bag_ids;             // attributes given as strings, already looked up
   std::vector<float> bag_values;
+  Sites bags() const {
+    return bag_ids.empty() ? Sites{} : Sites{bag_starts.data(), bag_ids.data(), bag_values.data()};
+  }
   std::vector<std::pair<std::int32_t, std::int32_t>> undefined;  // (column, type) whose views must be computed
 };
 
@@ -183,15 +186,12 @@ class Decoder {
     std::size_t slot;  // which vector of the column's records
     std::vector<std::int32_t> templates;
   };
-  // Rows with many weights once more, as vectors over all labels. Made when enough has been tagged to be worth it: the
-  // first sentences come sooner without.
-  struct HeavyRows {
+  // Made when enough has been tagged to be worth it: the first sentences come sooner without.
+  struct Heavy {
     std::once_flag begun;
     std::atomic<bool> made = false;
     std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
-    std::uint32_t least = 0;           // how many weights make a row heavy
-    std::vector<std::int32_t> number;  // [n_attributes] which vector a heavy one has
-    std::vector<float> vectors;        // [n_heavy, heavy_stride]
+    HeavyRows<float> rows;
   };
   // What records are for types, for the 2 * reach positions outside a sentence.
   struct Outside {
@@ -205,10 +205,10 @@ class Decoder {
   template <class IdOf>
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
   State& state() const;
-  void make_heavy_rows(HeavyRows& heavy) const;
+  void make_heavy_rows(Heavy& heavy) const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
-  void fill(const Batch& batch, std::size_t sentence, const HeavyRows& heavy, Buffers& buffers, bool open = false) const;
+  void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
   void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
   void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   LabelSets sets_in(const Buffers& buffers) const;

@@ -74,7 +74,6 @@ struct FrozenRows {
 
 TEST(hinge_losses_by_enumeration) {
   std::mt19937 random(3);
-  MarginScratch scratch;
   for (int round = 0; round < 400; ++round) {
     const std::size_t L = 1 + random() % 3, n = 1 + random() % 4, stride = padded(L);
     const int order = static_cast<int>(random() % 3);
@@ -89,13 +88,31 @@ TEST(hinge_losses_by_enumeration) {
     const ChainView<float> chain({L, stride, edge.data(), order == 2 ? tri.data() : nullptr}, n, emit.data());
     std::vector<std::int32_t> gold(n);
     for (auto& z : gold) z = static_cast<std::int32_t>(random() % L);
+    // Token t has attribute t, whose weights are its emissions.
+    std::vector<std::uint32_t> row_starts{0};
+    std::vector<std::uint16_t> labels;
+    std::vector<float> weights;
+    std::vector<std::int64_t> item_starts{0};
+    std::vector<std::int32_t> ids;
+    for (std::size_t t = 0; t < n; ++t) {
+      for (std::size_t z = 0; z < L; ++z) labels.push_back(static_cast<std::uint16_t>(z)), weights.push_back(emit[t * stride + z]);
+      row_starts.push_back(static_cast<std::uint32_t>(labels.size()));
+      ids.push_back(static_cast<std::int32_t>(t));
+      item_starts.push_back(static_cast<std::int64_t>(t + 1));
+    }
+    const LinearChain model{{row_starts.data(), labels.data(), weights.data()}, {}, {L, stride, edge.data(), chain.tri, nullptr}};
+    const ChainData data{{item_starts.data(), ids.data(), nullptr}, {}, {}};
+    const std::int64_t starts[] = {0, static_cast<std::int64_t>(n)};
     for (const Margin& margin : {Margin{true}, Margin{false}, Margin{false, costs.data()}}) {
-      const Violation worst = most_violated(chain, order, margin, gold.data(), scratch);
-      CHECK(worst.possible == (path_score(chain, gold.data()) != kForbidden<float>));
-      if (!worst.possible) continue;
+      const Examples examples{.data = data, .starts = starts, .gold = gold.data(), .costs = margin.costs};
+      Chains chains(model, model.labels, order, examples, margin.zero_one);
+      CHECK(chains.load(0));
+      CHECK(chains.possible() == (path_score(chain, gold.data()) != kForbidden<float>));
+      if (!chains.possible()) continue;
+      const Violation worst = most_violated(chains, margin.zero_one);
       CHECK_NEAR(worst.loss, loss_by_enumeration(chain, margin, gold.data()), 1e-5);
-      CHECK((worst.path == nullptr) == (worst.loss == 0));
-      if (worst.path) CHECK_NEAR(worst.cost, margin.cost(gold.data(), worst.path, n, L), 0);
+      CHECK((worst.output == nullptr) == (worst.loss == 0));
+      if (worst.output) CHECK_NEAR(worst.cost, margin.cost(gold.data(), worst.output, n, L), 0);
     }
   }
 }
@@ -112,13 +129,13 @@ TEST(frank_wolfe_keeps_its_laws) {
     for (std::size_t s = 0; s < toy.n_sentences(); ++s) everyone.push_back(static_cast<std::int64_t>(s));
     double before = 0;
     for (int pass = 0; pass < 20; ++pass) {
-      const StepsResult steps = run.epoch(examples, everyone.data(), everyone.size());
-      CHECK(run.dual >= before);
+      const MixtureResult steps = run.epoch(examples, everyone.data(), everyone.size());
+      CHECK(run.steps.dual >= before);
       CHECK(pass > 0 || steps.updates > 0);
-      before = run.dual;
+      before = run.steps.dual;
     }
     run.renew(examples);
-    CHECK_NEAR(run.dual, before, 1e-5 * before);
+    CHECK_NEAR(run.steps.dual, before, 1e-5 * before);
 
     // ½ |w|² + C sum_i H_i(w) is above the dual, whoever computes it.
     const FrozenRows rows(run.rows), on_edges(run.edge_rows);
@@ -127,17 +144,16 @@ TEST(frank_wolfe_keeps_its_laws) {
                             run.labels()};
     std::vector<double> losses(toy.n_sentences()), same(toy.n_sentences());
     for (auto [out, n_threads] : {std::pair{&losses, 1}, std::pair{&same, 3}})
-      margin_losses(model, order, examples, toy.n_sentences(), {zero_one}, static_cast<std::size_t>(n_threads),
-                    out->data());
+      margin_losses(model, order, examples, toy.n_sentences(), zero_one, static_cast<std::size_t>(n_threads), out->data());
     CHECK(losses == same);
     double primal = 0;
-    for (double loss : losses) primal += run.c * loss;
+    for (double loss : losses) primal += run.steps.c * loss;
     const std::vector<float>* all[] = {&rows.weights, &on_edges.weights, &run.edge.weights, &run.tri.weights};
     for (const auto* some : all)
       for (float w : *some) primal += 0.5 * w * w;
-    CHECK(primal >= run.dual - 1e-5);
-    CHECK(primal < run.dual * 3);
-    const StepsResult next = run.epoch(examples, everyone.data(), everyone.size());
+    CHECK(primal >= run.steps.dual - 1e-5);
+    CHECK(primal < run.steps.dual * 3);
+    const MixtureResult next = run.epoch(examples, everyone.data(), everyone.size());
     CHECK(next.gap >= 0);
   }
 }
@@ -149,7 +165,121 @@ TEST(a_pass_can_be_stopped) {
   std::vector<std::int64_t> often(2'000'000);
   for (std::size_t i = 0; i < often.size(); ++i) often[i] = static_cast<std::int64_t>(i % toy.n_sentences());
   run.epoch(examples, often.data(), often.size(), [] { return false; });
-  CHECK(run.clock < static_cast<std::int64_t>(often.size()));
+  CHECK(run.steps.clock < static_cast<std::int64_t>(often.size()));
+}
+
+namespace {
+
+// Another structure than chains: an output is one of some classes, and is its own only part. Phi(class) is a row of
+// weights, the example's attributes at places of their own.
+struct Choices {
+  struct Part {
+    std::uint32_t site;  // the class
+    bool operator==(const Part&) const = default;
+  };
+  struct Weights {
+    std::vector<float> values;
+    std::vector<double> sums;
+    std::size_t n_attributes;
+    LearntWeight find(std::uint32_t row, std::uint32_t place) {
+      return {&values[row * n_attributes + place], &sums[row * n_attributes + place], nullptr};
+    }
+    LearntWeight make(std::uint32_t row, std::uint32_t place) { return find(row, place); }
+    Weights empty() const { return {std::vector<float>(values.size()), std::vector<double>(sums.size()), n_attributes}; }
+    template <class Visit>
+    void each_weight(Visit visit) const {
+      for (std::uint32_t i = 0; i < values.size(); ++i)
+        visit(i / static_cast<std::uint32_t>(n_attributes), i % static_cast<std::uint32_t>(n_attributes));
+    }
+  };
+
+  Weights& weights;
+  const std::vector<std::vector<float>>& attributes;  // [n_examples, n_attributes]
+  const std::vector<std::int32_t>& right;             // [n_examples]
+  std::size_t n_classes;
+  bool zero_one = false;
+  std::size_t now = 0;
+  std::vector<std::int32_t> ranked{};
+
+  void enter(std::size_t i) { now = i; }
+  bool load(std::size_t i) { return enter(i), true; }
+  bool possible() const { return true; }
+  void get_ready() {}
+  bool grows() const { return false; }
+  double score(const Part& part) const {
+    double total = 0;
+    for (std::size_t a = 0; a < weights.n_attributes; ++a)
+      total += weights.values[part.site * weights.n_attributes + a] * attributes[now][a];
+    return total;
+  }
+  double cost(const std::int32_t* output) const {
+    return zero_one ? static_cast<double>(n_wrong(output)) : std::abs(*output - right[now]);
+  }
+  std::size_t best(std::size_t k, bool augmented) {
+    ranked.resize(n_classes);
+    std::iota(ranked.begin(), ranked.end(), 0);
+    const auto value = [&](std::int32_t y) { return score({static_cast<std::uint32_t>(y)}) + (augmented ? cost(&y) : 0); };
+    std::stable_sort(ranked.begin(), ranked.end(), [&](auto y, auto z) { return value(y) > value(z); });
+    return std::min(k, n_classes);
+  }
+  const std::int32_t* output(std::size_t i) const { return ranked.data() + i; }
+  std::size_t n_wrong(const std::int32_t* output) const { return *output != right[now]; }
+  template <class Visit>
+  void each_difference(const std::int32_t* output, Visit visit) const {
+    const auto gold = static_cast<std::uint32_t>(right[now]), other = static_cast<std::uint32_t>(*output);
+    if (gold < other) visit(Part{gold}, 1.0), visit(Part{other}, -1.0);
+    if (gold > other) visit(Part{other}, -1.0), visit(Part{gold}, 1.0);
+  }
+  template <class Visit>
+  void each_feature(std::span<const Amount<Part>> parts, Visit visit) const {
+    for (const auto& [part, amount] : parts)
+      for (std::uint32_t a = 0; a < weights.n_attributes; ++a) visit(Change{part.site, a, amount * attributes[now][a]});
+  }
+  void collect(const std::int32_t* output, Changes& d) const {
+    each_difference(output, [&](const Part& part, double sign) {
+      const Amount<Part> one{part, sign};
+      each_feature({&one, 1}, [&](const Change& change) { d.push_back(change); });
+    });
+  }
+};
+static_assert(PartStructure<Choices> && PartStructure<Chains<GrowingChain>>);
+
+}  // namespace
+
+TEST(learners_know_no_chains) {
+  std::mt19937 random(4);
+  std::vector<std::vector<float>> attributes;
+  std::vector<std::int32_t> right;
+  std::vector<std::int64_t> order;
+  for (int i = 0; i < 30; ++i) {
+    right.push_back(i % 4);
+    order.push_back(i);
+    attributes.push_back({1, static_cast<float>(i % 4), static_cast<float>(i % 4 == 2) + 0.1f * static_cast<float>(random() % 9)});
+  }
+  // The perceptron gets them all right in the end.
+  Choices::Weights weights{std::vector<float>(12), std::vector<double>(12), 3};
+  Choices choices{weights, attributes, right, 4};
+  Steps steps({}, false);
+  std::int64_t clock = 0;
+  EpochResult last{.mistakes = 1};
+  for (int pass = 0; pass < 1000 && last.mistakes; ++pass)
+    last = online_pass(choices, weights, steps, clock, order.data(), order.size(), nullptr, {});
+  CHECK(last.mistakes == 0);
+  // Frank-Wolfe closes the gap between primal and dual.
+  for (const bool zero_one : {false, true}) {
+    weights = weights.empty();
+    choices.zero_one = zero_one;
+    MixtureSteps<Choices::Part> margins(order.size(), 0.05, zero_one);
+    for (int pass = 0; pass < 300; ++pass) margins.pass(choices, weights, order.data(), order.size(), nullptr, {});
+    const double before = margins.dual;
+    margins.renew(choices, weights, nullptr);
+    CHECK_NEAR(margins.dual, before, 1e-5 * before);
+    double primal = 0;
+    for (float w : weights.values) primal += 0.5 * w * w;
+    for (std::size_t i = 0; i < order.size(); ++i) choices.load(i), primal += margins.c * most_violated(choices, zero_one).loss;
+    CHECK(primal >= margins.dual - 1e-6);
+    CHECK_NEAR(primal, margins.dual, 0.02 * primal);
+  }
 }
 
 TEST(sparse_vectors_merge_and_multiply) {

@@ -44,11 +44,11 @@ void update(GrowingRows& rows, std::int32_t a, std::uint32_t z, float change, do
 
 }  // namespace
 
-TEST(rows_grow_and_become_dense) {
+TEST(rows_grow_and_become_heavy) {
   for (std::size_t n_labels : {1u, 4u, 5u, 8u, 9u, 23u, 100u})
-    for (std::size_t dense_from : {std::size_t{0}, std::size_t{1}, std::size_t{3}, GrowingRows::dense_from(n_labels)}) {
-      std::mt19937 random(static_cast<unsigned>(n_labels * 10 + dense_from));
-      GrowingRows rows(7, n_labels, dense_from);
+    for (std::size_t least : {std::size_t{0}, std::size_t{1}, std::size_t{3}, heavy_from<float>(padded(n_labels))}) {
+      std::mt19937 random(static_cast<unsigned>(n_labels * 10 + least));
+      GrowingRows rows(7, n_labels, least);
       Expected expected;
       for (int step = 0; step < 400; ++step) {
         const auto a = static_cast<std::int32_t>(random() % 7);
@@ -65,7 +65,7 @@ TEST(rows_grow_and_become_dense) {
 }
 
 TEST(rows_that_stopped_growing_keep_their_labels) {
-  GrowingRows rows(2, 40, GrowingRows::dense_from(40));
+  GrowingRows rows(2, 40, heavy_from<float>(padded(40)));
   rows.stop_growing();
   Expected expected;
   for (std::uint32_t z = 0; z < 40; z += 2) rows.set(1, z, float(z)), expected[{1, z}] = {float(z), 0};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weights/layout.hpp"
+#include "weights/rows.hpp"
 
 namespace trellis {
 
@@ -32,13 +33,11 @@ class AttributeSums {
   // Pieces of a block that may be summed at the same time.
   std::size_t n_pieces(std::size_t block) const { return blocks_[block].cuts.size() - 1; }
 
-  // `residual` [sites of the block, stride]; `light` is a row of light weights: each of its labels is summed alone.
-  template <class Light>
-  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, Light light, double* sums,
-                          double* gradient) const {
+  // `residual` [sites of the block, stride]; `sums` [stride] is scratch.
+  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, double* sums, double* gradient) const {
     const Block& b = blocks_[block];
-    if (b.wide.empty()) sum_entries(b, b.narrow.data(), piece, residual, light, sums, gradient);
-    else sum_entries(b, b.wide.data(), piece, residual, light, sums, gradient);
+    if (b.wide.empty()) sum_entries(b, b.narrow.data(), piece, residual, sums, gradient);
+    else sum_entries(b, b.wide.data(), piece, residual, sums, gradient);
   }
 
  private:
@@ -112,15 +111,15 @@ class AttributeSums {
     std::vector<Item> items_, sorted_;
   };
 
-  template <class Site, class Light>
-  TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, Light light,
-                                  double* sums, double* gradient) const {
+  template <class Site>
+  TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, double* sums,
+                                  double* gradient) const {
     std::uint32_t first = b.cuts[piece].item, last = first;
     for (std::uint32_t e = b.cuts[piece].entry; e < b.cuts[piece + 1].entry; ++e, first = last) {
       const std::uint32_t a = b.attributes[e];
       last = first + b.counts[e];
       const std::uint32_t begin = layout_.row_starts[a], end = layout_.row_starts[a + 1];
-      if (light(a)) {
+      if (end - begin < heavy_from<Real>(stride_)) {  // each of its labels is summed alone
         for (std::uint32_t s = begin; s < end; ++s) {
           const Real* column = residual + layout_.row_labels[s];
           double sum = 0;
@@ -146,13 +145,9 @@ class AttributeSums {
     for (std::uint32_t i = first; i < last; i += kSome)
       each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
         Vector<Real> some[chunks] = {};
-        for (std::uint32_t j = i; j < std::min(last, i + kSome); ++j) {
-          const Real* row = residual + sites[j] * stride_ + z;
-          for (std::size_t c = 0; c < chunks; ++c) {
-            const Vector<Real>& part = lanes(row + c * kLanes<Real>);
-            some[c] += b.values.empty() ? part : static_cast<Real>(b.values[j]) * part;
-          }
-        }
+        sum_heavy<Real>(i, std::min(last, i + kSome),
+                        [&](std::size_t j) TRELLIS_INLINE_LAMBDA { return residual + sites[j] * stride_; },
+                        b.values.empty() ? nullptr : b.values.data(), z, some);
         for (std::size_t c = 0; c < chunks; ++c) add_lanes(some[c], sums + z + c * kLanes<Real>);
       });
   }

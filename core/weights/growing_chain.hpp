@@ -16,7 +16,7 @@ struct GrowingChain {
   // training first touches them; else there is a table of triples at order 2, and no order above it.
   GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_, bool sparse,
                const LabelParts& parts_ = {}, bool variances = false)
-      : rows(n_attributes, parts_.width(n_labels_), GrowingRows::dense_from(parts_.width(n_labels_)), variances),
+      : rows(n_attributes, parts_.width(n_labels_), heavy_from<float>(padded(parts_.width(n_labels_))), variances),
         edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, variances), parts(parts_),
         n_labels(n_labels_), stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride, variances),
         tri(order_ == 2 && !sparse ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {
@@ -41,6 +41,22 @@ struct GrowingChain {
     return find(row, place);
   }
 
+  // Calls visit(row, place) for every weight that there is.
+  template <class Visit>
+  void each_weight(Visit visit) const {
+    const auto n = static_cast<std::uint32_t>(rows.n_attributes());
+    rows.each([&](std::size_t a, std::uint32_t place, float, double, float) { visit(static_cast<std::uint32_t>(a), place); });
+    edge_rows.each([&](std::size_t a, std::uint32_t place, float, double, float) {
+      visit(n + static_cast<std::uint32_t>(a), place);
+    });
+    for (std::uint32_t i = 0; i < edge.weights.size(); ++i) visit(pair_row(), i);
+    for (std::uint32_t i = 0; i < tri.weights.size(); ++i) visit(pair_row() + 1, i);
+  }
+  // A chain of the same kind, all of whose weights are zero.
+  GrowingChain empty() const {
+    return {rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, ngrams.has_value(), parts};
+  }
+
   // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
   // (reach 0), by its last two (1), by all three (2). Of the parts of a label only those that label
   // `unlike` has not (NULL: all of them).
@@ -55,10 +71,10 @@ struct GrowingChain {
         if (grows || rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
       });
       if (!parts.any()) return;
-      columns_.clear();
-      std::ranges::set_difference(parts.of(part.z), parts.of(unlike), std::back_inserter(columns_));
+      std::vector<std::uint32_t> columns;  // not kept beside the weights: many threads may call
+      std::ranges::set_difference(parts.of(part.z), parts.of(unlike), std::back_inserter(columns));
       data.attributes.each(t, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
-        for (std::uint32_t column : columns_)
+        for (std::uint32_t column : columns)
           if (grows || rows.may_have(a, column)) visit(static_cast<std::uint32_t>(a), column, value);
       });
       return;
@@ -113,9 +129,6 @@ struct GrowingChain {
   bool ngrams_changed = false;  // since then
   LearntTable edge, tri;  // as LabelTables has them; tri [n_nodes] with n-grams, else empty below order 2
   std::vector<float> end;  // as LabelTables has it, or empty; never changes
-
- private:
-  std::vector<std::uint32_t> columns_;  // scratch
 };
 
 }  // namespace trellis

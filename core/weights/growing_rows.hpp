@@ -1,7 +1,7 @@
 // Weights that come into being when training first touches them: a row of slots an attribute.
 //
 // Of all pairs of an attribute and a label training touches few, so a row begins empty and grows. A row with many labels
-// becomes dense: one float a label, added as vectors. Beside each weight stands its sum for averaging,
+// becomes heavy: one float per label, added as vectors. Beside each weight stands its sum for averaging,
 //   u[s] = sum over updates of (examples seen before it) · (its change to weight s),
 // and, where a learner keeps one, its variance, which begins as 1.
 #pragma once
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/simd.hpp"
+#include "weights/rows.hpp"
 
 namespace trellis {
 
@@ -55,16 +55,13 @@ struct LearntTable : Beside {
 
 class GrowingRows {
  public:
-  // Rows over n_labels labels; with dense_from = 0 no row ever becomes dense.
-  GrowingRows(std::size_t n_attributes, std::size_t n_labels, std::size_t dense_from, bool variances = false)
-      : n_labels_(n_labels), stride_(padded(n_labels)), dense_from_(dense_from), rows_(n_attributes),
-        beside_slots_(variances), dense_(0, variances) {}
+  // Rows over n_labels labels. A row becomes heavy when it has so many of them; 0: none does.
+  GrowingRows(std::size_t n_attributes, std::size_t n_labels, std::size_t heavy_from, bool variances = false)
+      : n_labels_(n_labels), stride_(padded(n_labels)), heavy_from_(heavy_from), rows_(n_attributes),
+        beside_slots_(variances), heavy_(0, variances) {}
 
-  // A vector addition costs as much as one slot; below four labels a row is rare and kept small.
-  static std::size_t dense_from(std::size_t n_labels) { return std::max<std::size_t>(5, n_labels / kPadding); }
-
-  // From now on no row gets a label but by set(). A dense row would have labels it must not have: there will be none.
-  void stop_growing() { grows_ = false, dense_from_ = 0; }
+  // From now on no row gets a label but by set(). A heavy row would have labels it must not have: there will be none.
+  void stop_growing() { grows_ = false, heavy_from_ = 0; }
   bool grows() const { return grows_; }
 
   // The place of w[attribute, label], made if there is none.
@@ -83,8 +80,8 @@ class GrowingRows {
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(rows_.data() + attribute); }
   void prefetch_slots(std::int32_t attribute) const {
     const Row row = rows_[attribute];
-    if (row.size == kDense) {
-      __builtin_prefetch(dense_.weights.data() + row.offset);
+    if (row.size == kHeavy) {
+      __builtin_prefetch(heavy_.weights.data() + row.offset);
     } else {
       __builtin_prefetch(slots_.data() + row.offset);
     }
@@ -93,12 +90,11 @@ class GrowingRows {
   // emit[z] += value · w[attribute, z]
   TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit) const {
     const Row row = rows_[attribute];
-    if (row.size == kDense) {
-      const float* weights = dense_.weights.data() + row.offset;
-      for (std::size_t z = 0; z < stride_; z += kLanes<float>) lanes(emit + z) += value * lanes(weights + z);
+    if (row.size == kHeavy) {
+      add_heavy(heavy_.weights.data() + row.offset, stride_, value, emit);
     } else {
       const Slot* slots = slots_.data() + row.offset;
-      for (std::uint32_t s = 0; s < row.size; ++s) emit[slots[s].label] += value * slots[s].weight;
+      add_light(0, row.size, [slots](std::uint32_t s) TRELLIS_INLINE_LAMBDA { return slots[s]; }, value, emit);
     }
   }
 
@@ -108,9 +104,9 @@ class GrowingRows {
     std::vector<std::uint32_t> order;
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       const Row row = rows_[a];
-      if (row.size == kDense) {
+      if (row.size == kHeavy) {
         for (std::size_t z = 0, s = row.offset; z < n_labels_; ++z, ++s)
-          visit(a, static_cast<std::uint32_t>(z), dense_.weights[s], dense_.sums[s], dense_.variance(s));
+          visit(a, static_cast<std::uint32_t>(z), heavy_.weights[s], heavy_.sums[s], heavy_.variance(s));
         continue;
       }
       order.resize(row.size);
@@ -122,10 +118,10 @@ class GrowingRows {
   }
 
  private:
-  static constexpr std::uint32_t kDense = ~0u;
+  static constexpr std::uint32_t kHeavy = ~0u;
   struct Row {
-    std::uint32_t offset = 0;  // into slots_, or into dense_
-    std::uint32_t size = 0;    // slots taken, out of bit_ceil(size); kDense for a dense row
+    std::uint32_t offset = 0;  // into slots_, or into heavy_
+    std::uint32_t size = 0;    // slots taken, out of bit_ceil(size); kHeavy for a heavy row
   };
   struct Slot {
     std::uint32_t label;
@@ -133,7 +129,7 @@ class GrowingRows {
   };
 
   LearntWeight find(const Row& row, std::uint32_t label) {
-    if (row.size == kDense) return dense_.at(row.offset + label);
+    if (row.size == kHeavy) return heavy_.at(row.offset + label);
     for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s)
       if (slots_[s].label == label) return beside_slots_.at(s, slots_[s].weight);
     return {};
@@ -141,15 +137,15 @@ class GrowingRows {
 
   // A new slot for a label that the row does not have. What a moved row leaves behind stays unused: at most half.
   LearntWeight grow(Row& row, std::uint32_t label) {
-    if (dense_from_ && row.size + 1 >= dense_from_) {
-      const std::size_t offset = dense_.weights.size();
-      dense_.weights.resize(offset + stride_);
-      dense_.resize(offset + stride_);
+    if (heavy_from_ && row.size + 1 >= heavy_from_) {
+      const std::size_t offset = heavy_.weights.size();
+      heavy_.weights.resize(offset + stride_);
+      heavy_.resize(offset + stride_);
       for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s) {
-        dense_.weights[offset + slots_[s].label] = slots_[s].weight;
-        dense_.copy(offset + slots_[s].label, beside_slots_, s);
+        heavy_.weights[offset + slots_[s].label] = slots_[s].weight;
+        heavy_.copy(offset + slots_[s].label, beside_slots_, s);
       }
-      row = {static_cast<std::uint32_t>(offset), kDense};
+      row = {static_cast<std::uint32_t>(offset), kHeavy};
       return find(row, label);
     }
     if (row.size == 0 || std::has_single_bit(row.size)) {  // full: move to twice the room
@@ -167,12 +163,12 @@ class GrowingRows {
     return beside_slots_.at(s, slots_[s].weight);
   }
 
-  std::size_t n_labels_, stride_, dense_from_;
+  std::size_t n_labels_, stride_, heavy_from_;
   bool grows_ = true;
   std::vector<Row> rows_;  // [n_attributes]
   std::vector<Slot> slots_;
   Beside beside_slots_;
-  LearntTable dense_;  // rows of stride_
+  LearntTable heavy_;  // rows of stride_
 };
 
 }  // namespace trellis

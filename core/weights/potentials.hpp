@@ -1,5 +1,6 @@
 // How weights become the potentials of one sentence, for learners and taggers alike.
 #pragma once
+#include <cmath>
 #include <vector>
 
 #include "weights/label_parts.hpp"
@@ -7,13 +8,22 @@
 
 namespace trellis {
 
+// Whether some path may be forbidden, by minus infinity among them.
+template <class Real>
+bool forbids(const LabelTables<Real>& labels) {
+  const std::size_t n_pairs = (labels.n_labels + 1) * labels.stride, n_triples = labels.tri ? (labels.n_labels + 1) * n_pairs : 0;
+  const auto infinite = [](Real weight) { return std::isinf(weight); };
+  return labels.end || std::any_of(labels.edge, labels.edge + n_pairs, infinite) ||
+         std::any_of(labels.tri, labels.tri + n_triples, infinite);
+}
+
 using LabelWeights = LabelTables<float>;
 
 // The potentials of one sentence; grown once, then reused.
 template <class Real>
 struct Potentials {
-  std::vector<Real> emit;  // [n, stride]
-  std::vector<Real> edge;  // [n, n_labels + 1, stride] where label pairs differ by token
+  std::vector<Real> emit;  // [n, stride] at least
+  std::vector<Real> edge;  // [n, n_labels + 1, stride] at least, where label pairs differ by token
   LabelSets allowed{};
 
   // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
@@ -25,12 +35,18 @@ struct Potentials {
   }
 };
 
+// edge[t, y, z] = shared[y, z] for n tokens, room for which is made
+template <class Real>
+void share_edges(const Real* shared, std::size_t size, std::size_t n, std::vector<Real>& edge) {
+  if (edge.size() < n * size) edge.resize(n * size);
+  for (std::size_t t = 0; t < n; ++t) std::copy_n(shared, size, edge.data() + t * size);
+}
+
 // edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end
 template <class AnyRows, class Real>
 TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Sites& at,
                                std::size_t begin, std::size_t end, std::vector<Real>& edge) {
-  edge.resize((end - begin) * size);
-  for (std::size_t t = 0; t < end - begin; ++t) std::copy_n(shared, size, edge.data() + t * size);
+  share_edges(shared, size, end - begin, edge);
   add_rows(rows, at, begin, end, size, edge.data());
 }
 

@@ -1,10 +1,48 @@
 // Weights of attributes, a row per attribute, and their sum over what stands at a site.
+//
+// Most attributes were seen with one or two labels, and a few frequent ones with nearly all. Rows of few labels (light)
+// are lists of slots, a label and a weight each. Rows of many (heavy) are vectors over all labels. All sums of weights,
+// of learners and of taggers, are made of the three loops below.
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "weights/sites.hpp"
 
 namespace trellis {
+
+// From how many weights on a row is heavy: a vector of labels then costs less to add than its slots one by one.
+template <class Real>
+constexpr std::size_t heavy_from(std::size_t stride) { return 2 + stride / kLanes<Real>; }
+
+// scores[label(s)] += value · weight(s), for slots from begin to end; slot_at(s) has both
+template <class Real, class SlotAt>
+TRELLIS_INLINE void add_light(std::uint32_t begin, std::uint32_t end, SlotAt slot_at, Real value, Real* scores) {
+  for (std::uint32_t s = begin; s < end; ++s) {
+    const auto [label, weight] = slot_at(s);
+    scores[label] += value * weight;
+  }
+}
+
+// scores[z] += value · row[z]
+template <class Real>
+TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, Real value, Real* scores) {
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(scores + z) += value * lanes(row + z);
+}
+
+// The same for many rows at once, a few vectors of labels at a time, which stay in registers:
+// sum[c] += value_i · row_at(i)[z + lanes of c], for i from first to last; values null: all one
+template <class Real, std::size_t Chunks, class Value, class RowAt>
+TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at, const Value* values, std::size_t z,
+                              Vector<Real> (&sum)[Chunks]) {
+  for (std::size_t i = first; i < last; ++i) {
+    const Real* row = row_at(i) + z;
+    for (std::size_t c = 0; c < Chunks; ++c) {
+      const Vector<Real>& part = lanes(row + c * kLanes<Real>);
+      sum[c] += values ? static_cast<Real>(values[i]) * part : part;
+    }
+  }
+}
 
 // Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
 // pair's place in the matrix of label pairs, previous * stride + label.
@@ -15,13 +53,63 @@ struct Rows {
   const Real* weights = nullptr;          // [n_slots]
 
   TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
-    for (std::uint32_t s = starts[attribute]; s < starts[attribute + 1]; ++s) out[labels[s]] += value * weights[s];
+    add_light(starts[attribute], starts[attribute + 1], [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
+      return std::pair{labels[s], weights[s]};
+    }, value, out);
   }
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(starts + attribute); }
   void prefetch_slots(std::int32_t attribute) const {
     __builtin_prefetch(labels + starts[attribute]);
     __builtin_prefetch(weights + starts[attribute]);
   }
+};
+
+// Which rows are heavy, and their vectors.
+template <class Real>
+class HeavyRows {
+ public:
+  HeavyRows() = default;  // none is
+  // starts [n_attributes + 1] of slots, which outlive it.
+  HeavyRows(const std::uint32_t* starts, std::size_t n_attributes, std::size_t stride)
+      : starts_(starts), stride_(stride), least_(heavy_from<Real>(stride)), number_(n_attributes) {
+    std::int32_t n = 0;
+    for (std::size_t a = 0; a < n_attributes; ++a) number_[a] = has(static_cast<std::int32_t>(a)) ? n++ : -1;
+    vectors_.assign(static_cast<std::size_t>(n) * stride, 0);
+  }
+  // The weights of all rows, by slots.
+  template <class Label>
+  void set(const Label* labels, const Real* weights) {
+    for (std::size_t a = 0; a < number_.size(); ++a)
+      for (std::uint32_t s = starts_[a]; number_[a] >= 0 && s < starts_[a + 1]; ++s) vector(number_[a])[labels[s]] = weights[s];
+  }
+
+  TRELLIS_INLINE bool has(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute] >= least_; }
+  // Heavy rows are numbered; -1 for a light one.
+  std::int32_t number(std::int32_t attribute) const { return number_[attribute]; }
+  std::size_t size() const { return vectors_.size() / stride_; }
+  Real* vector(std::size_t number) { return vectors_.data() + number * stride_; }
+  const Real* vector(std::size_t number) const { return vectors_.data() + number * stride_; }
+
+ private:
+  const std::uint32_t* starts_ = nullptr;
+  std::size_t stride_ = 1, least_ = 0;
+  std::vector<std::int32_t> number_;  // [n_attributes]
+  std::vector<Real> vectors_;         // [n_heavy, stride]
+};
+
+// Rows as a tagger reads them. Null: none is heavy.
+template <class Label>
+struct MixedRows {
+  const Rows<Label>& rows;
+  const HeavyRows<float>* heavy;
+  std::size_t stride;
+
+  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out) const {
+    if (heavy && heavy->has(attribute)) add_heavy(heavy->vector(heavy->number(attribute)), stride, value, out);
+    else rows.add_to(attribute, value, out);
+  }
+  void prefetch_row(std::int32_t attribute) const { rows.prefetch_row(attribute); }
+  void prefetch_slots(std::int32_t attribute) const { rows.prefetch_slots(attribute); }
 };
 
 // Rows over all labels in double precision; a row is made when an attribute is first touched.
@@ -43,8 +131,7 @@ class DenseRows {
   std::size_t n_attributes() const { return place_.size(); }
 
   TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out) const {
-    if (const double* row = find(attribute))
-      for (std::size_t z = 0; z < stride_; ++z) out[z] += value * row[z];
+    if (const double* row = find(attribute)) add_heavy(row, stride_, value, out);
   }
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(place_.data() + attribute); }
   void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weights/layout.hpp"
+#include "weights/rows.hpp"
 
 namespace trellis {
 
@@ -16,27 +17,16 @@ template <class Real>
 class SiteRows {
  public:
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites)
-      : layout_(layout), at_(at), stride_(padded(layout.n_columns())), number_(layout.n_attributes, -1) {
-    std::int32_t n_heavy = 0;
-    for (std::size_t a = 0; a < layout.n_attributes; ++a)
-      if (n_slots(a) >= 4 + stride_ / kLanes<Real>) number_[a] = n_heavy++;
-    vectors_.assign(n_heavy * stride_, 0);
-    weights_.resize(layout.row_labels.size());
+      : heavy(layout.row_starts.data(), layout.n_attributes, padded(layout.n_columns())), layout_(layout), at_(at),
+        stride_(padded(layout.n_columns())), weights_(layout.row_labels.size()) {
     list_sites(n_sites);
   }
 
-  // The number of a heavy row, -1 for a light one.
-  std::int32_t heavy(std::size_t attribute) const { return number_[attribute]; }
-  std::size_t n_heavy() const { return vectors_.size() / stride_; }
-  Real* vector(std::size_t number) { return vectors_.data() + number * stride_; }
   Real& weight(std::size_t slot) { return weights_[slot]; }
 
   void set(const double* parameters) {
     std::copy_n(parameters, weights_.size(), weights_.data());
-    for (std::size_t a = 0; a < number_.size(); ++a)
-      if (number_[a] >= 0)
-        for (std::uint32_t s = layout_.row_starts[a]; s < layout_.row_starts[a + 1]; ++s)
-          vector(number_[a])[layout_.row_labels[s]] = weights_[s];
+    heavy.set(layout_.row_labels.data(), weights_.data());
   }
 
   // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end
@@ -50,6 +40,8 @@ class SiteRows {
     }
   }
 
+  HeavyRows<Real> heavy;
+
  private:
   static constexpr std::size_t kAhead = 64;  // slots whose weights are asked for before they are needed
   struct Run {
@@ -62,12 +54,7 @@ class SiteRows {
   TRELLIS_INLINE void set_heavy(const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
     each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
       Vector<Real> sum[chunks] = {};
-      for (std::size_t i = 0; i < n; ++i) {
-        const Real* row = vectors_.data() + numbers[i] * stride_ + z;
-        const Real value = values ? values[i] : 1;
-        for (std::size_t c = 0; c < chunks; ++c)
-          sum[c] += values ? value * lanes(row + c * kLanes<Real>) : lanes(row + c * kLanes<Real>);
-      }
+      sum_heavy<Real>(0, n, [&](std::size_t i) TRELLIS_INLINE_LAMBDA { return heavy.vector(numbers[i]); }, values, z, sum);
       for (std::size_t c = 0; c < chunks; ++c) lanes(emit + z + c * kLanes<Real>) = sum[c];
     });
   }
@@ -92,20 +79,17 @@ class SiteRows {
       Real value;
     };
     std::vector<Light> light;  // of a site
-    std::vector<std::uint32_t> heavy;
+    std::vector<std::uint32_t> numbers;  // of its heavy rows
     std::vector<Real> heavy_values;
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
       const std::size_t n = at_.starts[t + 1] - at_.starts[t];
-      if (light.size() < n) light.resize(n), heavy.resize(n), heavy_values.resize(n);
+      if (light.size() < n) light.resize(n), numbers.resize(n), heavy_values.resize(n);
       std::size_t n_light = 0, n_heavy = 0;
       for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
-        if (i + kItemsAhead < n_items_) {
-          __builtin_prefetch(number_.data() + at_.ids[i + kItemsAhead]);
-          __builtin_prefetch(layout_.row_starts.data() + at_.ids[i + kItemsAhead]);
-        }
+        if (i + kItemsAhead < n_items_) __builtin_prefetch(layout_.row_starts.data() + at_.ids[i + kItemsAhead]);
         const std::int32_t a = at_.ids[i];
-        if (number_[a] >= 0) {
-          heavy[n_heavy] = static_cast<std::uint32_t>(number_[a]);
+        if (heavy.has(a)) {
+          numbers[n_heavy] = static_cast<std::uint32_t>(heavy.number(a));
           heavy_values[n_heavy++] = at_.value(i);
         } else {
           const std::uint32_t first = layout_.row_starts[a];
@@ -114,10 +98,11 @@ class SiteRows {
           light[n_light++] = {first, layout_.row_starts[a + 1], at_.value(i)};
         }
       }
-      set_heavy(heavy.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
+      set_heavy(numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
       for (std::size_t i = 0; i < n_light; ++i)
-        for (std::uint32_t s = light[i].first; s < light[i].last; ++s)
-          emit[layout_.row_labels[s]] += light[i].value * weights_[s];
+        add_light(light[i].first, light[i].last, [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
+          return std::pair{layout_.row_labels[s], weights_[s]};
+        }, light[i].value, emit);
     }
   }
 
@@ -125,7 +110,7 @@ class SiteRows {
     constexpr std::size_t kLonger = 2;  // than the corpus: what lists of slots may be
     n_items_ = n_sites ? at_.starts[n_sites] : 0;
     std::size_t n_heavy = 0, n_light = 0;
-    for (std::int64_t i = 0; i < n_items_; ++i) number_[at_.ids[i]] >= 0 ? ++n_heavy : n_light += n_slots(at_.ids[i]);
+    for (std::int64_t i = 0; i < n_items_; ++i) heavy.has(at_.ids[i]) ? ++n_heavy : n_light += n_slots(at_.ids[i]);
     listed_ = n_light <= kLonger * static_cast<std::size_t>(n_items_);
     if (!listed_) return;
     heavy_starts_.reserve(n_sites + 1);
@@ -142,8 +127,8 @@ class SiteRows {
 
   void list_heavy(std::size_t t) {
     for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
-      if (number_[at_.ids[i]] >= 0) {
-        heavy_.push_back(static_cast<std::uint32_t>(number_[at_.ids[i]]));
+      if (heavy.has(at_.ids[i])) {
+        heavy_.push_back(static_cast<std::uint32_t>(heavy.number(at_.ids[i])));
         if (at_.values) heavy_values_.push_back(at_.values[i]);
       }
     heavy_starts_.push_back(heavy_.size());
@@ -154,7 +139,7 @@ class SiteRows {
     std::fill(place.begin(), place.end(), 0);
     const auto each_light_slot = [&](auto visit) {
       for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
-        if (number_[at_.ids[i]] < 0)
+        if (!heavy.has(at_.ids[i]))
           for (std::uint32_t s = layout_.row_starts[at_.ids[i]]; s < layout_.row_starts[at_.ids[i] + 1]; ++s)
             visit(i, s, layout_.row_labels[s]);
     };
@@ -183,8 +168,6 @@ class SiteRows {
   const std::size_t stride_;
   std::int64_t n_items_ = 0;          // of all sites
   bool listed_ = true;                // whether sites are listed here, or walked in the corpus
-  std::vector<std::int32_t> number_;  // [n_attributes]
-  std::vector<Real> vectors_;         // [n_heavy, stride]
   std::vector<Real> weights_;         // [n_slots]
   std::vector<std::size_t> heavy_starts_{0}, slot_starts_{0}, run_starts_{0};  // [n_sites + 1]
   std::vector<std::uint32_t> heavy_, slots_;                          // numbers of heavy rows, slots of light ones
