@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -379,3 +380,14 @@ def test_batches_at_higher_orders_have_the_same_bits_on_any_number_of_threads() 
     for other in found[1:]:
         assert np.array_equal(other.rows.weights, found[0].rows.weights)
         assert np.array_equal(other.edge, found[0].edge)
+
+
+def test_batches_of_labels_with_parts_have_the_same_bits_on_any_number_of_threads() -> None:
+    draw = random.Random(5)
+    words = [[f"w{draw.randrange(40)}" for _ in range(12)] for _ in range(100)]
+    labels = [["|".join(draw.choice(f"{i}ab") + str(i) for i in range(4)) for _ in sentence] for sentence in words]
+    corpus, learner = trellis.read({"word": words, "label": labels}), Perceptron(epochs=2, batch=16)
+    settings: Any = {"target": "label", "features": ["word[0]", "word[-1]", "word[1]"], "order": 0, "label_parts": "|"}
+    one, four = (trellis.train(corpus, learner=learner, n_threads=n, **settings).model.weights.rows for n in (1, 4))
+    assert np.array_equal(one.labels, four.labels)
+    assert np.array_equal(one.weights, four.weights)
