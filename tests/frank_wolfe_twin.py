@@ -47,7 +47,7 @@ class FrankWolfeTwin(Twin):
         self.gap = 0.0
         return super().epoch(order)
 
-    def learn(self, i: int, _decoder: Any = None) -> tuple[int, bool]:
+    def learn(self, i: int, _decoder: Float | None = None) -> tuple[int, bool]:
         gold = self.case.golds[i]
         p = self.potentials(i)
         if not gold or self.C[i] == 0 or reference.path_score(p, gold) == -np.inf:
