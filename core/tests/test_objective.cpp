@@ -167,7 +167,7 @@ TEST(objective_passes_go_down) {
     const std::vector<std::int64_t> order{2, 0, 3, 1};
     const double before = sample.total(*objective, at);
     for (int pass = 0; pass < 10; ++pass)
-      objective->pass({0.1, 0.01, 0.01}, order.data(), order.size(), sample.weights.data(), at.data(), squares.data(),
+      objective->pass({0.1, 0.01, 0.01}, order.data(), order.size(), sample.weights.data(), 1, at.data(), squares.data(),
                       losses.data());
     CHECK(sample.total(*objective, at) < before);
   }

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "check.hpp"
+#include "engine/viterbi.hpp"
 #include "learn/online.hpp"
 #include "tag/voting.hpp"
 
@@ -122,7 +123,7 @@ TEST(votes_of_training) {
     const int order = static_cast<int>(seed % 3);
     const bool edges = seed % 4 == 1 && order > 0;
     const Toy toy(seed, seed % 2 ? 3 : 9, edges, seed % 5 == 2, seed % 7 == 3);
-    Online online(Toy::kAttributes, edges ? Toy::kEdges : 0, toy.n_labels, order, Rule{}, true);
+    Online online(Toy::kAttributes, edges ? Toy::kEdges : 0, toy.n_labels, order, false, Rule{}, true);
     const Examples examples{toy.data, toy.starts.data(), toy.gold.data(), toy.partial};
     std::vector<std::int64_t> sentences;
     for (std::size_t s = 0; s < toy.n_sentences(); ++s) sentences.push_back(static_cast<std::int64_t>(s));
@@ -170,7 +171,7 @@ TEST(every_rule_keeps_its_weights_finite) {
     const Rule rule{kinds[seed % 6], seed % 6 == 4 ? 3u : 1u, 0.5};
     const int order = static_cast<int>(seed / 6 % 3);
     const Toy toy(seed, 5, order > 0 && seed % 2, seed % 5 == 2, seed % 7 == 3);
-    Online online(Toy::kAttributes, order > 0 && seed % 2 ? Toy::kEdges : 0, 5, order, rule, false);
+    Online online(Toy::kAttributes, order > 0 && seed % 2 ? Toy::kEdges : 0, 5, order, false, rule, false);
     const Examples examples{toy.data, toy.starts.data(), toy.gold.data(), toy.partial};
     std::vector<std::int64_t> sentences;
     for (std::size_t s = 0; s < toy.n_sentences(); ++s) sentences.push_back(static_cast<std::int64_t>(s));
