@@ -84,12 +84,12 @@ def train(
     ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
     ``features`` is a preset's name (default: "default"), a template file or a list of templates. ``learner`` is a
     learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default: the averaged perceptron). ``order`` is how many
-    labels back a label looks: 1 or 2; 0 where the features ask for no label bigrams. ``cutoff`` drops features seen
-    fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen with, "all" for any; the
-    default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the number given) have only
-    the labels they were seen with. ``prune`` makes training and tagging with many labels fast: a filter, trained first,
-    leaves each token few candidate labels; the number is the share of gold labels that must survive it on held-out
-    sentences (True: 0.997).
+    labels back a label looks: any number (some learners: up to 2); 0 where the features ask for no label bigrams.
+    ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
+    with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the
+    number given) have only the labels they were seen with. ``prune`` makes training and tagging with many labels fast:
+    a filter, trained first, leaves each token few candidate labels; the number is the share of gold labels that must
+    survive it on held-out sentences (True: 0.997).
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is one number per sentence, ``label_costs``
