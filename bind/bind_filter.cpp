@@ -31,10 +31,10 @@ struct PyFilter {
       return true;
     });
   }
-  Numpy<float> gold_margins(const Array<std::int64_t, 1>& sentences, std::size_t most, std::size_t n_threads) const {
+  Numpy<float> gold_margins(const Array<std::int64_t, 1>& sentences, std::size_t n_threads) const {
     check_order(sentences, corpus.n_sentences());
     std::vector<float> out;
-    without_gil([&] { out = core.gold_margins(tokens(), span(sentences), most, n_threads); });
+    without_gil([&] { out = core.gold_margins(tokens(), span(sentences), n_threads); });
     return to_numpy(std::move(out));
   }
   auto candidates(const Array<std::int64_t, 1>& sentences, float margin, std::size_t most,
@@ -55,9 +55,8 @@ void bind_filter(nb::module_& module) {
            "gold"_array, nb::kw_only(), "n_used"_a, "Only the first n_used attributes get weights.")
       .def("one_pass", &PyFilter::pass, "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
-      .def("gold_margins", &PyFilter::gold_margins, "sentences"_array, "most"_a, "n_threads"_a,
-           "By how much the best label outscores the gold one, for the tokens of these sentences; infinity where at least\n"
-           "`most` labels do.")
+      .def("gold_margins", &PyFilter::gold_margins, "sentences"_array, "n_threads"_a,
+           "By how much the best label outscores the gold one, for the tokens of these sentences.")
       .def("candidates", &PyFilter::candidates, "sentences"_array, "margin"_a, "most"_a, "n_threads"_a,
            "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences:\n"
            "(set_of, starts, labels).")

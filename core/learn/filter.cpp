@@ -65,7 +65,7 @@ void Filter::pass(const FilterTokens& tokens, std::span<const std::int64_t> sent
 }
 
 std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
-                                        std::size_t most, std::size_t n_threads) const {
+                                        std::size_t n_threads) const {
   std::vector<std::size_t> known;
   each_token(tokens, sentences, [&](std::size_t t, std::int32_t gold) {
     if (gold >= 0) known.push_back(t);
@@ -78,9 +78,7 @@ std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<co
         for (std::size_t i = begin; i < end; ++i) {
           scores(tokens.data, known[i], emit.data());
           const std::span<const float> all(emit.data(), L);
-          const float gold = all[static_cast<std::size_t>(tokens.gold[known[i]])];
-          const auto n_better = static_cast<std::size_t>(std::ranges::count_if(all, [&](float z) { return z > gold; }));
-          out[i] = n_better >= most ? std::numeric_limits<float>::infinity() : std::ranges::max(all) - gold;
+          out[i] = std::ranges::max(all) - all[static_cast<std::size_t>(tokens.gold[known[i]])];
         }
       });
   return out;

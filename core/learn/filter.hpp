@@ -33,9 +33,8 @@ class Filter {
   // One pass over some sentences in the given order.
   void pass(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
             const Patience::GoOn& go_on);
-  // By how much the best label outscores the gold one at each token of some sentences, infinity where at least `most`
-  // labels outscore it; of known labels only.
-  std::vector<float> gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences, std::size_t most,
+  // By how much the best label outscores the gold one at each token of some sentences; of known labels only.
+  std::vector<float> gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
                                   std::size_t n_threads) const;
   // The candidates of their tokens, the gold label always among them; all labels where that is not known.
   TokenSets candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences,

@@ -2,7 +2,8 @@
 
 Müller, Schmid and Schütze 2013. The filter is a log-linear model of single labels over the same attributes. Its margin,
 by how much a candidate may score less than the best label, is the smallest with which so many gold labels survive on
-sentences that the filter has not been trained on.
+sentences that the filter has not been trained on. Of more than MOST candidates the best are taken: the few tokens of
+which a filter knows little would else cost more than all others.
 """
 
 from __future__ import annotations
@@ -44,11 +45,9 @@ def learn_filter(corpus: _core.Encoded, gold: Ints, share: float, n_threads: int
     others = [everything[everything % FOLDS != k] for k in range(FOLDS)]
     with ThreadPoolExecutor(n_threads) as threads:  # native code lets go of the GIL
         whole, *of_others = threads.map(trained, [everything, *others])
-    margins = [native.gold_margins(fold, MOST, n_threads) for native, fold in zip(of_others, folds, strict=True)]
+    margins = [native.gold_margins(fold, n_threads) for native, fold in zip(of_others, folds, strict=True)]
     ascending = np.sort(np.concatenate(margins))
-    # Where so many cannot survive among so few candidates, as many as can.
-    ascending = ascending[: max(1, math.ceil(share * len(ascending)))]
-    margin = float(ascending[np.isfinite(ascending)].max(initial=0.0))
+    margin = float(ascending[math.ceil(share * len(ascending)) - 1]) if len(ascending) else math.inf
     sets = LabelSets(np.empty(len(gold), np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
     for native, fold in zip(of_others, folds, strict=True):
         _, tokens = runs_of(starts, fold)
