@@ -4,6 +4,7 @@
 #include <random>
 
 #include "check.hpp"
+#include "weights/seen_ngrams.hpp"
 
 namespace {
 using namespace trellis;
@@ -19,6 +20,7 @@ struct Sample {
   std::vector<double> parameters, weights;
   Layout layout;
   ChainData data;
+  std::shared_ptr<Ngrams> ngrams;  // above order 2: those of gold
 
   Sample(std::size_t n_labels, int order, bool edges, bool with_sets, bool with_values, bool with_base, unsigned seed)
       : L(n_labels) {
@@ -55,6 +57,13 @@ struct Sample {
         for (std::size_t x = 0; order == 2 && x <= L; ++x)
           tri_places.push_back(static_cast<std::int32_t>((x * (L + 1) + y) * stride + z));
       }
+    if (order > 2) {
+      ngrams = std::make_shared<Ngrams>(L, static_cast<std::size_t>(order));
+      add_seen(*ngrams, gold.data(), starts.data(), starts.size() - 1, true, nullptr);
+      for (std::uint32_t g = 0; g < ngrams->size(); ++g)
+        if (ngrams->length(g) > 2) tri_places.push_back(static_cast<std::int32_t>(g));
+      layout.ngrams = ngrams.get();
+    }
     edge_base.assign((L + 1) * stride, 0);
     if (with_base) {
       for (float& score : edge_base) score = static_cast<float>(number());
@@ -121,6 +130,17 @@ TEST(objective_gradients) {
       if (L == 9 && kind % 2) continue;  // a thousand triples take too long
       const Sample sample(L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind & 16, ++seed);
       for (bool local : {false, true}) check_gradient(sample, local, {sample.gold.data(), {}});
+    }
+}
+
+TEST(objective_gradients_of_label_ngrams) {
+  for (int order : {3, 5})
+    for (unsigned kind = 0; kind < 16; ++kind) {
+      const Sample sample(3, order, kind & 1, kind & 2, kind & 4, kind & 8, kind);
+      for (bool local : {false, true}) check_gradient(sample, local, {sample.gold.data(), {}});
+      std::vector<std::int32_t> gold = sample.gold;
+      for (std::size_t t = 0; t < gold.size(); t += 2) gold[t] = -1;
+      check_gradient(sample, false, {gold.data(), {sample.sets.data(), sample.set_starts.data(), sample.set_labels.data()}});
     }
 }
 
