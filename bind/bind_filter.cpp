@@ -13,12 +13,12 @@ namespace {
 
 // Keeps what it points into: the corpus, its gold labels.
 struct PyFilter {
+  Filter core;
   const Encoded& corpus;
   Array<std::int32_t, 1> gold;
-  Filter core;
 
   PyFilter(const Encoded& corpus, Array<std::int32_t, 1> gold_, std::size_t n_used)
-      : corpus(corpus), gold(std::move(gold_)), core(corpus.n_attributes, n_used, corpus.n_labels) {
+      : core(corpus.n_attributes, n_used, corpus.n_labels), corpus(corpus), gold(std::move(gold_)) {
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, true);
     make_read_only(std::tie(gold));
   }

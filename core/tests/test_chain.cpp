@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "random_sets.hpp"
 #include "engine/chain_passes.hpp"
 #include "engine/exponential.hpp"
 #include "engine/forward_backward.hpp"
@@ -18,11 +19,8 @@ using namespace trellis;
 
 // Random potentials; lanes beyond the labels hold NaN, which must never matter.
 template <class Real>
-struct Sample {
+struct Sample : testing::RandomSets {
   std::vector<Real> emit, edge, tri, end;
-  std::vector<std::int32_t> set_of_token, labels;
-  std::vector<std::int64_t> starts{0};
-  LabelSets sets{};
   ChainView<Real> view{};
 
   Sample(std::size_t T, std::size_t L, int order, bool per_token, bool with_end, bool pruned, unsigned seed,
@@ -40,14 +38,7 @@ struct Sample {
     fill(edge, (per_token ? T : 1) * (L + 1));
     if (order == 2) fill(tri, (L + 1) * (L + 1));
     if (with_end) fill(end, 1);
-    for (std::size_t t = 0; t < T; ++t) {
-      set_of_token.push_back(static_cast<std::int32_t>(t));
-      const std::size_t sure = random() % L;
-      for (std::size_t z = 0; z < L; ++z)
-        if (z == sure || random() % 2) labels.push_back(static_cast<std::int32_t>(z));
-      starts.push_back(static_cast<std::int64_t>(labels.size()));
-    }
-    sets = {set_of_token.data(), starts.data(), labels.data()};
+    fill_sets(T, L, random);
     view = {{L, stride, edge.data(), order == 2 ? tri.data() : nullptr, with_end ? end.data() : nullptr}, T, emit.data(),
             per_token ? edge.data() : nullptr, pruned ? &sets : nullptr};
   }

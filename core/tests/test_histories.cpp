@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "random_sets.hpp"
 #include "engine/history_best.hpp"
 #include "engine/history_sums.hpp"
 
@@ -13,13 +14,10 @@ using namespace trellis;
 
 // Random n-grams with small whole scores, which make ties and exact sums; some are forbidden.
 template <class Real>
-struct Sample {
+struct Sample : testing::RandomSets {
   Ngrams ngrams;
   std::size_t T, L, stride;
   std::vector<Real> emit, edge, scores, totals, relaxed, end;
-  std::vector<std::int32_t> set_of_token, labels;
-  std::vector<std::int64_t> starts{0};
-  LabelSets sets{};
   TokenNgrams<Real> by_token;
   NgramScores<Real> ngram_scores{};
   ChainView<Real> chain{};
@@ -44,16 +42,14 @@ struct Sample {
     scores.assign(ngrams.size(), 0);
     for (Real& score : scores) score = number();
     for (std::size_t t = 0; t < T; ++t) {
-      set_of_token.push_back(static_cast<std::int32_t>(t));
-      const std::size_t sure = random() % L;
-      for (std::size_t z = 0; z < L; ++z)
-        if (z == sure || random() % 2) labels.push_back(static_cast<std::int32_t>(z));
-      starts.push_back(static_cast<std::int64_t>(labels.size()));
       for (std::uint32_t g = 1; g < ngrams.size(); ++g)
-        if (ngrams.length(g) >= kScored && random() % 4 == 0) by_token.nodes.push_back(g), by_token.scores.push_back(static_cast<Real>(random() % 3));
+        if (ngrams.length(g) >= kScored && random() % 4 == 0) {
+          by_token.nodes.push_back(g);
+          by_token.scores.push_back(static_cast<Real>(random() % 3));
+        }
       by_token.starts.push_back(by_token.nodes.size());
     }
-    sets = {set_of_token.data(), starts.data(), labels.data()};
+    fill_sets(T, L, random);
     for (std::size_t z = 0; z < stride; ++z) end.push_back(number());
     join_scores<MaxPlus>(ngrams, scores.data(), totals);
     ngram_scores = {&ngrams, scores.data(), variant & 1 ? totals.data() : nullptr, variant & 8 ? &by_token : nullptr};

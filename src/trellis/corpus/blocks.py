@@ -58,12 +58,12 @@ class CorpusStream:
 def stream(
     source: Any,
     *,
-    columns: str | Sequence[str] | None = None,
-    format: str | None = None,
-    comments: bool = False,
-    tabs: bool | None = None,
-    sentence: str | None = None,
     block_bytes: int = BLOCK_BYTES,
+    columns: str | Sequence[str] | None = None,
+    comments: bool = False,
+    format: str | None = None,
+    sentence: str | None = None,
+    tabs: bool | None = None,
 ) -> CorpusStream:
     """A corpus that is read block by block, for training on more than memory holds.
 

@@ -101,6 +101,9 @@ class Tables(NamedTuple):
         return Potentials(emit, edge[0] if len(edge) == 1 else edge, tri, end)
 
 
+Given = Potentials | Tables
+
+
 class Chains(NamedTuple):
     """The potentials of many sentences, with the labels that each token may have; None allows all."""
 
@@ -208,11 +211,7 @@ def kbest_paths(chains: Chains, k: int, n_threads: int = 1) -> tuple[Ints, Doubl
 
 
 def log_partition_batch(
-    potentials: Potentials | Tables,
-    starts: npt.ArrayLike,
-    allowed: Allowed | None = None,
-    n_threads: int = 1,
-    temperature: float = 1.0,
+    potentials: Given, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1, temperature: float = 1
 ) -> Doubles:
     """`log_partition` of every sentence, [n_sentences]; all scores are divided by the temperature."""
     log_z: Doubles = _core.log_partitions(*_arrays(potentials, starts), _label_sets(allowed), temperature, n_threads)
@@ -220,11 +219,7 @@ def log_partition_batch(
 
 
 def marginals_batch(
-    potentials: Potentials | Tables,
-    starts: npt.ArrayLike,
-    allowed: Allowed | None = None,
-    n_threads: int = 1,
-    temperature: float = 1.0,
+    potentials: Given, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1, temperature: float = 1
 ) -> MarginalsBatch:
     """`marginals` of every sentence; all scores are divided by the temperature."""
     arrays = _arrays(potentials, starts)
@@ -234,11 +229,7 @@ def marginals_batch(
 
 
 def node_marginals_batch(
-    potentials: Potentials | Tables,
-    starts: npt.ArrayLike,
-    allowed: Allowed | None = None,
-    n_threads: int = 1,
-    temperature: float = 1.0,
+    potentials: Given, starts: npt.ArrayLike, allowed: Allowed | None = None, n_threads: int = 1, temperature: float = 1
 ) -> tuple[Doubles, Doubles]:
     """`marginals` of every sentence without those of pairs: log Z [n_sentences] and node [n_tokens, L]."""
     arrays = _arrays(potentials, starts)

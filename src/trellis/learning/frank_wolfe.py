@@ -54,16 +54,9 @@ class FrankWolfeRun(Work):
         p = self.problem
         n, stride = p.n_labels, padded(p.n_labels)
         corpus = p.corpus
-        native = _core.FrankWolfe(
-            corpus.n_attributes,
-            corpus.n_edge_attributes,
-            n,
-            p.order,
-            p.n_sentences,
-            self.C,
-            self.zero_one,
-            None if p.label_parts is None else p.label_parts.arrays,
-        )
+        parts, sizes = p.label_parts, (corpus.n_attributes, corpus.n_edge_attributes, n)
+        given = None if parts is None else parts.arrays
+        native = _core.FrankWolfe(*sizes, p.order, p.n_sentences, self.C, self.zero_one, given)
         if p.seen is not None:
             native.set_rows((p.seen.starts, p.seen.labels.astype(np.uint32), p.seen.weights))
         edge = np.zeros((n + 1, stride), np.float32) if p.edge_base is None else p.edge_base

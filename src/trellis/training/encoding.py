@@ -239,6 +239,20 @@ class Setup:
     n_threads: int
     info: dict[str, Any]
 
+    def problem(self, **more: Any) -> Problem:
+        """A problem with what was asked for."""
+        edge_base, end_base = self.rules or (None, None)
+        return Problem(
+            order=self.order,
+            n_threads=self.n_threads,
+            patience=self.patience,
+            label_costs=self.label_costs,
+            label_parts=self.parts,
+            edge_base=edge_base,
+            end_base=end_base,
+            **more,
+        )
+
     def __post_init__(self) -> None:
         if self.patience is not None and self.dev is None:
             raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
@@ -320,23 +334,16 @@ def encode(setup: Setup) -> Encoding:
         sizes = n_attributes, n_edges, n, setup.order
         sparse = setup.learner.any_order and is_sparse(n, setup.order)
         initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=sparse)
-    problem = Problem(
+    problem = setup.problem(
         corpus=encoded,
         starts=corpus.starts,
         gold=labelling.gold,
         n_labels=n,
-        order=setup.order,
-        n_threads=setup.n_threads,
         seen=seen,
         seen_edges=seen_edges,
-        patience=setup.patience,
         partial=labelling.partial,
         sentence_weights=setup.sentence_weights,
-        label_costs=setup.label_costs,
-        edge_base=None if setup.rules is None else setup.rules[0],
-        end_base=None if setup.rules is None else setup.rules[1],
         initial=initial,
-        label_parts=setup.parts,
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
     words = None if dictionary is None else dictionary[0]

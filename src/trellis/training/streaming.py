@@ -191,18 +191,11 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
         return map(problem_of, seen.stream)
 
     edges = Ragged.none() if extractor.growing_edges is not None else None
-    problem = Problem(
+    problem = setup.problem(
         corpus=encoded(_NO_TOKENS, Ragged.none(), edges),
         starts=_NO_TOKENS,
         gold=np.empty(0, np.int32),
         n_labels=len(seen.labels),
-        order=setup.order,
-        n_threads=setup.n_threads,
-        patience=setup.patience,
-        label_costs=setup.label_costs,
-        label_parts=setup.parts,
-        edge_base=None if setup.rules is None else setup.rules[0],
-        end_base=None if setup.rules is None else setup.rules[1],
         blocks=blocks,
     )
     if seen.n_blocks == 1:  # one block stays in memory
