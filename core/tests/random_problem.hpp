@@ -68,18 +68,12 @@ struct RandomProblem {
       for (float& score : edge_base) score = number();
       for (std::size_t z = 0; z < stride; ++z) end_base.push_back(number());
     }
-    layout.n_labels = L;
-    layout.n_attributes = n_attributes;
-    layout.n_edge_attributes = n_edge_attributes;
-    layout.order = order;
-    layout.row_starts = row_starts;
-    layout.row_labels = row_labels;
-    layout.edge_row_starts = edge_row_starts;
-    layout.edge_row_labels = edge_row_labels;
-    layout.edge_places = edge_places;
-    layout.tri_places = tri_places;
-    layout.edge_base = edge_base;
-    layout.end_base = end_base;
+    layout.n_labels = L, layout.n_attributes = n_attributes;
+    layout.n_edge_attributes = n_edge_attributes, layout.order = order;
+    layout.row_starts = row_starts, layout.row_labels = row_labels;
+    layout.edge_row_starts = edge_row_starts, layout.edge_row_labels = edge_row_labels;
+    layout.edge_places = edge_places, layout.tri_places = tri_places;
+    layout.edge_base = edge_base, layout.end_base = end_base;
     data.attributes = {item_starts.data(), ids.data(), with_values ? values.data() : nullptr};
     if (edges) data.edge_attributes = {edge_item_starts.data(), edge_ids.data(), with_values ? edge_values.data() : nullptr};
     if (with_sets) data.sets = {sets.data(), set_starts.data(), set_labels.data()};
