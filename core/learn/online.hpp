@@ -26,6 +26,10 @@ class Online : public GrowingChain {
 
   Steps steps;
   std::int64_t clock = 0;  // examples seen
+
+ private:
+  EpochResult batched_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
+                            std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on);
 };
 
 }  // namespace trellis
