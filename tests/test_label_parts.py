@@ -333,3 +333,8 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
     done = call("evaluate gold.conllu --gold feats --predicted feats --label-parts |")
     assert "first part" in done.out
     assert "Number" not in done.out
+
+
+def test_a_separator_has_a_character() -> None:
+    with pytest.raises(trellis.errors.ArgumentError, match=r"such as '\|', not ''"):
+        trellis.train({"word": [["a"]], "label": [["A|b"]]}, target="label", label_parts="")

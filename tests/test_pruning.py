@@ -10,6 +10,8 @@ import pytest
 import trellis
 from trellis import _core
 from trellis.arrays import LabelSets
+from trellis.cli.info import _text as shown_facts
+from trellis.cli.info import facts_of
 from trellis.errors import LearnerError
 from trellis.model.model import LabelFilter
 from trellis.training.pruning import learn_filter
@@ -170,6 +172,16 @@ def test_what_a_caller_allows_overrules_the_filter() -> None:
 def test_share_is_checked(prune: float) -> None:
     with pytest.raises(LearnerError, match="prune"):
         trellis.train(TRAIN, target="tag", features=FEATURES, prune=prune)
+
+
+def test_info_says_how_labels_are_pruned() -> None:
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
+    facts = facts_of(tagger, 0)
+    assert tagger.model.filter is not None
+    assert facts["prune"] == {"margin": tagger.model.filter.margin, "most": 16}
+    facts["sizes"]["bytes"] = 1
+    assert "at most 16 labels per token, within" in shown_facts(facts, 0)
+    assert facts_of(tagger.pruned(None), 0)["prune"] is None
 
 
 def test_an_older_model_has_its_candidates() -> None:

@@ -1,54 +1,28 @@
 #include "engine/forward_backward.hpp"
 
-#include "engine/history_sums.hpp"
 #include "engine/log_sums.hpp"
+#include "engine/ngram_tables.hpp"
 
 namespace trellis {
 
 struct HistoryTables {
-  std::vector<double> scores, totals, factors, factor_totals;  // [n_nodes]
-  std::vector<double> edge, end, token_edge;                   // factors of label pairs and ends; of pairs by token
-  double top = 0;
-  NgramScores<double> ngrams{};
+  NgramTables tables;
   HistorySumsWorkspace work;
 };
 
 namespace {
 
-std::vector<double> exponentials(const std::vector<double>& logs) {
-  std::vector<double> out(logs.size());
-  std::transform(logs.begin(), logs.end(), out.begin(), [](double x) { return std::exp(x); });
-  return out;
-}
-double greatest(const std::vector<double>& logs) {
-  return logs.empty() ? 0 : std::max(0.0, *std::max_element(logs.begin(), logs.end()));
-}
-
 template <class Real>
 void prepare_histories(const NgramScores<Real>& given, SumWorkspace& w) {
   w.histories = std::make_shared<HistoryTables>();
-  HistoryTables& h = *w.histories;
-  h.scores.resize(given.ngrams->size());
-  for (std::size_t g = 0; g < h.scores.size(); ++g) h.scores[g] = static_cast<double>(given.scores[g]) / w.temperature;
-  join_scores<MaxPlus>(*given.ngrams, h.scores.data(), h.totals);
-  h.factors = exponentials(h.scores), h.factor_totals = exponentials(h.totals);
-  h.edge = exponentials(w.tables.edge), h.end = exponentials(w.tables.end);
-  h.top = greatest(h.totals) + greatest(w.tables.edge) + greatest(w.tables.end);
-  h.ngrams = {given.ngrams, h.scores.data(), h.totals.data()};
+  std::vector<double> scores(given.scores, given.scores + given.ngrams->size());
+  for (double& score : scores) score /= w.temperature;
+  w.histories->tables.set(*given.ngrams, w.tables.edge, scores, w.tables.end);
 }
 
 // log Z of the sentence in `w`, over the labels that `allowed` lists.
 double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
-  HistoryTables& h = *w.histories;
-  const LabelTables<double> labels{w.tables.n_labels, w.tables.stride, w.tables.edge.data(), nullptr,
-                                   w.tables.end.empty() ? nullptr : w.tables.end.data(), &h.ngrams};
-  const ChainView<double> chain(labels, n, w.emit.data(), w.token_edge(), allowed);
-  HistoryFactors factors{h.edge.data(), h.factors.data(), h.factor_totals.data(), chain.end ? h.end.data() : nullptr, h.top};
-  if (w.edge_per_token) {
-    h.token_edge = exponentials(w.edge);
-    factors.edge = h.token_edge.data(), factors.top += greatest(w.edge);
-  }
-  return sum_histories(chain, factors, h.work, wanted);
+  return w.histories->tables.sum(n, w.emit.data(), w.token_edge(), allowed, w.histories->work, wanted);
 }
 
 double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {

@@ -7,7 +7,7 @@ namespace trellis {
 struct HistorySumsWorkspace {
   HistoryPasses<double> passes;
   std::vector<StateList<double>> alpha;  // [T + 1], scaled to sum to one or as logarithms
-  std::vector<double> emit;              // [T, stride] factors
+  std::vector<double> emit, edge;        // [T, stride], [T, L+1, stride] factors
   std::vector<double> scales, betas;     // [T] 1 / what alpha summed to; [states]
   TokenNgrams<double> by_token;          // factors
   NgramScores<double> ngrams;

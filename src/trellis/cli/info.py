@@ -56,6 +56,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "order": tagger.order,
         "labels": list(tagger.labels),
         "label_parts": list(model.row_names[len(tagger.labels) :]),
+        "prune": None if model.filter is None else {"margin": model.filter.margin, "most": model.filter.most},
         "templates": [str(template) for template in model.vocabulary.templates]
         + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else []),
         "training": rest,
@@ -77,7 +78,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     settings = dict(training.get("learner", {}))
     learner = settings.pop("name", "unknown learner")
     given = ", ".join(f"{key}={value}" for key, value in settings.items())
-    megabytes = sizes["bytes"] / 1e6
+    megabytes, pruned = sizes["bytes"] / 1e6, facts["prune"]
     rows = [
         ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
         ("learner", f"{learner}({given}), order {facts['order']}"),
@@ -86,6 +87,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         ("sizes", f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB"),
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
+        *([("pruned to", "at most {most} labels per token, within {margin:.2f}".format(**pruned))] if pruned else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)

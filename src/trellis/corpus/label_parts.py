@@ -11,12 +11,15 @@ import numpy as np
 
 from trellis.arguments import instance
 from trellis.arrays import Ints, Longs, runs_of, starts_of
+from trellis.errors import ArgumentError
 
 
 def check_separator(label_parts: Any) -> str:
     """What separates the parts of a label; ArgumentError if it cannot."""
     wanted = "what separates the parts of a label, such as '|'"
-    return instance("label_parts", label_parts or None, str, wanted)
+    if label_parts == "":
+        raise ArgumentError(f"label_parts must be {wanted}, not ''")
+    return instance("label_parts", label_parts, str, wanted)
 
 
 @dataclass(frozen=True, slots=True)

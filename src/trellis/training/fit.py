@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, featur
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
-from trellis.learning.learner import Learner, Pairs, choice, flag, real, whole
+from trellis.learning.learner import Learner, Pairs, choice, flag, whole
 from trellis.learning.run import Event, FeatureNames, Observer, Problem
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
@@ -203,14 +204,17 @@ def _features(features: Features | None, columns: Sequence[str], init: Tagger | 
 
 def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: Learner) -> int:
     if order is not None:
-        order = whole(0, MAX_ORDER if learner.any_order else 2).check("order", order)
+        order = whole(0, MAX_ORDER).check("order", order)
     if init is not None:
         order = order_from(init, order)
-        if order > 2 and not learner.any_order:
-            raise LearnerError(f"the older model has order {order}; {type(learner).__name__} trains up to order 2")
-        return order
-    order = (1 if chosen.bigrams or chosen.on_edges else 0) if order is None else order
-    if order == 0 and chosen.on_edges:
+    elif order is None:
+        order = 1 if chosen.bigrams or chosen.on_edges else 0
+    if order > 2 and not learner.any_order:
+        raise LearnerError(
+            f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, ExponentialLoss and "
+            "HMM train at any order"
+        )
+    if init is None and order == 0 and chosen.on_edges:
         raise LearnerError("templates of label pairs (label[-1], B lines of CRF++) need order 1 or 2, not 0")
     return order
 
@@ -228,9 +232,11 @@ def _survival(prune: float | bool, init: Tagger | None) -> float:
     """What ``prune`` stands for: a share of gold labels, 0 without pruning."""
     if isinstance(prune, bool | np.bool_):
         prune = SURVIVAL if prune else 0.0
-    share: float = real().check("prune", prune)
-    if share > 1:
-        raise LearnerError(f"prune is the share of gold labels that survive, a number from 0 to 1, not {prune!r}")
+    elif not isinstance(prune, numbers.Real) or not 0 < prune <= 1:
+        raise LearnerError(
+            f"prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not {prune!r}"
+        )
+    share = float(prune)
     if share and init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
     return share
