@@ -53,6 +53,8 @@ class Steps {
   UpdateLog log;
 
   void clear() { costs_.clear(); }
+  // Whether steps are made of merged vectors: only the plain perceptron adds them up as they come.
+  bool merges() const { return rule_.kind != Rule::kPerceptron || logs_; }
   // The vector d of one more wrong output, to be filled.
   Changes& add(double cost) {
     costs_.push_back(cost);
@@ -61,17 +63,18 @@ class Steps {
     return changes_[costs_.size() - 1];
   }
 
-  // The step away from the outputs added; false if there is none to make. `clock`: examples seen before.
+  // The step away from the outputs added; false if there is none to make. `clock`: examples seen before. `merged`: the
+  // vectors are, where merges() says so.
   template <class Weights>
-  bool take(Weights& weights, double scale, std::int64_t clock) {
+  bool take(Weights& weights, double scale, std::int64_t clock, bool merged = false) {
     const std::size_t n = costs_.size();
     if (n == 0) return false;
-    if (rule_.kind == Rule::kPerceptron && !logs_) {
+    if (!merges()) {
       apply(weights, changes_[0], scale, clock);
       return true;
     }
     for (std::size_t i = 0; i < n; ++i) {
-      merge(changes_[i]);
+      if (!merged) merge(changes_[i]);
       costs_[i] = (rule_.augmented() ? costs_[i] : std::sqrt(costs_[i])) - score(weights, changes_[i]);
     }
     return rule_.kind == Rule::kMira ? take_mira(weights, scale, clock) : take_one(weights, scale, clock);
@@ -117,12 +120,16 @@ class Steps {
     return true;
   }
 
-  // w · d
+  // w · d. On the way the sums that a step will change are asked for: they lie scattered, far from their weights.
   template <class Weights>
   static double score(Weights& weights, const Changes& changes) {
     double total = 0;
-    for (const Change& change : changes)
-      if (const float* weight = weights.find(change.row, change.place).weight) total += change.by * *weight;
+    for (const Change& change : changes) {
+      const auto place = weights.find(change.row, change.place);
+      if (!place.weight) continue;
+      __builtin_prefetch(place.sum, 1);
+      total += change.by * *place.weight;
+    }
     return total;
   }
 

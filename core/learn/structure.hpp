@@ -108,6 +108,7 @@ EpochResult batched_pass(MakeStructure make, Weights& weights, Steps& steps, std
         wrong.changes.clear();
         wrong.cost = steps.rule().reads_costs() ? example.structure.cost(output) : 0;
         example.structure.collect(output, wrong.changes);
+        if (steps.merges()) merge(wrong.changes);
       }
   };
   const auto decode = [&](std::size_t i) {
@@ -134,7 +135,7 @@ EpochResult batched_pass(MakeStructure make, Weights& weights, Steps& steps, std
         steps.clear();
         for (std::size_t k = 0; k < example.n_outputs; ++k)
           steps.add(example.outputs[k].cost).swap(example.outputs[k].changes);
-        result.updates += steps.take(weights, scale(i), clock);
+        result.updates += steps.take(weights, scale(i), clock, true);
       }
     }
   });
