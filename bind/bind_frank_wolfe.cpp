@@ -47,14 +47,13 @@ void renew(FrankWolfe& self, const Encoded& corpus, const Gold& gold, const Sent
   self.renew(examples);
 }
 
-// Mixtures as arrays: starts [n_sentences + 1], tokens [n_parts], labels [n_parts, 3], amounts [n_parts], costs
-// [n_sentences].
-using MixturesIn = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint16_t, 2>, Array<double, 1>,
+// Mixtures as arrays: starts [n_sentences + 1], tokens [n_parts], labels [n_parts, 3] (with sparse n-grams the first of
+// them is one), amounts [n_parts], costs [n_sentences].
+using MixturesIn = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 2>, Array<double, 1>,
                             Array<double, 1>>;
 auto mixtures_out(const std::vector<Mixture<ChainPart>>& mixtures) {
   std::vector<std::int64_t> starts{0};
-  std::vector<std::uint32_t> tokens;
-  std::vector<std::uint16_t> labels;
+  std::vector<std::uint32_t> tokens, labels;
   std::vector<double> amounts, costs;
   for (const Mixture<ChainPart>& mixture : mixtures) {
     for (const auto& [part, amount] : mixture.parts) {
@@ -76,13 +75,17 @@ std::vector<Mixture<ChainPart>> mixtures_from(const FrankWolfe& self, const Enco
           "mixtures of another corpus");
   check_starts(starts, n_parts);
   std::vector<Mixture<ChainPart>> mixtures(n);
+  const auto fits = [&](std::uint32_t x, std::uint32_t z) {
+    return self.ngrams ? x < self.ngrams->size() && self.ngrams->label(x) == z : x <= L;
+  };
   for (std::size_t s = 0; s < n; ++s) {
     const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
     mixtures[s].cost = costs(s);
     for (std::int64_t i = starts(s); i < starts(s + 1); ++i) {
       if (tokens(i) >= length || (i > starts(s) && tokens(i) < tokens(i - 1))) throw nb::value_error("tokens must rise");
-      if (labels(i, 0) > L || labels(i, 1) > L || labels(i, 2) >= L) throw nb::value_error("no such label");
-      mixtures[s].parts.push_back({{tokens(i), labels(i, 0), labels(i, 1), labels(i, 2)}, amounts(i)});
+      if (!fits(labels(i, 0), labels(i, 2)) || labels(i, 1) > L || labels(i, 2) >= L) throw nb::value_error("no such label");
+      mixtures[s].parts.push_back({{tokens(i), labels(i, 0), static_cast<std::uint16_t>(labels(i, 1)),
+                                    static_cast<std::uint16_t>(labels(i, 2))}, amounts(i)});
     }
   }
   return mixtures;
@@ -90,10 +93,12 @@ std::vector<Mixture<ChainPart>> mixtures_from(const FrankWolfe& self, const Enco
 
 auto state_of(const FrankWolfe& self) {
   return std::make_tuple(self.steps.clock, self.steps.dual, row_state(self.rows), row_state(self.edge_rows),
-                         table_state(self.edge), table_state(self.tri), mixtures_out(self.steps.mixtures));
+                         table_state(self.edge), table_state(self.tri), ngram_state(self), mixtures_out(self.steps.mixtures));
 }
 void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double dual, const RowState& rows,
-             const RowState& edge_rows, const TableState& edge, const TableState& tri, const MixturesIn& mixtures) {
+             const RowState& edge_rows, const TableState& edge, const TableState& tri, const NgramArrays& ngrams,
+             const MixturesIn& mixtures) {
+  restore_ngrams(self, ngrams);
   self.steps.mixtures = mixtures_from(self, corpus, mixtures);
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows);
@@ -105,7 +110,7 @@ void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double
 Numpy<double> losses(const Encoded& corpus, const Weights& weights, int order, const Gold& gold, bool zero_one,
                      const Costs& costs, std::size_t n_threads) {
   corpus.check_fits(weights);
-  require((order == 2) == weights.tri.has_value(), "weights of another order");
+  require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
   check_gold(gold, corpus.n_tokens(), corpus.n_labels);
   check_costs(costs, corpus.n_labels);
   std::vector<double> out(corpus.n_sentences());
@@ -125,13 +130,14 @@ void bind_frank_wolfe(nb::module_& module) {
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");
   nb::class_<FrankWolfe>(module, "FrankWolfe", "A chain's weights and dual variables by block-coordinate Frank-Wolfe.")
       .def("__init__", [](FrankWolfe* self, std::size_t n_attributes, std::size_t n_edge_attributes,
-                          std::size_t n_labels, int order, std::size_t n_sentences, double c, bool zero_one,
-                          const std::optional<PartArrays>& parts) {
+                          std::size_t n_labels, int order, bool sparse, std::size_t n_sentences, double c,
+                          bool zero_one, const std::optional<PartArrays>& parts) {
         if (!(c > 0) || !std::isfinite(c)) throw nb::value_error("c must be positive");
         check_labels(n_labels);
-        new (self) FrankWolfe(n_attributes, n_edge_attributes, n_labels, order, n_sentences, c, zero_one,
+        check_chain_order(order, sparse);
+        new (self) FrankWolfe(n_attributes, n_edge_attributes, n_labels, order, sparse, n_sentences, c, zero_one,
                               parts_from(parts, n_labels));
-      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "n_sentences"_a, "c"_a, "zero_one"_a,
+      }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "sparse"_a, "n_sentences"_a, "c"_a, "zero_one"_a,
            "parts"_array.none() = nb::none())
       .def("set_rows", [](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); },
            "rows"_array, "Attributes get no other labels than these.")
@@ -143,9 +149,9 @@ void bind_frank_wolfe(nb::module_& module) {
       .def("renew", &renew, "corpus"_a, "gold"_array, "weights"_array.none(), "Weights and dual anew from all blocks.")
       .def("weights", [](const FrankWolfe& self, bool average) {
         return weights_of(self, {average, self.steps.moments()});
-      }, "average"_a, "(rows, edge rows, edge, tri): the last weights, or their average with step k weighted by k.")
+      }, "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights, or their average with step k weighted by k.")
       .def_prop_ro("dual", [](const FrankWolfe& self) { return self.steps.dual; }, "The dual objective.")
-      .def("state", &state_of, "(clock, dual, rows, edge rows, edge, tri, blocks).")
-      .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "blocks"_array,
+      .def("state", &state_of, "(clock, dual, rows, edge rows, edge, tri, n-grams, blocks).")
+      .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "ngrams"_array, "blocks"_array,
            "Go on from that state; self must be as it was made.");
 }

@@ -65,11 +65,11 @@ auto log_state(const UpdateLog& log) {
 auto state_of(const Online& self) {
   return std::make_tuple(self.clock, row_state(self.rows), row_state(self.edge_rows),
                          table_state(self.edge), table_state(self.tri), log_state(self.steps.log),
-                         self.ngrams ? ngram_arrays(*self.ngrams) : ngram_arrays(Ngrams(self.n_labels, 1)));
+                         ngram_state(self));
 }
 void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 1>& rows,
                const Array<std::uint32_t, 1>& places, const Array<float, 1>& changes, std::size_t n_attributes,
-               std::size_t n_edge_attributes, std::size_t n_labels, int order) {
+               std::size_t n_edge_attributes, std::size_t n_labels, std::size_t n_longer) {
   check_starts(starts, rows.size());
   const std::size_t n = rows.size(), pair_row = n_attributes + n_edge_attributes;
   require(places.size() == n && changes.size() == n, "updates that do not fit together");
@@ -77,7 +77,7 @@ void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t end = rows(i) < n_attributes    ? n_labels
                             : rows(i) <= pair_row     ? pairs
-                            : rows(i) == pair_row + 1 ? (order == 2 ? (n_labels + 1) * pairs : 0)
+                            : rows(i) == pair_row + 1 ? n_longer
                                                       : 0;
     if (places(i) >= end) throw nb::value_error("an update of a weight that there is not");
   }
@@ -88,18 +88,13 @@ void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 
 void restore(Online& self, std::int64_t clock, const RowState& rows, const RowState& edge_rows, const TableState& edge,
              const TableState& tri, const LogState& log, const NgramArrays& ngrams) {
   const auto& [clocks, starts, log_rows, places, changes] = log;
+  restore_ngrams(self, ngrams);
   check_log(starts, log_rows, places, changes, self.rows.n_attributes(), self.edge_rows.n_attributes(), self.n_labels,
-            self.order);
+            self.tri.weights.size());
   if (clocks.size() + 1 != starts.size()) throw nb::value_error("updates that do not fit together");
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows);
   restore_table(self.edge, edge);
-  require(self.ngrams || std::get<0>(ngrams).size() == 0, "n-grams of another training");
-  if (self.ngrams) {
-    self.ngrams.emplace(self.n_labels, static_cast<std::size_t>(self.order));
-    make_ngrams(ngrams, *self.ngrams);
-    self.ngrams_grown();
-  }
   restore_table(self.tri, tri);
   self.clock = clock;
   UpdateLog& to = self.steps.log;
@@ -126,21 +121,25 @@ struct PyVotes {
   Array<std::uint32_t, 1> rows, places;
   Array<float, 1> changes;
   std::size_t n_labels;
+  std::shared_ptr<PyNgrams> ngrams;  // or null
   Votes votes;
 
   PyVotes(Array<std::int64_t, 1> counts_, Array<std::int64_t, 1> starts_, Array<std::uint32_t, 1> rows_,
           Array<std::uint32_t, 1> places_, Array<float, 1> changes_, std::size_t n_attributes,
-          std::size_t n_edge_attributes, std::size_t n_labels_, int order)
+          std::size_t n_edge_attributes, std::size_t n_labels_, int order, std::shared_ptr<PyNgrams> ngrams_)
       : counts(std::move(counts_)), starts(std::move(starts_)), rows(std::move(rows_)), places(std::move(places_)),
-        changes(std::move(changes_)), n_labels(n_labels_) {
-    check_log(starts, rows, places, changes, n_attributes, n_edge_attributes, n_labels, order);
+        changes(std::move(changes_)), n_labels(n_labels_), ngrams(std::move(ngrams_)) {
+    require(!ngrams || ngrams->ngrams.n_labels() == n_labels, "n-grams for other labels");
+    const std::size_t n_triples = order == 2 ? (n_labels + 1) * (n_labels + 1) * padded(n_labels) : 0;
+    check_log(starts, rows, places, changes, n_attributes, n_edge_attributes, n_labels,
+              ngrams ? ngrams->ngrams.size() : n_triples);
     if (counts.size() != starts.size()) throw nb::value_error("votes need one count a moment");
     for (std::size_t i = 0; i < counts.size(); ++i)
       if (counts(i) < 0) throw nb::value_error("a negative number of votes");
     check_finite(changes, "a change that is not a finite number");
     make_read_only(std::tie(counts, starts, rows, places));
     votes = {starts.size() - 1, counts.data(), starts.data(), rows.data(), places.data(), changes.data(),
-             n_attributes, n_edge_attributes, order};
+             n_attributes, n_edge_attributes, order, ngrams ? &ngrams->ngrams : nullptr};
   }
 
   Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Array<float, 1>>& end,
@@ -243,7 +242,7 @@ void bind_learners(nb::module_& module) {
                           int order, bool sparse, const std::string& rule, std::size_t k, double c, bool log,
                           const std::optional<PartArrays>& parts) {
         check_labels(n_labels);
-        require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
+        check_chain_order(order, sparse);
         new (self) Online(n_attributes, n_edge_attributes, n_labels, order, sparse, rule_from(rule, k, c), log,
                           parts_from(parts, n_labels));
       }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "sparse"_a, "rule"_a, "k"_array, "c"_a,
@@ -271,8 +270,8 @@ void bind_learners(nb::module_& module) {
            "batch"_a = 1, "n_threads"_a = 1,
            "One epoch over the sentences in that order: (tokens mistaken, sentences that made a step).")
       .def("weights", [](const Online& self, bool average) {
-        return weights_of(self, {average, static_cast<double>(self.clock)});
-      }, "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights or their averages.")
+        return weights_of(self, {average, static_cast<double>(self.clock)}, self.steps.logs());
+      }, "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights or their averages; with a log all n-grams are kept.")
       .def_prop_ro("clock", [](const Online& self) { return self.clock; }, "Examples seen.")
       .def("log", [](const Online& self) { return log_state(self.steps.log); }, "(clocks, starts, rows, places, changes).")
       .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log, n-grams).")
@@ -280,9 +279,9 @@ void bind_learners(nb::module_& module) {
            "Go on from that state; self must be as it was made.");
   nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
       .def(nb::init<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>,
-                    Array<float, 1>, std::size_t, std::size_t, std::size_t, int>(),
+                    Array<float, 1>, std::size_t, std::size_t, std::size_t, int, std::shared_ptr<PyNgrams>>(),
            "counts"_array, "starts"_array, "rows"_array, "places"_array, "changes"_array, "n_attributes"_a, "n_edge_attributes"_a,
-           "n_labels"_a, "order"_array)
+           "n_labels"_a, "order"_array, "ngrams"_a.none() = nb::none())
       .def("decode", &PyVotes::decode, "corpus"_a, "edge"_array, "end"_array.none(), "n_threads"_a,
            "The path with the most votes of every sentence, one label a token.");
 }

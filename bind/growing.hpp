@@ -67,10 +67,10 @@ inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
   return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))};
 }
 
-// Parents, last labels, weights. Those with a weight, all that are part of one, and no others.
+// Parents, last labels, weights. Those with a weight, all that are part of one, and no others; or `all`.
 using NgramsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint16_t>, Numpy<float>>;
-inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights) {
-  std::vector<std::uint8_t> kept(ngrams.size());
+inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights, bool all = false) {
+  std::vector<std::uint8_t> kept(ngrams.size(), all);
   std::vector<float> out;
   for (auto g = static_cast<std::uint32_t>(ngrams.size()); g-- > 0;) {
     kept[g] |= ngrams.length(g) <= 1 || (ngrams.length(g) >= trellis::kScored && weights[g] != 0);
@@ -85,13 +85,13 @@ inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<flo
 // Rows, edge rows, edge [L + 1, stride], tri [L + 1, L + 1, stride] or empty, n-grams or none; weights of zero are left
 // out of rows.
 inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>, std::optional<NgramsOut>> weights_of(
-    const trellis::GrowingChain& self, const Mean& mean) {
+    const trellis::GrowingChain& self, const Mean& mean, bool all_ngrams = false) {
   if (self.ngrams) {
     std::vector<float> long_ones(self.tri.weights.size()), pairs(self.edge.weights.size());
     for (std::size_t s = 0; s < long_ones.size(); ++s) long_ones[s] = mean(self.tri.weights[s], self.tri.sums[s]);
     for (std::size_t s = 0; s < pairs.size(); ++s) pairs[s] = mean(self.edge.weights[s], self.edge.sums[s]);
     return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), to_numpy(std::move(pairs), {self.n_labels + 1, self.stride}),
-            to_numpy(std::vector<float>{}, {0, self.n_labels + 1, self.stride}), ngrams_out(*self.ngrams, long_ones)};
+            to_numpy(std::vector<float>{}, {0, self.n_labels + 1, self.stride}), ngrams_out(*self.ngrams, long_ones, all_ngrams)};
   }
   const auto means = [&](const trellis::LearntTable& table, std::vector<std::size_t> shape) {
     std::vector<float> out(table.weights.size());
@@ -116,6 +116,20 @@ inline RowStateOut row_state(const trellis::GrowingRows& rows) {
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
   return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights)),
           to_numpy(std::move(sums)), to_numpy(std::move(variances))};
+}
+inline auto ngram_state(const trellis::GrowingChain& self) {
+  return ngram_arrays(self.ngrams ? *self.ngrams : trellis::Ngrams(self.n_labels, 1));
+}
+// Before the table of their weights.
+inline void restore_ngrams(trellis::GrowingChain& self, const NgramArrays& given) {
+  require(self.ngrams || std::get<0>(given).size() == 0, "n-grams of another training");
+  if (!self.ngrams) return;
+  self.ngrams.emplace(self.n_labels, static_cast<std::size_t>(self.order));
+  make_ngrams(given, *self.ngrams);
+  self.ngrams_grown();
+}
+inline void check_chain_order(int order, bool sparse) {
+  require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
 }
 inline auto table_state(const trellis::LearntTable& table) {
   return std::make_tuple(to_numpy(table.weights), to_numpy(table.sums), to_numpy(table.variances));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,7 +145,10 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
 
 
 class Twin:
-    """One flat vector of float32 weights: rows, edge rows, label pairs, label triples, all with padded rows."""
+    """One flat vector of float32 weights: rows, edge rows, label pairs, label triples, all with padded rows.
+
+    Above order 2 a table for every length of label n-grams in place of triples.
+    """
 
     def __init__(self, given: Case, rule: str, k: int = 1, c: float = 1.0) -> None:
         self.case, self.rule, self.k, self.c = given, rule, k, c
@@ -156,7 +160,9 @@ class Twin:
         self.at_edges = given.n_attributes * self.width
         self.at_pairs = self.at_edges + given.n_edges * self.pairs
         self.at_tri = self.at_pairs + self.pairs
-        self.w = np.zeros(self.at_tri + (L + 1) * self.pairs, Float)
+        self.shapes = [(L + 1,) * (m - 1) + (self.stride,) for m in range(3, given.order + 2)]
+        self.at_ngrams = [self.at_tri + sum(map(math.prod, self.shapes[:i])) for i in range(len(self.shapes))]
+        self.w = np.zeros(self.at_tri + sum(map(math.prod, self.shapes)), Float)
         self.variance = np.ones(len(self.w), Float)
         self.total = np.zeros(len(self.w))
         self.moments: list[np.ndarray] = []
@@ -193,7 +199,10 @@ class Twin:
             for t, token in enumerate(given.edges[i]):
                 for a in token:
                     edge[t] += w[self.at_edges + a * self.pairs :][: self.pairs].reshape(L + 1, -1)
-        tri = w[self.at_tri :].reshape(L + 1, L + 1, -1)[..., :L] if given.order == 2 else None
+        tri = None
+        for shape, at in zip(self.shapes, self.at_ngrams, strict=True):  # added from the shortest on
+            table = w[at : at + math.prod(shape)].reshape(shape)[..., :L]
+            tri = table if tri is None else np.broadcast_to(tri, table.shape) + table
         end = None
         if p.end_base is not None:
             end = p.end_base[:L]
@@ -216,8 +225,15 @@ class Twin:
                     out[self.at_edges + a * self.pairs + y * self.stride + z] += 1
             if given.order == 2:
                 out[self.at_tri + (x * (L + 1) + y) * self.stride + z] += 1
+            else:
+                for length in range(3, min(given.order, t + 1) + 2):
+                    out[self.ngram([L, *path[: t + 1]][-length:])] += 1
             x, y = y, z
         return out
+
+    def ngram(self, run: Sequence[int]) -> int:
+        """The place of a label n-gram of three labels and more."""
+        return self.at_ngrams[len(run) - 3] + int(np.ravel_multi_index(tuple(run), self.shapes[len(run) - 3]))
 
     def epoch(self, order: Sequence[int], batch: int = 1) -> tuple[int, int]:
         mistakes = updates = 0
@@ -295,6 +311,10 @@ def flat(weights: ChainWeights, twin: Twin) -> np.ndarray:
     out[twin.at_pairs : twin.at_tri] = edge.reshape(-1)
     if weights.tri is not None:
         out[twin.at_tri :] = weights.tri.reshape(-1)
+    if weights.ngrams is not None:
+        long = np.flatnonzero(weights.ngrams.lengths(given.n_labels) > 2).tolist()
+        for run, i in zip(weights.ngrams.label_runs(long, given.n_labels), long, strict=True):
+            out[twin.ngram(run)] = weights.ngrams.weights[i]
     return out
 
 
@@ -302,6 +322,8 @@ def vote(corpus: Any, weights: ChainWeights, n_threads: int) -> Any:
     """The paths with the most votes."""
     assert weights.votes is not None
     order = 1 if weights.tri is None else 2
-    votes = weights.votes.native(corpus.n_attributes, corpus.n_edge_attributes, weights.n_labels, order)
+    longest = 0 if weights.ngrams is None else int(weights.ngrams.lengths(weights.n_labels).max(initial=3))
+    ngrams = None if weights.ngrams is None else weights.ngrams.native(weights.n_labels, longest - 1)
+    votes = weights.votes.native(corpus.n_attributes, corpus.n_edge_attributes, weights.n_labels, order, ngrams)
     forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
     return votes.decode(corpus, forbidden, weights.end, n_threads)

@@ -25,10 +25,11 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 CASES = {name: learner_named(name)(**QUICK.get(name, {"epochs": 2})) for name in LEARNERS}
 CASES["voted"] = trellis.Perceptron(epochs=2, vote=True)
+CASES["frank-wolfe"] = trellis.HMSVM(epochs=5, solver="frank-wolfe")
 
 
 SETTINGS = list(itertools.product(CASES, [1, 2]))
-SETTINGS += [(name, order) for name in CASES if CASES[name].any_order and name != "voted" for order in (3, 4)]
+SETTINGS += [(name, order) for name in CASES if CASES[name].any_order for order in (3, 4)]
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)

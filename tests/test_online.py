@@ -124,7 +124,7 @@ def test_many_labels(name: str, n_labels: int) -> None:
 
 
 @pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_votes(order: int, kind: str) -> None:
     """Voting is what its definition says: decode with the weights of every moment."""
     for seed, (epochs, n) in enumerate([(1, 10), (4, 25)]):
@@ -142,7 +142,7 @@ def test_votes(order: int, kind: str) -> None:
         np.testing.assert_array_equal(flat(weights, twin), flat(averaged, twin))
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, 2, 4])
 def test_votes_of_a_long_training(order: int) -> None:
     """Long stretches of moments are settled at once, and the path changes often enough."""
     given = case("plain", order, 3, n_sentences=150, n_labels=4)
@@ -158,11 +158,16 @@ def test_votes_of_a_long_training(order: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["plain", "order 0", "order 2", "edges", "edges 2", "tag dictionary 2", "bag and columns", "cut-off"],
+    ("kind", "order"),
+    [
+        *((kind, None) for kind in ("plain", "order 0", "order 2", "edges", "edges 2")),
+        *((kind, None) for kind in ("tag dictionary 2", "bag and columns", "cut-off")),
+        *((kind, 3) for kind in ("plain", "edges", "tag dictionary", "bag and columns", "cut-off")),
+    ],
 )
-def test_voted_taggers(kind: str, tmp_path: Path) -> None:
+def test_voted_taggers(kind: str, order: int | None, tmp_path: Path) -> None:
     chosen = KINDS[kind]
+    chosen = chosen if order is None else replace(chosen, options={**chosen.options, "order": order})
     corpus, other = chosen.corpus(5, 30), chosen.corpus(6, 30)
     events: list[Any] = []
     tagger = chosen.train(corpus, learner=Perceptron(epochs=2, vote=True), dev=other, observer=events.append)

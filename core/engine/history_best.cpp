@@ -255,6 +255,8 @@ std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, Histor
 
 template float best_history(const ChainView<float>&, HistoryWorkspace<float>&, std::int32_t*);
 template double best_history(const ChainView<double>&, HistoryWorkspace<double>&, std::int32_t*);
+template float ngram_total(const NgramScores<float>&, std::size_t, std::uint32_t);
+template double ngram_total(const NgramScores<double>&, std::size_t, std::uint32_t);
 template float history_score(const ChainView<float>&, const std::int32_t*);
 template double history_score(const ChainView<double>&, const std::int32_t*);
 template std::size_t k_best_histories(const ChainView<float>&, std::size_t, HistoryWorkspace<float>&, std::int32_t*, float*);

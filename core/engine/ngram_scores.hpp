@@ -51,6 +51,10 @@ struct JoinedScores {
   }
 };
 
+// The total of an n-gram at token t, with what it gives there alone (history_best.cpp).
+template <class Real>
+Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node);
+
 // totals[g] = totals[shorter of g] · scores[g]; shorter ones stand before.
 template <class S, class Real>
 void join_scores(const Ngrams& ngrams, const Real* scores, std::vector<Real>& totals) {

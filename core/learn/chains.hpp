@@ -12,10 +12,10 @@
 namespace trellis {
 
 // A part of a path: labels x, y, z at t-2, t-1, t, t the site within its sentence; those that the order does not reach
-// back to are 0.
+// back to are 0. Where label n-grams are sparse x is the longest one that the labels up to z end in.
 struct ChainPart {
-  std::uint32_t site;
-  std::uint16_t x, y, z;
+  std::uint32_t site, x;
+  std::uint16_t y, z;
 
   bool operator==(const ChainPart&) const = default;
   trellis::Part labels() const { return {site, x, y, z}; }
@@ -100,11 +100,30 @@ class Chains {
   double score(const ChainPart& part) const {
     double score = chain_.emit_at(part.site)[part.z];
     if (order_ >= 1) score += chain_.edge_at(part.site, part.y)[part.z];
+    if (chain_.ngrams) return score + ngram_total(*chain_.ngrams, part.site, part.x);
     if (order_ == 2) score += chain_.tri_at(part.x, part.y)[part.z];
     return score;
   }
+  void grow(const std::int32_t* path) {
+    if (!weights_.ngrams) return;
+    each_changed(path, [&](const trellis::Part& right, const trellis::Part&) {
+      for (const std::int32_t* labels : {static_cast<const std::int32_t*>(right_.data()), path})
+        weights_.each_ngram_feature(labels, right.token, 0, [](std::uint32_t, std::uint32_t) {});
+    });
+  }
   template <class Visit>
   void each_difference(const std::int32_t* path, Visit visit) const {
+    if (chain_.ngrams) {
+      const Ngrams& ngrams = *chain_.ngrams->ngrams;
+      std::uint32_t right = ngrams.null(), wrong = right;
+      for (std::size_t t = 0, end = 0; t < n_; ++t) {
+        right = ngrams.longest(ngrams.state(right), static_cast<std::size_t>(right_[t]));
+        wrong = ngrams.longest(ngrams.state(wrong), static_cast<std::size_t>(path[t]));
+        if (right_[t] != path[t]) end = t + static_cast<std::size_t>(order_) + 1;
+        if (t < end) visit(reached(part_at(right_.data(), t, null_), right), 1.0), visit(reached(part_at(path, t, null_), wrong), -1.0);
+      }
+      return;
+    }
     each_changed(path, [&](const trellis::Part& right, const trellis::Part& wrong) {
       visit(reached(right), 1.0), visit(reached(wrong), -1.0);
     });
@@ -130,8 +149,14 @@ class Chains {
     };
     for (const Amount<ChainPart>& label : labels_)
       if (std::fabs(label.amount) > kNothing * most) add(label, 0);
-    for (const Amount<ChainPart>& one : parts)
-      for (int reach = 1; reach <= order_; ++reach) add(one, reach);
+    const int dense = weights_.ngrams ? 1 : order_;
+    for (const Amount<ChainPart>& one : parts) {
+      for (int reach = 1; reach <= dense; ++reach) add(one, reach);
+      if (weights_.ngrams)
+        weights_.each_shorter(one.part.x, kScored, [&](std::uint32_t row, std::uint32_t node) {
+          visit(Change{row, node, one.amount});
+        });
+    }
   }
 
  private:
@@ -154,10 +179,11 @@ class Chains {
         });
     }
   }
-  ChainPart reached(const trellis::Part& part) const {
-    return {static_cast<std::uint32_t>(part.token), static_cast<std::uint16_t>(order_ < 2 ? 0 : part.x),
+  ChainPart reached(const trellis::Part& part, std::size_t longest) const {
+    return {static_cast<std::uint32_t>(part.token), static_cast<std::uint32_t>(longest),
             static_cast<std::uint16_t>(order_ < 1 ? 0 : part.y), static_cast<std::uint16_t>(part.z)};
   }
+  ChainPart reached(const trellis::Part& part) const { return reached(part, order_ < 2 ? 0 : part.x); }
 
   // The best path that agrees with what is known of the labels (and with the tag dictionary, if any path does).
   void find_right() {

@@ -7,9 +7,9 @@ namespace trellis {
 
 class FrankWolfe : public GrowingChain {
  public:
-  FrankWolfe(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order,
+  FrankWolfe(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order, bool sparse,
              std::size_t n_sentences, double c, bool zero_one, const LabelParts& parts = {})
-      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, false, parts), steps(n_sentences, c, zero_one) {}
+      : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, sparse, parts), steps(n_sentences, c, zero_one) {}
 
   // One pass over the sentences in the given order. Every tenth of a second `go_on` is asked; where it says no the pass
   // ends there.

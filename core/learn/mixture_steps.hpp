@@ -31,8 +31,8 @@ struct MixtureResult {
   double gap = 0;             // sum of gap_i, each as it was met: about the duality gap
 };
 
-// Weights have find and make as Steps wants them, each_weight(visit), which calls visit(row, place) for all there are, and
-// empty(), which gives others of the same kind that are zero.
+// Weights have find and make as Steps wants them, each_weight(visit), which calls visit(row, place) for all there are,
+// empty(), which gives others of the same kind that are zero, and changed(), which is told of changes by what find gave.
 template <class Part>
 class MixtureSteps {
  public:
@@ -84,6 +84,7 @@ class MixtureSteps {
       *to.sum += now * (static_cast<double>(*to.weight) - old);
       norm += value * value;
     });
+    weights.changed();
     dual = costs - 0.5 * norm;
   }
 
@@ -136,8 +137,10 @@ class MixtureSteps {
   template <class S>
   void direct(S& structure, const Mixture<Part>& mixture, const std::int32_t* output) {
     direction_.clear(), held_.clear(), change_.clear(), difference_.clear();
-    if (output)
+    if (output) {
+      structure.grow(output);
       structure.each_difference(output, [&](const Part& part, double sign) { difference_.push_back({part, sign}); });
+    }
     const std::vector<Amount<Part>>& parts = mixture.parts;
     for (std::size_t p = 0, d = 0; p < parts.size() || d < difference_.size();) {
       const std::size_t first = direction_.size();
@@ -175,6 +178,7 @@ class MixtureSteps {
   // w += scale · change_. Weights that there are come first: those that come into being may move the others.
   template <class Weights>
   void apply(Weights& weights, double scale) {
+    weights.changed();
     const double now = moments() - static_cast<double>(clock);  // of all steps before this one
     const auto add = [&](const LearntWeight& place, double by) {
       const float old = *place.weight;

@@ -50,6 +50,7 @@ class Steps {
  public:
   Steps(const Rule& rule, bool logs) : rule_(rule), logs_(logs) {}
   const Rule& rule() const { return rule_; }
+  bool logs() const { return logs_; }
   UpdateLog log;
 
   void clear() { costs_.clear(); }

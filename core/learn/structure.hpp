@@ -46,6 +46,8 @@ concept PartStructure = Structure<S> && requires(S structure, std::size_t i, con
   // Example i, of which no scores are wanted.
   { structure.enter(i) };
   { structure.score(part) } -> std::same_as<double>;
+  // Before parts of an output are kept: they exist from now on. Those that do not are scored as what is there of them.
+  { structure.grow(output) };
   // Calls of_part(part, 1) for what only the right output has, of_part(part, -1) for what only this one has; sites ascend.
   { structure.each_difference(output, of_part) };
   // Calls of_feature(change) for the features of parts of one site, times their amounts.

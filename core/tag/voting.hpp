@@ -7,6 +7,7 @@
 // lo for both), y was the best path at all these moments, and one pass over the sentence has shown it. Where it cannot
 // be shown half as many are tried, down to one moment, which is decoded. Stretches double while the path stays.
 #pragma once
+#include "engine/ngrams.hpp"
 #include "weights/potentials.hpp"
 
 namespace trellis {
@@ -21,6 +22,7 @@ struct Votes {
   const float* changes = nullptr;
   std::size_t n_attributes = 0, n_edge_attributes = 0;
   int order = 1;
+  const Ngrams* ngrams = nullptr;  // where they are sparse; null: a table of triples at order 2
 };
 
 // The path with the most votes of every sentence; among equals the one that got its first vote first. `labels.edge` and

@@ -118,12 +118,12 @@ TEST(hinge_losses_by_enumeration) {
 }
 
 TEST(frank_wolfe_keeps_its_laws) {
-  for (unsigned seed = 0; seed < 36; ++seed) {
-    const int order = static_cast<int>(seed % 3);
-    const bool edges = order > 0 && seed % 4 == 1, zero_one = seed % 5 < 2;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const int order = static_cast<int>(seed % 5);
+    const bool edges = order > 0 && seed % 4 == 1, zero_one = seed % 7 < 3;
     const std::size_t L = seed % 2 ? 3 : 9;
     const Toy toy(seed, L, edges);
-    FrankWolfe run(Toy::kAttributes, edges ? Toy::kEdges : 0, L, order, toy.n_sentences(), seed % 7 ? 0.1 : 2, zero_one);
+    FrankWolfe run(Toy::kAttributes, edges ? Toy::kEdges : 0, L, order, order > 2, toy.n_sentences(), seed % 7 ? 0.1 : 2, zero_one);
     const Examples examples{toy.data, toy.starts.data(), toy.gold.data()};
     std::vector<std::int64_t> everyone;
     for (std::size_t s = 0; s < toy.n_sentences(); ++s) everyone.push_back(static_cast<std::int64_t>(s));
@@ -160,7 +160,7 @@ TEST(frank_wolfe_keeps_its_laws) {
 
 TEST(a_pass_can_be_stopped) {
   const Toy toy(1, 3, false);
-  FrankWolfe run(Toy::kAttributes, 0, 3, 1, toy.n_sentences(), 1, true);
+  FrankWolfe run(Toy::kAttributes, 0, 3, 1, false, toy.n_sentences(), 1, true);
   const Examples examples{toy.data, toy.starts.data(), toy.gold.data()};
   std::vector<std::int64_t> often(2'000'000);
   for (std::size_t i = 0; i < often.size(); ++i) often[i] = static_cast<std::int64_t>(i % toy.n_sentences());
@@ -185,6 +185,7 @@ struct Choices {
       return {&values[row * n_attributes + place], &sums[row * n_attributes + place], nullptr};
     }
     LearntWeight make(std::uint32_t row, std::uint32_t place) { return find(row, place); }
+    void changed() {}
     Weights empty() const { return {std::vector<float>(values.size()), std::vector<double>(sums.size()), n_attributes}; }
     template <class Visit>
     void each_weight(Visit visit) const {
@@ -206,6 +207,7 @@ struct Choices {
   bool possible() const { return true; }
   void get_ready() {}
   bool grows() const { return false; }
+  void grow(const std::int32_t*) {}
   double score(const Part& part) const {
     double total = 0;
     for (std::size_t a = 0; a < weights.n_attributes; ++a)

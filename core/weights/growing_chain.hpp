@@ -16,11 +16,18 @@ struct GrowingChain {
   // training first touches them; else there is a table of triples at order 2, and no order above it.
   GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_, bool sparse,
                const LabelParts& parts_ = {}, bool variances = false)
+      : GrowingChain(n_attributes, n_edge_attributes, n_labels_, order_,
+                     sparse ? std::optional(Ngrams(n_labels_, static_cast<std::size_t>(order_))) : std::nullopt, parts_,
+                     variances) {}
+  // The same with the n-grams that there are.
+  GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_,
+               std::optional<Ngrams> ngrams_, const LabelParts& parts_, bool variances = false)
       : rows(n_attributes, parts_.width(n_labels_), heavy_from<float>(padded(parts_.width(n_labels_))), variances),
         edge_rows(n_edge_attributes, (n_labels_ + 1) * padded(n_labels_), 0, variances), parts(parts_),
-        n_labels(n_labels_), stride(padded(n_labels_)), order(order_), edge((n_labels_ + 1) * stride, variances),
-        tri(order_ == 2 && !sparse ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {
-    if (sparse) ngrams.emplace(n_labels, static_cast<std::size_t>(order)), ngrams_grown();
+        n_labels(n_labels_), stride(padded(n_labels_)), order(order_), ngrams(std::move(ngrams_)),
+        edge((n_labels_ + 1) * stride, variances),
+        tri(order_ == 2 && !ngrams ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {
+    if (ngrams) ngrams_grown();
   }
   GrowingChain(const GrowingChain&) = delete;  // ngram_scores points into it
 
@@ -54,8 +61,10 @@ struct GrowingChain {
   }
   // A chain of the same kind, all of whose weights are zero.
   GrowingChain empty() const {
-    return {rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, ngrams.has_value(), parts};
+    return {rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, ngrams, parts};
   }
+  // After weights were changed that find() gave.
+  void changed() { ngrams_changed = true; }
 
   // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
   // (reach 0), by its last two (1), by all three (2). Of the parts of a label only those that label
@@ -94,7 +103,12 @@ struct GrowingChain {
     std::uint32_t node = reach > t ? ngrams->null() : static_cast<std::uint32_t>(1 + path[t - reach]);
     for (std::size_t i = t + 1 - reach; i <= t; ++i) node = ngrams->extend(node, static_cast<std::size_t>(path[i]));
     ngrams_grown();
-    for (; ngrams->length(node) >= std::max(kScored, shortest); node = ngrams->shorter(node)) visit(pair_row() + 1, node);
+    each_shorter(node, std::max(kScored, shortest), visit);
+  }
+  // Calls visit(row, place) for an n-gram and the shorter ones that it ends in, of at least `shortest` labels.
+  template <class Visit>
+  void each_shorter(std::uint32_t node, std::size_t shortest, Visit visit) const {
+    for (; ngrams->length(node) >= shortest; node = ngrams->shorter(node)) visit(pair_row() + 1, node);
   }
 
   // After n-grams were made: weights for them.

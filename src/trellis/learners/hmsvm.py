@@ -67,6 +67,11 @@ class HMSVM(Learner):
             raise LearnerError('solver "frank-wolfe" keeps weights: it needs kernel="linear"')
 
     @property
+    def any_order(self) -> bool:
+        """Working sets are kept by label triples at most."""
+        return self.solver == "frank-wolfe"
+
+    @property
     def takes_parts(self) -> bool:
         """Working sets are kept by labels alone."""
         return self.solver == "frank-wolfe"

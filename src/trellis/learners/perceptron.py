@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.errors import LearnerError
 from trellis.learning.learner import Constraints, flag
 from trellis.learning.online import MiniBatchLearner, OnlineRun
 from trellis.learning.run import Problem
@@ -35,9 +34,4 @@ class Perceptron(MiniBatchLearner):
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
-        if self.vote and problem.is_sparse:
-            raise LearnerError(
-                f"votes need a table of all label triples, and order {problem.order} with {problem.n_labels} labels "
-                "has none; choose order 1 or leave vote out"
-            )
         return OnlineRun(problem, "perceptron", **self.effective())

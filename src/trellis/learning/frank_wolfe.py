@@ -11,12 +11,19 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.errors import LearnerError
-from trellis.learning.online import ROWS, TABLE, learnt_weights, packed, unpacked
+from trellis.learning.online import NGRAMS, ROWS, TABLE, learnt_weights, packed, unpacked
 from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.model import ChainWeights, padded
 
 _BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
-_PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "blocks": _BLOCKS}  # of a state
+_PARTS = {
+    "rows": ROWS,
+    "edge_rows": ROWS,
+    "edge": TABLE,
+    "tri": TABLE,
+    "ngrams": NGRAMS,
+    "blocks": _BLOCKS,
+}  # of a state
 
 
 class FrankWolfeRun(Work):
@@ -56,7 +63,7 @@ class FrankWolfeRun(Work):
         corpus = p.corpus
         parts, sizes = p.label_parts, (corpus.n_attributes, corpus.n_edge_attributes, n)
         given = None if parts is None else parts.arrays
-        native = _core.FrankWolfe(*sizes, p.order, p.n_sentences, self.C, self.zero_one, given)
+        native = _core.FrankWolfe(*sizes, p.order, p.is_sparse, p.n_sentences, self.C, self.zero_one, given)
         if p.seen is not None:
             native.set_rows((p.seen.starts, p.seen.labels.astype(np.uint32), p.seen.weights))
         edge = np.zeros((n + 1, stride), np.float32) if p.edge_base is None else p.edge_base
@@ -97,10 +104,10 @@ class FrankWolfeRun(Work):
 
     def primal(self, weights: ChainWeights) -> float:
         """½ |w|² + sum_i C_i H_i(w), of any weights."""
-        p = self.problem
+        p, ngrams = self.problem, weights.ngrams
         losses = _core.margin_losses(
             p.corpus,
-            weights.native(),
+            weights.native(None if ngrams is None else ngrams.native(p.n_labels, p.order)),
             order=p.order,
             gold=p.gold,
             zero_one=self.zero_one,
@@ -129,7 +136,7 @@ class FrankWolfeRun(Work):
 def _squares(weights: ChainWeights) -> float:
     """|w|²; what is forbidden has no weight."""
     parts = [weights.rows.weights, weights.edge, *([] if weights.tri is None else [weights.tri])]
-    parts += [] if weights.edge_rows is None else [weights.edge_rows.weights]
+    parts += [part.weights for part in (weights.edge_rows, weights.ngrams) if part is not None]
     flat = np.concatenate([part.reshape(-1) for part in parts]).astype(np.float64)
     flat[np.isinf(flat)] = 0
     return _core.dot(flat, flat)

@@ -123,7 +123,6 @@ class Learner:
     streams: ClassVar[bool] = False  # whether it learns block by block, with `Problem.in_blocks`
     # What it takes at its peak for every cell of a dense table of label triples: measured.
     bytes_per_triple: ClassVar[int] = 16
-    any_order: ClassVar[bool] = False  # whether it trains at orders above 2
     constraints: ClassVar[Constraints] = {}
 
     def __post_init__(self) -> None:
@@ -146,6 +145,11 @@ class Learner:
             return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
         given = self.effective().items()
         return {name: _name_of(value) if callable(value) else value for name, value in given}
+
+    @property
+    def any_order(self) -> bool:
+        """Whether it trains at orders above 2."""
+        return False
 
     @property
     def takes_parts(self) -> bool:

@@ -18,8 +18,8 @@ from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 ROWS = ("starts", "labels", "weights", "sums", "variances")
 TABLE = ("weights", "sums", "variances")
 _LOG = ("clocks", "starts", "rows", "places", "changes")
-_NGRAMS = ("parents", "labels")
-_PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _LOG, "ngrams": _NGRAMS}  # of a state
+NGRAMS = ("parents", "labels")
+_PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _LOG, "ngrams": NGRAMS}  # of a state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ class Votes:
     """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
 
     A weight is known by its row and its place in it. Rows are attributes, then edge attributes, then one row for label
-    pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp).
+    pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp); where n-grams are sparse,
+    the places of the last row are their numbers, and the model keeps all that any update changed.
     """
 
     counts: Longs  # [n_updates + 1] votes of the weights after 0, 1, 2 ... updates
@@ -37,10 +38,12 @@ class Votes:
     places: npt.NDArray[np.uint32]  # [n_changes]
     changes: Floats  # [n_changes]
 
-    def native(self, n_attributes: int, n_edge_attributes: int, n_labels: int, order: int) -> _core.Votes:
+    def native(
+        self, n_attributes: int, n_edge_attributes: int, n_labels: int, order: int, ngrams: _core.Ngrams | None = None
+    ) -> _core.Votes:
         """Checked, and ready to be replayed; ValueError if the updates are not those of such a model."""
         arrays = (self.counts, self.starts, self.rows, self.places, self.changes)
-        return _core.Votes(*arrays, n_attributes, n_edge_attributes, n_labels, order)
+        return _core.Votes(*arrays, n_attributes, n_edge_attributes, n_labels, order, ngrams)
 
     def renumbered(self, attributes: Ints, edges: Ints) -> Votes:
         """With other numbers for attributes and edge attributes; none that has a change may have been dropped."""

@@ -88,7 +88,7 @@ class Decoder:
         self.votes: _core.Votes | None = None
         if weights.votes is not None:
             order = 2 if model.order == 2 else 1
-            self.votes = weights.votes.native(*self._sizes, len(self.labels), order)
+            self.votes = weights.votes.native(*self._sizes, len(self.labels), order, self.ngrams)
         if weights.dual is not None:
             weights.dual.support.check(len(self.labels))
         self.expansion: _core.Expansion | None = None

@@ -211,8 +211,8 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
         order = 1 if chosen.bigrams or chosen.on_edges else 0
     if order > 2 and not learner.any_order:
         raise LearnerError(
-            f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, ExponentialLoss and "
-            "HMM train at any order"
+            f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, ExponentialLoss, "
+            "HMM and HMSVM by frank-wolfe train at any order"
         )
     if init is None and order == 0 and chosen.on_edges:
         raise LearnerError("templates of label pairs (label[-1], B lines of CRF++) need order 1 or 2, not 0")
