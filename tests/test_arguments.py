@@ -61,9 +61,10 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every function that ``trellis`` exports, every learner and every method of its classes."""
     for name in trellis.__all__:
         thing = getattr(trellis, name)
-        if inspect.isfunction(thing) or (isinstance(thing, type) and issubclass(thing, trellis.Learner)):
+        is_made = isinstance(thing, type) and (issubclass(thing, trellis.Learner) or name in RIGHT)
+        if inspect.isfunction(thing) or is_made:
             yield name, thing
-        elif name in OBJECTS:
+        if name in OBJECTS:
             for method, function in inspect.getmembers(OBJECTS[name], inspect.ismethod):
                 if not method.startswith("_") and inspect.signature(function).parameters:
                     yield f"{name}.{method}", function
@@ -73,7 +74,14 @@ LEARNER = trellis.CRF(epochs=1)
 TAGGER = trellis.train(DATA, target="label", features=["word[0]"], learner=LEARNER)
 SENTENCE = SENTENCES[1]
 # What has methods that take arguments and is no array. Columns, observations and posteriors are indexed as arrays are.
-OBJECTS: dict[str, Any] = {"Tagger": TAGGER, "Corpus": CORPUS, "Explanation": TAGGER.explain(SENTENCE)}
+GRAPH = trellis.Hypergraph(heads=[1, 1], tails=[0, 0])
+OBJECTS: dict[str, Any] = {
+    "Tagger": TAGGER,
+    "Corpus": CORPUS,
+    "Explanation": TAGGER.explain(SENTENCE),
+    "Hypergraph": GRAPH,
+    "Hypergraphs": trellis.Hypergraphs([GRAPH]),
+}
 # Calls that work, from which one argument at a time is replaced.
 RIGHT: dict[str, dict[str, Any]] = {
     "read": {"source": DATA},
@@ -109,6 +117,17 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Corpus.take": {"indices": [0]},
     "Corpus.split": {"fraction": 0.5},
     "Corpus.folds": {"k": 2},
+    "Hypergraph": {"heads": [1, 1], "tails": [0, 0]},
+    "Hypergraph.tails_of": {"edge": 0},
+    **{
+        f"Hypergraph.{name}": {"scores": [1, 2]}
+        for name in ("best", "log_z", "inside", "outside", "marginals", "entropy")
+    },
+    "Hypergraph.kbest": {"scores": [1, 2], "k": 2},
+    "Hypergraph.expectation": {"scores": [1, 2], "values": [1, 2]},
+    "Hypergraphs": {"graphs": [GRAPH]},
+    **{f"Hypergraphs.{name}": {"scores": [[1, 2]]} for name in ("best", "log_z", "marginals", "flat")},
+    "Hypergraphs.kbest": {"scores": [[1, 2]], "k": 2},
 }
 
 

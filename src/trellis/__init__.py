@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
     from trellis.corpus.write import write as write
+    from trellis.engine.hypergraph import Derivation as Derivation
+    from trellis.engine.hypergraph import DerivationMarginals as DerivationMarginals
+    from trellis.engine.hypergraph import Hypergraph as Hypergraph
+    from trellis.engine.hypergraph import Hypergraphs as Hypergraphs
     from trellis.errors import ArgumentError as ArgumentError
     from trellis.errors import ConstraintError as ConstraintError
     from trellis.errors import CorpusError as CorpusError
@@ -69,6 +73,7 @@ _HOMES = {
     "trellis.corpus.read": ["read"],
     "trellis.corpus.schemes": ["Span"],
     "trellis.corpus.write": ["write"],
+    "trellis.engine.hypergraph": ["Derivation", "DerivationMarginals", "Hypergraph", "Hypergraphs"],
     "trellis.errors": [
         "ArgumentError",
         "ConstraintError",

@@ -1,0 +1,83 @@
+#include "engine/hypergraph_passes.hpp"
+
+namespace trellis {
+namespace {
+
+TRELLIS_CLONES void best_inside(const HypergraphView& graph, const float* scores, HypergraphWorkspace& work, float* in) {
+  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<float>{work.terms_float}, in);
+}
+TRELLIS_CLONES void best_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
+  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<double>{work.terms}, in);
+}
+TRELLIS_CLONES void log_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
+  work.shares.resize(graph.n_edges);
+  inside<LogSumOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
+                   [&](std::size_t e, std::size_t) TRELLIS_INLINE_LAMBDA { return work.shares.data() + e; }, in);
+}
+
+float* room_of(HypergraphWorkspace& work, std::size_t n, float) { return work.in_float.resize(n), work.in_float.data(); }
+double* room_of(HypergraphWorkspace& work, std::size_t n, double) { return work.in.resize(n), work.in.data(); }
+
+}  // namespace
+
+template <class Real>
+Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
+                     std::vector<std::int64_t>& edges) {
+  Real* in = room_of(work, graph.n_nodes, Real());
+  best_inside(graph, scores, work, in);
+  edges.clear();
+  if (in[graph.goal] == kForbidden<Real>) return in[graph.goal];
+  work.open.assign(1, graph.goal);
+  while (!work.open.empty()) {
+    const std::size_t v = work.open.back();
+    work.open.pop_back();
+    for (auto e = static_cast<std::size_t>(graph.in_starts[v]); e < static_cast<std::size_t>(graph.in_starts[v + 1]); ++e) {
+      Real term = scores[e];
+      const std::span<const std::int32_t> tails = graph.tails_of(e);
+      for (std::int32_t u : tails) term += in[u];
+      if (term != in[v]) continue;
+      check_length(edges.size());
+      edges.push_back(static_cast<std::int64_t>(e));
+      for (std::size_t i = tails.size(); i-- > 0;) work.open.push_back(static_cast<std::size_t>(tails[i]));
+      break;
+    }
+  }
+  return in[graph.goal];
+}
+template float best_derivation(const HypergraphView&, const float*, HypergraphWorkspace&, std::vector<std::int64_t>&);
+template double best_derivation(const HypergraphView&, const double*, HypergraphWorkspace&, std::vector<std::int64_t>&);
+
+double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
+  log_inside(graph, scores, work, room_of(work, graph.n_nodes, 0.0));
+  return work.in[graph.goal];
+}
+
+void derivation_marginals(const HypergraphView& graph, HypergraphWorkspace& work, double* edges, double* nodes) {
+  work.mass.assign(graph.n_nodes, 0);
+  work.mass[graph.goal] = 1;
+  for (std::size_t v = graph.n_nodes; v-- > 0;) {
+    const double mass = work.mass[v];
+    for (auto e = static_cast<std::size_t>(graph.in_starts[v]); e < static_cast<std::size_t>(graph.in_starts[v + 1]); ++e) {
+      const double share = mass * work.shares[e];
+      for (std::int32_t u : graph.tails_of(e)) work.mass[static_cast<std::size_t>(u)] += share;
+      if (edges) edges[e] = share;
+    }
+  }
+  if (nodes) std::copy(work.mass.begin(), work.mass.end(), nodes);
+}
+
+double count_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
+  double* in = room_of(work, graph.n_nodes, 0.0);
+  inside<CountOf>(graph, [&](std::size_t e) { return scores[e] == kForbidden<double> ? 0.0 : 1.0; },
+                  SharedTerms<double>{work.terms}, in);
+  return in[graph.goal];
+}
+
+double expect(const HypergraphView& graph, const double* scores, const double* values, HypergraphWorkspace& work) {
+  work.expected.resize(graph.n_nodes);
+  inside<ExpectationOf>(graph, [&](std::size_t e) { return Expected{scores[e], values[e]}; },
+                        SharedTerms<Expected>{work.expected_terms}, work.expected.data());
+  return work.expected[graph.goal].mean;
+}
+
+}  // namespace trellis

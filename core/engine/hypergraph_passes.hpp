@@ -1,0 +1,148 @@
+// Passes over a hypergraph. The one from leaves to heads is the same for every semiring:
+//
+//   in[v] = sum over edges e into v of value[e] · product over tails u of e of in[u],   of a leaf: one
+//
+// For the best derivation, log Z, counts and expectations. The way back hands out the goal's probability:
+//
+//   P(goal) = 1,   P(e) = P(head) · share[e],   P(u) += P(e) for each tail u of e
+//
+// with share[e] the part of in[head] that comes by e; no outside sum is needed.
+#pragma once
+#include <stdexcept>
+
+#include "engine/hypergraph.hpp"
+#include "engine/semiring.hpp"
+
+namespace trellis {
+
+// in [n_nodes] of the semiring S, over value(e). terms(e, n) gives room for the n terms from edge e on, which S may change.
+template <class S, class Value, class Values, class Terms>
+TRELLIS_INLINE void inside(const HypergraphView& graph, Values value, Terms terms, Value* in) {
+  for (std::size_t v = 0, e = 0; v < graph.n_nodes; ++v) {
+    const std::size_t n = graph.n_in(v);
+    if (n == 0) {
+      in[v] = S::template one<Value>;
+      continue;
+    }
+    Value* own = terms(e, n);
+    if (graph.tail_starts) {
+      for (std::size_t i = 0; i < n; ++i) {
+        Value term = value(e + i);
+        for (std::int32_t u : graph.tails_of(e + i)) term = S::times(term, in[u]);
+        own[i] = term;
+      }
+    } else {
+      for (std::size_t i = 0; i < n; ++i) own[i] = S::times(value(e + i), in[graph.tails[e + i]]);
+    }
+    in[v] = S::sum(own, n);
+    e += n;
+  }
+}
+
+// Room that is used again for every node.
+template <class Value>
+struct SharedTerms {
+  std::vector<Value>& room;
+  TRELLIS_INLINE Value* operator()(std::size_t, std::size_t n) const {
+    if (room.size() < n) room.resize(n);
+    return room.data();
+  }
+};
+
+// Semirings with a sum over a run of terms.
+struct BestOf : MaxPlus {
+  template <class Real>
+  TRELLIS_INLINE static Real sum(const Real* terms, std::size_t n) {
+    Real top = terms[0];
+    for (std::size_t i = 1; i < n; ++i) top = plus(top, terms[i]);
+    return top;
+  }
+};
+struct CountOf : SumProduct {
+  TRELLIS_INLINE static double sum(const double* terms, std::size_t n) {
+    double total = 0;
+    for (std::size_t i = 0; i < n; ++i) total += terms[i];
+    return total;
+  }
+};
+// log Z; each term becomes its share of the sum, exp(term) / Z.
+struct LogSumOf : LogSum {
+  TRELLIS_INLINE static double sum(double* terms, std::size_t n) {
+    const double top = BestOf::sum(terms, n);
+    if (n == 1 || top == zero<double>) {
+      std::fill_n(terms, n, top == zero<double> ? 0.0 : 1.0);
+      return top;
+    }
+    Vector<double> totals{};
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4) totals += lanes(terms + i) = exp_lanes(lanes(terms + i) - top);
+    if (i < n) {
+      Vector<double> left = Vector<double>{} + zero<double>;
+      for (std::size_t j = i; j < n; ++j) left[j - i] = terms[j] - top;
+      totals += left = exp_lanes(left);
+      for (std::size_t j = i; j < n; ++j) terms[j] = left[j - i];
+    }
+    const double total = (totals[0] + totals[1]) + (totals[2] + totals[3]), scale = 1 / total;
+    for (std::size_t j = 0; j < n; ++j) terms[j] *= scale;
+    return top + std::log(total);
+  }
+};
+// The first-order expectation semiring (Eisner 2002), with means in place of sums: the log of a probability, and the mean
+// of what is summed along derivations.
+struct Expected {
+  double log, mean;
+};
+struct ExpectationOf {
+  template <class>
+  static constexpr Expected one = {0, 0};
+  TRELLIS_INLINE static Expected times(const Expected& a, const Expected& b) { return {a.log + b.log, a.mean + b.mean}; }
+  static Expected sum(const Expected* terms, std::size_t n) {
+    double top = kForbidden<double>, total = 0, mean = 0;
+    for (std::size_t i = 0; i < n; ++i) top = std::max(top, terms[i].log);
+    if (top == kForbidden<double>) return {top, 0};
+    for (std::size_t i = 0; i < n; ++i) {
+      const double part = std::exp(terms[i].log - top);
+      total += part;
+      if (part > 0) mean += part * terms[i].mean;
+    }
+    return {top + std::log(total), mean / total};
+  }
+};
+
+// A derivation of so many edges is an error (std::length_error): nodes that are used again and again can make one without
+// end of a small hypergraph.
+inline constexpr std::size_t kLongestDerivation = std::size_t(1) << 24;
+inline void check_length(std::size_t n_edges) {
+  if (n_edges >= kLongestDerivation) throw std::length_error("a derivation of more than 2^24 edges");
+}
+
+// Scratch of one thread.
+struct HypergraphWorkspace {
+  std::vector<double> in, mass;       // [n_nodes]
+  std::vector<double> terms, shares;  // [edges into a node], [n_edges]
+  std::vector<float> in_float, terms_float;
+  std::vector<Expected> expected, expected_terms;
+  std::vector<std::size_t> open;  // nodes still to be derived
+};
+
+// The best derivation by scores [n_edges]: its edges from the goal down, the tails of an edge from the first to the last
+// one. Gives its score; minus infinity and no edges where every derivation is forbidden. Ties: the first edge wins, decided
+// from the goal down.
+template <class Real>
+Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
+                     std::vector<std::int64_t>& edges);
+
+// log Z over all derivations; in work.in the log sum of every node, in work.shares what part of its head's comes by an edge.
+double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
+
+// After sum_derivations, with a finite log Z: how often edges [n_edges] and nodes [n_nodes] are in a derivation, on average.
+// Either may be null.
+void derivation_marginals(const HypergraphView& graph, HypergraphWorkspace& work, double* edges, double* nodes);
+
+// How many derivations are not forbidden; beyond 2^53 a rounded number.
+double count_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
+
+// The mean over derivations of the sum of values [n_edges] of their edges; 0 where all are forbidden.
+double expect(const HypergraphView& graph, const double* scores, const double* values, HypergraphWorkspace& work);
+
+}  // namespace trellis

@@ -1,0 +1,301 @@
+"""Hypergraphs and lattices: the best derivation, the k best, log Z, marginals, counts and expectations.
+
+A hyperedge leads from its tails, any number of nodes, to its head. A *derivation* of a node is one of the edges into it
+with a derivation of each tail; a node that no edge leads to is a leaf. Where every edge has one tail the hypergraph is
+a lattice, and a derivation a path. All answers are functions of scores, one per edge; minus infinity forbids an edge.
+
+    >>> g = Hypergraph(heads=[2, 2, 3], tails=[[0, 1], [1], [2]])
+    >>> g.best([1.0, 3.0, 0.5])
+    Derivation(score=3.5, edges=(2, 1))
+    >>> g.count()
+    2
+"""
+
+from __future__ import annotations
+
+import functools
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis.arguments import items, thread_count, whole_number
+from trellis.arrays import Doubles, Ints, Longs, starts_of
+from trellis.errors import ArgumentError
+
+_EXACT = 2.0**53  # beyond it a double does not hold every whole number
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A way to derive the goal."""
+
+    score: float  # the sum of the scores of its edges
+    edges: tuple[int, ...]  # from the goal down, the tails of an edge from the first to the last
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationMarginals:
+    """How often edges and nodes are in a derivation, on average, when derivations are drawn by exp(score) / Z."""
+
+    edges: Doubles  # [n_edges]; a probability where no derivation has an edge more than once
+    nodes: Doubles  # [n_nodes]
+    log_z: float
+
+
+class Hypergraph:
+    """Nodes 0, 1, ... in an order in which tails come before heads, and hyperedges with a head and tails.
+
+    ``heads`` has the head of each edge. ``tails`` has the tails of each edge: a list of lists, or an array [n_edges]
+    of a lattice, or an array [n_edges, n] where all edges have n tails. The last node is the goal unless ``goal`` says
+    otherwise. Edges may come in any order; among equally good derivations the one whose edges come first wins, decided
+    from the goal down.
+    """
+
+    def __init__(
+        self, heads: npt.ArrayLike, tails: Any, *, n_nodes: int | None = None, goal: int | None = None
+    ) -> None:
+        self.heads: Ints = _nodes("heads", heads)
+        self.tail_starts, self.tails = _tail_arrays(tails, len(self.heads))
+        greatest = max((int(a.max()) for a in (self.heads, self.tails) if len(a)), default=0)
+        self.n_nodes = greatest + 1 if n_nodes is None else whole_number("n_nodes", n_nodes, 1, 2**31 - 1)
+        self.goal = self.n_nodes - 1 if goal is None else whole_number("goal", goal, 0, 2**31 - 1)
+        self._alone  # noqa: B018  what is wrong with it is an error now
+
+    def __repr__(self) -> str:
+        kind = "lattice" if self.is_lattice else "hypergraph"
+        return f"<{kind} of {self.n_nodes:,} nodes and {self.n_edges:,} edges>"
+
+    @property
+    def n_edges(self) -> int:
+        """How many edges there are."""
+        return len(self.heads)
+
+    @property
+    def is_lattice(self) -> bool:
+        """Whether every edge has one tail."""
+        return bool((np.diff(self.tail_starts) == 1).all())
+
+    def tails_of(self, edge: int) -> tuple[int, ...]:
+        """The tails of an edge."""
+        edge = whole_number("edge", edge, 0, self.n_edges - 1)
+        first, last = self.tail_starts[edge], self.tail_starts[edge + 1]
+        return tuple(self.tails[first:last].tolist())
+
+    @functools.cached_property
+    def _alone(self) -> Hypergraphs:
+        return Hypergraphs([self])
+
+    def best(self, scores: npt.ArrayLike) -> Derivation:
+        """The best derivation by ``scores`` [n_edges]; ArgumentError where every derivation is forbidden."""
+        (found,) = self._alone.best([scores])
+        if found is None:
+            raise ArgumentError("scores forbid every derivation; leave minus infinity out of some edges")
+        return found
+
+    def kbest(self, scores: npt.ArrayLike, k: int) -> list[Derivation]:
+        """The ``k`` best derivations, best first; fewer where there are no more."""
+        return self._alone.kbest([scores], k)[0]
+
+    def log_z(self, scores: npt.ArrayLike) -> float:
+        """log of the sum of exp(score) over all derivations; minus infinity where all are forbidden."""
+        return float(self._alone.log_z([scores])[0])
+
+    def inside(self, scores: npt.ArrayLike) -> Doubles:
+        """The log of the sum of exp(score) over the derivations of each node, [n_nodes]."""
+        return self._alone.native.inside(*self._alone.flat([scores]), 1)[1]
+
+    def outside(self, scores: npt.ArrayLike) -> Doubles:
+        """The same over what is left of derivations of the goal when a node is taken out, [n_nodes]."""
+        inside, m = self.inside(scores), self.marginals(scores)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            outside: Doubles = np.where(m.nodes > 0, np.log(m.nodes) + (m.log_z - inside), -np.inf)
+        return outside
+
+    def marginals(self, scores: npt.ArrayLike) -> DerivationMarginals:
+        """How often edges and nodes are in a derivation."""
+        return self._alone.marginals([scores])[0]
+
+    def count(self, scores: npt.ArrayLike | None = None) -> int:
+        """How many derivations there are, without those that ``scores`` forbid."""
+        given = np.zeros(self.n_edges) if scores is None else scores
+        count = float(self._alone.native.counts(*self._alone.flat([given]), 1)[0])
+        return int(count) if count < _EXACT else self._exact_count(np.asarray(given))
+
+    def _exact_count(self, scores: npt.NDArray[Any]) -> int:
+        """By Python's whole numbers, which have no end."""
+        counts = [0] * self.n_nodes
+        is_leaf = np.bincount(self.heads, minlength=self.n_nodes) == 0
+        heads, starts, tails = self.heads.tolist(), self.tail_starts.tolist(), self.tails.tolist()
+        order = np.argsort(self.heads, kind="stable").tolist()
+        for node in np.flatnonzero(is_leaf).tolist():
+            counts[node] = 1
+        for e in order:
+            if scores[e] > -np.inf:
+                ways = 1
+                for tail in tails[starts[e] : starts[e + 1]]:
+                    ways *= counts[tail]
+                counts[heads[e]] += ways
+        return counts[self.goal]
+
+    def expectation(self, scores: npt.ArrayLike, values: npt.ArrayLike) -> float:
+        """The mean over derivations of the sum of ``values`` [n_edges] of their edges."""
+        (flat_values,) = self._alone.flat([values], "values")
+        return float(self._alone.native.expectations(*self._alone.flat([scores]), flat_values, 1)[0])
+
+    def entropy(self, scores: npt.ArrayLike) -> float:
+        """How uncertain derivations are, in nats: log Z less the mean score."""
+        (flat,) = self._alone.flat([scores])
+        mean = self.expectation(scores, np.where(flat == -np.inf, 0.0, flat))
+        return max(0.0, self.log_z(scores) - mean)
+
+    def to_svg(
+        self,
+        scores: npt.ArrayLike | None = None,
+        *,
+        node_names: Sequence[str] | None = None,
+        edge_names: Sequence[str] | None = None,
+    ) -> str:
+        """A picture, for small ones: the best derivation by ``scores`` is marked."""
+        from trellis.engine.drawing import MOST_EDGES, MOST_NODES, Drawing
+
+        if self.n_nodes > MOST_NODES or self.n_edges > MOST_EDGES:
+            raise ArgumentError(
+                f"a picture has at most {MOST_NODES} nodes and {MOST_EDGES} edges, and there are {self.n_nodes:,} and "
+                f"{self.n_edges:,}; draw a smaller one"
+            )
+        nodes = _names("node_names", node_names, self.n_nodes)
+        edges = _names("edge_names", edge_names, self.n_edges)
+        marked = () if scores is None else self.best(scores).edges
+        tails = [self.tails_of(e) for e in range(self.n_edges)]
+        return Drawing(self.heads.tolist(), tails, nodes, edges, set(marked)).to_svg()
+
+
+class Hypergraphs:
+    """Many hypergraphs at a time, on threads; results do not depend on how many threads there are."""
+
+    def __init__(self, graphs: Sequence[Hypergraph]) -> None:
+        given = items(graphs)
+        if given is None or not all(isinstance(graph, Hypergraph) for graph in given):
+            raise ArgumentError(f"graphs must be a list of hypergraphs, not {reprlib.repr(graphs)}")
+        self.graphs: list[Hypergraph] = given
+        self.edge_starts: Longs = starts_of([graph.n_edges for graph in self.graphs])
+        self.node_starts: Longs = starts_of([graph.n_nodes for graph in self.graphs])
+        tails = [np.diff(graph.tail_starts) for graph in self.graphs]
+        try:
+            self.native = _core.Hypergraphs(
+                np.diff(self.node_starts),
+                self.edge_starts,
+                _joined([graph.heads for graph in self.graphs], np.int32),
+                starts_of(_joined(tails, np.int64)),
+                _joined([graph.tails for graph in self.graphs], np.int32),
+                np.array([graph.goal for graph in self.graphs], np.int32),
+            )
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def best(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[Derivation | None]:
+        """The best derivation of each; None where every derivation is forbidden."""
+        totals, starts, edges = self.native.best(*self.flat(scores), thread_count(n_threads))
+        found = _derivations(totals, starts, edges)
+        return [one if one.score > -np.inf else None for one in found]
+
+    def kbest(self, scores: Sequence[npt.ArrayLike], k: int, n_threads: int | None = None) -> list[list[Derivation]]:
+        """The ``k`` best derivations of each, best first."""
+        k = whole_number("k", k, 1, 2**31 - 1)
+        starts, found = self.native.k_best(*self.flat(scores), k, thread_count(n_threads))
+        derivations = _derivations(*found)
+        return [derivations[begin:end] for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+
+    def log_z(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> Doubles:
+        """log Z of each."""
+        return self.native.inside(*self.flat(scores), thread_count(n_threads))[0]
+
+    def marginals(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[DerivationMarginals]:
+        """How often edges and nodes of each are in a derivation."""
+        log_z, edges, nodes = self.native.marginals(*self.flat(scores), thread_count(n_threads))
+        by_edge, by_node = np.split(edges, self.edge_starts[1:-1]), np.split(nodes, self.node_starts[1:-1])
+        return [DerivationMarginals(*one) for one in zip(by_edge, by_node, log_z.tolist(), strict=True)]
+
+    def flat(self, scores: Sequence[npt.ArrayLike], name: str = "scores") -> tuple[Doubles]:
+        """What belongs to the edges of each hypergraph, one after the other; ArgumentError if it does not fit."""
+        lists = items(scores)
+        if lists is None or len(lists) != len(self.graphs):
+            raise ArgumentError(f"{name} must have one list of numbers per hypergraph, {len(self.graphs)}")
+        arrays = [_numbers(name, one, graph.n_edges) for one, graph in zip(lists, self.graphs, strict=True)]
+        return (_joined(arrays, np.float64),)
+
+
+def _derivations(totals: Doubles, starts: Longs, edges: Longs) -> list[Derivation]:
+    runs = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    numbers = edges.tolist()
+    return [Derivation(score, tuple(numbers[a:b])) for score, (a, b) in zip(totals.tolist(), runs, strict=True)]
+
+
+def _joined(arrays: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
+    if len(arrays) == 1:
+        return np.ascontiguousarray(arrays[0], kind)
+    return np.concatenate([np.empty(0, kind), *arrays]).astype(kind)
+
+
+def _numbers(name: str, given: npt.ArrayLike, n: int) -> Doubles:
+    try:
+        numbers = np.asarray(given, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name} must be a list of numbers, one per edge") from None
+    if numbers.shape != (n,):
+        raise ArgumentError(f"{name} must have one number per edge, {n}; its shape is {list(numbers.shape)}")
+    bad = np.flatnonzero(~(numbers < np.inf)) if name == "scores" else np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        wanted = "a number below infinity" if name == "scores" else "a finite number"
+        raise ArgumentError(f"{name}: of edge {bad[0]} it must be {wanted}, not {numbers[bad[0]]}")
+    return numbers
+
+
+def _names(name: str, given: Sequence[str] | None, n: int) -> list[str]:
+    found = [""] * n if given is None else items(given)
+    if found is None or len(found) != n:
+        raise ArgumentError(f"{name} must be {n} strings, one for each")
+    return [str(one) for one in found]
+
+
+def _nodes(name: str, given: npt.ArrayLike) -> Ints:
+    wanted = f"{name} must be numbers of nodes, from 0 to 2147483647"
+    try:
+        nodes = np.asarray(given)
+    except ValueError:
+        raise ArgumentError(wanted) from None
+    if nodes.size == 0:
+        return np.empty(0, np.int32)
+    if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+        raise ArgumentError(wanted)
+    bad = np.flatnonzero((nodes < 0) | (nodes >= 2**31 - 1))
+    if len(bad):
+        raise ArgumentError(f"{wanted}, not {nodes[bad[0]]}")
+    return np.ascontiguousarray(nodes, np.int32)
+
+
+def _tail_arrays(tails: Any, n_edges: int) -> tuple[Longs, Ints]:
+    """Where the tails of each edge begin, and all of them."""
+    wanted = f"tails must have one entry per edge, {n_edges}"
+    lists = None if isinstance(tails, np.ndarray) else items(tails)
+    if isinstance(tails, np.ndarray) and tails.ndim == 2:
+        sizes, flat = np.full(len(tails), tails.shape[1]), _nodes("tails", tails.reshape(-1))
+    elif lists is not None and not any(np.ndim(one) == 0 for one in lists):
+        sizes, flat = (
+            np.array([len(one) for one in lists], np.int64),
+            _nodes("tails", [u for one in lists for u in one]),
+        )
+    else:
+        flat = _nodes("tails", tails)
+        sizes = np.ones(len(flat), np.int64)
+    if len(sizes) != n_edges:
+        raise ArgumentError(f"{wanted}, not {len(sizes)}")
+    return starts_of(sizes), flat
