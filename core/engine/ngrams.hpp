@@ -20,7 +20,7 @@ class Ngrams {
   Ngrams(std::size_t n_labels, std::size_t order) : n_labels_(n_labels), order_(order) {
     nodes_.push_back({});
     for (std::size_t z = 0; z < n_labels; ++z) add(kRoot, static_cast<std::uint16_t>(z), kRoot);
-    nodes_.push_back({kRoot, kRoot, kNone, kNone, 0, static_cast<std::uint16_t>(n_labels), 1});  // no label can be NULL
+    nodes_.push_back({kRoot, kRoot, kNone, kNone, 0, static_cast<std::uint16_t>(n_labels), 1, 0});  // no label can be NULL
   }
 
   std::size_t n_labels() const { return n_labels_; }
@@ -36,7 +36,7 @@ class Ngrams {
   // The n-gram with one more label; kNone if there is none.
   std::uint32_t find(std::uint32_t node, std::size_t label) const {
     if (node == kRoot) return static_cast<std::uint32_t>(1 + label);
-    if (nodes_[node].n_children == 0) return kNone;
+    if (!(nodes_[node].children >> label % 64 & 1)) return kNone;
     const std::int32_t id = table_.find(key(node, label));
     return id < 0 ? kNone : static_cast<std::uint32_t>(id) + first();
   }
@@ -69,6 +69,7 @@ class Ngrams {
     std::uint32_t first_child = kNone, next = kNone;  // children are a list
     std::uint32_t n_children = 0;
     std::uint16_t label = 0, length = 0;
+    std::uint64_t children = 0;  // a bit per label modulo 64: those without it need not be looked up
   };
 
   static std::uint64_t key(std::uint32_t node, std::size_t label) {
@@ -79,9 +80,10 @@ class Ngrams {
     const auto node = static_cast<std::uint32_t>(nodes_.size());
     if (parent != kRoot) table_.find_or_add(key(parent, label));
     Node& p = nodes_[parent];
-    const Node made{parent, shorter, kNone, p.first_child, 0, label, static_cast<std::uint16_t>(p.length + 1)};
+    const Node made{parent, shorter, kNone, p.first_child, 0, label, static_cast<std::uint16_t>(p.length + 1), 0};
     p.first_child = node;
     ++p.n_children;
+    p.children |= std::uint64_t{1} << label % 64;
     nodes_.push_back(made);
     return node;
   }

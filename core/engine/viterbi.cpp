@@ -4,6 +4,7 @@
 
 #include "engine/chain_passes.hpp"
 #include "engine/history_best.hpp"
+#include "engine/listed_best.hpp"
 
 namespace trellis {
 namespace {
@@ -103,6 +104,10 @@ Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
+  if (chain.n_tokens && has_few_triples(chain)) {
+    if (!work.listed) work.listed = std::make_shared<ListedWorkspace<Real>>();
+    return best_listed(chain, *work.listed, path);
+  }
   if (chain.ngrams) return best_history(chain, histories_of(work), path);
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
 }

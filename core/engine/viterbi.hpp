@@ -6,12 +6,15 @@ namespace trellis {
 
 template <class Real>
 struct HistoryWorkspace;
+template <class Real>
+struct ListedWorkspace;
 
 // Scratch of one thread; any number of sentences of any size may follow one another through it.
 template <class Real>
 struct Workspace {
   Scratch<Real> delta;  // order 1: [T, stride]; order 2: [T, L, stride]
   std::shared_ptr<HistoryWorkspace<Real>> histories;  // made when a chain has n-grams
+  std::shared_ptr<ListedWorkspace<Real>> listed;      // made when such a chain has short lists of labels
 };
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.

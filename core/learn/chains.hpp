@@ -195,6 +195,13 @@ class Chains {
     ChainView<float> known = chain_;
     known.emit = changed_.data();
     if (best_path(known, viterbi_, right_.data()) != kForbidden<float>) return;
+    ChainData open = examples_.data;  // what no list allows has no score so far
+    open.sets = {};
+    const LabelSets sets = potentials_.allowed;
+    weights_.chain(open, begin_, begin_ + n_, potentials_);
+    potentials_.allowed = sets;
+    for (std::size_t i = 0; i < changed_.size(); ++i)
+      if (changed_[i] != kForbidden<float>) changed_[i] = chain_.emit[i];
     known.allowed = nullptr;
     best_path(known, viterbi_, right_.data());
   }

@@ -64,7 +64,7 @@ void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
-  piece.pairs.assign(pair_cells_, 0);
+  if (!listed() || piece.pairs.size() != pair_cells_) piece.pairs.assign(pair_cells_, 0);
   piece.triples.assign(longer_cells(), 0);
   if (layout_.ngrams) return;
   w.pairs.assign((stride_ + 1) * stride_, 0);

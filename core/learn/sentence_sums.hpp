@@ -56,6 +56,27 @@ class SentenceSums {
   // One parameter to another value.
   void change(std::size_t k, double value) requires std::same_as<AnyRows, FewRows>;
 
+  // Whether only pairs of listed labels occur. Then the pairs of a piece are not cleared but taken, sentence by sentence:
+  // with many labels their table is much larger than what some sentences put into it.
+  bool listed() const { return layout_.ngrams && data_.sets.starts && !local_; }
+  // Calls add(cell, value) for the label pairs to which sentence s may have given something, and clears them.
+  template <class Add>
+  void take_pairs(std::size_t s, Piece& piece, Add add) const {
+    const auto take = [&](std::size_t cell) {
+      if (double& value = piece.pairs[cell]; value != 0) add(cell, value), value = 0;
+    };
+    const auto null = static_cast<std::int32_t>(L_);
+    const auto first = static_cast<std::size_t>(starts_[s]), last = static_cast<std::size_t>(starts_[s + 1]);
+    for (std::size_t t = first; t < last; ++t) {
+      const ListedLabels ys = t == first ? ListedLabels{&null, 1} : labels_of(data_.sets, t - 1), zs = labels_of(data_.sets, t);
+      for (std::size_t i = 0; i < ys.n; ++i)
+        for (std::size_t j = 0; j < zs.n; ++j) take(ys[i] * stride_ + zs[j]);
+    }
+    each_part(gold_.labels + first, last - first, L_, [&](const Part& part) {  // which no list may have; unknown ones have none
+      if (part.y <= L_ && part.z < L_) take(part.cell(1, L_, stride_));
+    });
+  }
+
   void begin_piece(Scratch& w, Piece& piece) const;
   void end_piece(const Scratch& w, Piece& piece) const;
 

@@ -98,6 +98,14 @@ class GrowingRows {
     }
   }
 
+  // The same for some labels at least.
+  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit, std::span<const std::int32_t> labels) const {
+    const Row row = rows_[attribute];
+    if (row.size != kHeavy) return add_to(attribute, value, emit);
+    const float* weights = heavy_.weights.data() + row.offset;
+    for (const std::int32_t z : labels) emit[z] += value * weights[z];
+  }
+
   // Calls visit(attribute, label, weight, sum, variance) for all weights, attributes and their labels ascending.
   template <class Visit>
   void each(Visit visit) const {

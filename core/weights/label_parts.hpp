@@ -59,6 +59,34 @@ class LabelParts {
     }
   }
 
+  // The same of some labels of each row, labels_at(t), which ascend; the places of others are not used.
+  template <class Real, class LabelsAt>
+  void fold_listed(std::size_t n, Real* rows, LabelsAt labels_at) const {
+    for (std::size_t t = 0; any() && t < n; ++t) {
+      const Real* from = rows + t * stride();
+      Real* to = rows + t * padded(n_labels_);
+      for (const std::int32_t z : labels_at(t)) {
+        Real sum = from[z];
+        for (std::uint32_t p : of(static_cast<std::size_t>(z))) sum += from[p];
+        to[z] = sum;
+      }
+    }
+  }
+
+  // The columns of labels that ascend: they themselves, then their parts; those live in `scratch`.
+  std::span<const std::int32_t> columns_of(std::span<const std::int32_t> labels, std::vector<std::int32_t>& scratch) const {
+    if (!any()) return labels;
+    scratch.assign(labels.begin(), labels.end());
+    for (const std::int32_t z : labels) {
+      const auto parts = of(static_cast<std::size_t>(z));
+      scratch.insert(scratch.end(), parts.begin(), parts.end());
+    }
+    const auto first = scratch.begin() + static_cast<std::ptrdiff_t>(labels.size());
+    std::sort(first, scratch.end());
+    scratch.erase(std::unique(first, scratch.end()), scratch.end());
+    return scratch;
+  }
+
   // The transpose: rows over labels become rows over all columns.
   template <class Real>
   void spread(std::size_t n, Real* rows) const {

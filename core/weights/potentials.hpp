@@ -25,6 +25,7 @@ struct Potentials {
   std::vector<Real> emit;  // [n, stride] at least
   std::vector<Real> edge;  // [n, n_labels + 1, stride] at least, where label pairs differ by token
   LabelSets allowed{};
+  std::vector<std::int32_t> columns;  // of rows, that one token needs
 
   // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
   ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& sets, std::size_t begin, std::size_t n,
@@ -50,7 +51,8 @@ TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::siz
   add_rows(rows, at, begin, end, size, edge.data());
 }
 
-// The sentence [begin, end), which has a token at least; it lives in `to`.
+// The sentence [begin, end), which has a token at least; it lives in `to`. Where tokens have lists of labels, other labels
+// have no scores.
 template <class AnyRows, class AnyEdgeRows>
 TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& parts, const AnyEdgeRows& edge_rows,
                                          const LabelWeights& labels, const ChainData& data, std::size_t begin,
@@ -58,8 +60,18 @@ TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& 
   const std::size_t n = end - begin;
   const std::size_t stride = parts.any() ? parts.stride() : labels.stride;
   to.emit.assign(n * stride, 0);
-  add_rows(rows, data.attributes, begin, end, stride, to.emit.data());
-  parts.fold(n, to.emit.data());
+  if (data.sets.starts) {
+    const auto labels_at = [&](std::size_t t) {
+      const ListedLabels listed = labels_of(data.sets, t);
+      return std::span(listed.labels, listed.n);
+    };
+    const auto columns_at = [&](std::size_t t) { return parts.columns_of(labels_at(t), to.columns); };
+    add_listed_rows(rows, data.attributes, begin, end, stride, columns_at, to.emit.data());
+    parts.fold_listed(n, to.emit.data(), [&](std::size_t t) { return labels_at(begin + t); });
+  } else {
+    add_rows(rows, data.attributes, begin, end, stride, to.emit.data());
+    parts.fold(n, to.emit.data());
+  }
   const bool by_token = data.edge_attributes.starts;
   if (by_token)
     fill_edges(edge_rows, labels.edge, (labels.n_labels + 1) * labels.stride, data.edge_attributes, begin, end, to.edge);

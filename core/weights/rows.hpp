@@ -4,6 +4,7 @@
 // are lists of slots, a label and a weight each. Rows of many (heavy) are vectors over all labels. All sums of weights,
 // of learners and of taggers, are made of the three loops below.
 #pragma once
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct Rows {
     add_light(starts[attribute], starts[attribute + 1], [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
       return std::pair{labels[s], weights[s]};
     }, value, out);
+  }
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t>) const {
+    add_to(attribute, value, out);
   }
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(starts + attribute); }
   void prefetch_slots(std::int32_t attribute) const {
@@ -158,6 +162,25 @@ TRELLIS_INLINE void add_rows(const AnyRows& rows, const Sites& at, std::size_t b
       if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
       rows.add_to(at.ids[i], at.value(i), out);
     }
+}
+
+// The same where only some columns of each site are wanted, columns_at(s); what others get does not matter.
+template <class AnyRows, class Real, class ColumnsAt>
+TRELLIS_INLINE void add_listed_rows(const AnyRows& rows, const Sites& at, std::size_t begin, std::size_t end,
+                                    std::size_t size, ColumnsAt columns_at, Real* out) {
+  constexpr std::int64_t kAhead = 24;
+  const std::int64_t last = at.starts[end];
+  std::int64_t i = at.starts[begin];
+  for (std::size_t s = begin; s < end; ++s, out += size) {
+    const std::span<const std::int32_t> columns = columns_at(s);
+    const bool few = columns.size() * kLanes<Real> < size;
+    for (; i < at.starts[s + 1]; ++i) {
+      if (i + 2 * kAhead < last) rows.prefetch_row(at.ids[i + 2 * kAhead]);
+      if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
+      if (few) rows.add_to(at.ids[i], at.value(i), out, columns);
+      else rows.add_to(at.ids[i], at.value(i), out);
+    }
+  }
 }
 
 }  // namespace trellis
