@@ -23,11 +23,14 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 
 using Starts = Array<std::int64_t, 1>;
-// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none, n-grams or none. Rows over labels may come
-// padded, stride for L: then they are read where they are.
+// What n-grams have at single tokens: starts [n_tokens + 1], n-grams, scores.
+template <class Real>
+using TokenNgramArrays = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<Real, 1>>;
+// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none, n-grams or none, those of
+// single tokens or none. Rows over labels may come padded, stride for L: then they are read where they are.
 template <class Real>
 using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>,
-                          std::optional<const PyNgrams*>>;
+                          std::optional<const PyNgrams*>, std::optional<TokenNgramArrays<Real>>>;
 using Allowed = std::optional<SetArrays>;
 using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
 using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
@@ -55,13 +58,14 @@ struct Batch {
   const std::int64_t* starts;  // [n_sentences + 1]
   LabelTables<Real> labels;
   LabelSets sets{};
+  std::optional<TokenNgramArrays<Real>> token_ngrams;
   Scratch<Real> padded_edge, padded_tri, padded_end;
 
   Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
       : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<1>(given).shape(1) - 1), stride(padded(n_labels)),
         emit(std::get<0>(given).data()), emit_step(std::get<0>(given).shape(1)), edge_step(std::get<1>(given).shape(2)),
         starts(starts_.data()) {
-    const auto& [emit_, edge_, tri_, end_, given_ngrams] = given;
+    const auto& [emit_, edge_, tri_, end_, given_ngrams, given_token_ngrams] = given;
     const PyNgrams* ngrams_ = given_ngrams.value_or(nullptr);
     const std::size_t L = n_labels, n = L + 1;
     require(n > 1, "edge: there must be at least one label");
@@ -84,12 +88,21 @@ struct Batch {
     }
     require(!ngrams_ || (!tri_ && ngrams_->ngrams.n_labels() == L), "n-grams for other labels");
     if (ngrams_) labels.ngrams = ngrams_->template view<Real>();
+    if (given_token_ngrams) check_token_ngrams(*given_token_ngrams, ngrams_);
+    token_ngrams = given_token_ngrams;
     if (allowed) sets = sets_from(*allowed, L, n_tokens);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
 
  private:
+  void check_token_ngrams(const TokenNgramArrays<Real>& given, const PyNgrams* ngrams) const {
+    const auto& [starts_, nodes, scores] = given;
+    require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
+    check_starts(starts_, nodes.size());
+    require(all_below(span(nodes), ngrams->ngrams.size()), "an n-gram out of range");
+    check_finite(scores, "the score of an n-gram must be a finite number");
+  }
   bool fits(std::size_t width) const { return width == n_labels || width == stride; }
   const Real* table(const Real* rows, std::size_t n, std::size_t step, Scratch<Real>& to, const char* name) const {
     if (!are_scores(rows, n, n_labels, step))
@@ -103,6 +116,8 @@ template <class Real>
 struct Sentence {
   Scratch<Real> emit, edge;
   LabelSets sets{};
+  TokenNgrams<Real> token_ngrams;
+  NgramScores<Real> ngrams{};
   ChainView<Real> view{};
 
   // False if some score is NaN or plus infinity.
@@ -119,7 +134,21 @@ struct Sentence {
     sets = batch.sets;
     if (sets.starts) sets.set_of_token += first;
     view = {batch.labels, T, pad(rows, T, batch.emit_step, batch.stride, emit), tables, sets.starts ? &sets : nullptr};
+    if (batch.token_ngrams) load_ngrams(*batch.token_ngrams, first, T);
     return ok;
+  }
+
+ private:
+  void load_ngrams(const TokenNgramArrays<Real>& given, std::size_t first, std::size_t T) {
+    const auto& [starts, nodes, scores] = given;
+    const std::int64_t begin = starts(first), end = starts(first + T);
+    token_ngrams.starts.clear();
+    for (std::size_t t = first; t <= first + T; ++t) token_ngrams.starts.push_back(static_cast<std::size_t>(starts(t) - begin));
+    token_ngrams.nodes.assign(nodes.data() + begin, nodes.data() + end);
+    token_ngrams.scores.assign(scores.data() + begin, scores.data() + end);
+    ngrams = *view.ngrams;
+    ngrams.by_token = &token_ngrams;
+    view.ngrams = &ngrams;
   }
 };
 

@@ -42,7 +42,7 @@ using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t>;
 // What turns strings into attributes, and the tag dictionary: checked when a decoder is made of it.
 struct Features {
   PlanArrays plan;
-  std::size_t n_emission;
+  std::size_t n_emission, n_pair;
   TableArrays tables, folds;
   std::vector<ColumnArrays> columns;
   std::optional<BagArrays> bag;
@@ -53,9 +53,13 @@ struct Features {
     static_cast<LinearChain&>(model) = weights;
     model.plan = plan_from(plan, columns.size());
     model.n_emission = n_emission;
+    model.n_pair = n_pair;
     model.n_attributes = weights.n_attributes;
     model.local = weights.local;
-    require(n_emission <= model.plan.templates.size(), "more templates of labels than templates");
+    const std::size_t n_templates = model.plan.templates.size();
+    require(n_emission <= n_templates && n_pair <= n_templates - n_emission, "more templates of labels than templates");
+    const bool has_runs = n_emission + n_pair < n_templates;
+    require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
     std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
     for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
       std::int64_t& limit = limits[model.plan.templates[k].table];
@@ -335,19 +339,27 @@ struct PyDecoder {
     return out;
   }
 
-  std::pair<Numpy<float>, std::optional<Numpy<float>>> potentials(const Batch& batch, bool open,
-                                                                   std::size_t n_threads) const {
+  // starts, n-grams, scores
+  using TokenNgramsOut = std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<float>>;
+  std::tuple<Numpy<float>, std::optional<Numpy<float>>, std::optional<TokenNgramsOut>> potentials(
+      const Batch& batch, bool open, std::size_t n_threads) const {
     check_defined(batch);
     const std::size_t n = batch.starts.back(), rows = core.labels().n_labels + 1, stride = core.labels().stride;
     std::vector<float> emit(n * stride), edges(core.edges_by_token() ? n * rows * stride : 0);
+    TokenNgrams<float> ngrams;
     without_gil([&] {
-      core.potentials(batch, open, n_threads, emit.data(), core.edges_by_token() ? edges.data() : nullptr);
+      core.potentials(batch, open, n_threads, emit.data(), core.edges_by_token() ? edges.data() : nullptr, ngrams);
     });
-    if (!are_scores(emit.data(), n, rows - 1, stride) || !are_scores(edges.data(), edges.size() / stride, rows - 1, stride))
+    if (!are_scores(emit.data(), n, rows - 1, stride) || !are_scores(edges.data(), edges.size() / stride, rows - 1, stride) ||
+        !are_scores(ngrams.scores.data(), 1, ngrams.scores.size(), 0))
       throw std::overflow_error("the weights of the model give scores that are not finite; train it again");
     std::optional<Numpy<float>> edge_array;
     if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, rows, stride});
-    return {to_numpy(std::move(emit), {n, stride}), edge_array};
+    std::optional<TokenNgramsOut> token_ngrams;
+    if (core.ngrams_by_token())
+      token_ngrams = {to_numpy(std::vector<std::int64_t>(ngrams.starts.begin(), ngrams.starts.end())),
+                      to_numpy(std::move(ngrams.nodes)), to_numpy(std::move(ngrams.scores))};
+    return {to_numpy(std::move(emit), {n, stride}), edge_array, token_ngrams};
   }
 };
 
@@ -363,12 +375,12 @@ void bind_decoder(nb::module_& module) {
         return out;
       }, "(column, string) of words whose views must be defined before decoding.");
   nb::class_<Features>(module, "Features", "What turns strings into attributes, and the tag dictionary.")
-      .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, TableArrays tables, TableArrays folds,
+      .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, TableArrays tables, TableArrays folds,
                           std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
                           std::optional<DictionaryArrays> dictionary) {
-        new (self) Features{std::move(plan), n_emission, std::move(tables), std::move(folds), std::move(columns),
+        new (self) Features{std::move(plan), n_emission, n_pair, std::move(tables), std::move(folds), std::move(columns),
                             std::move(bag), std::move(dictionary)};
-      }, nb::kw_only(), "plan"_array, "n_emission"_a, "tables"_array, "folds"_array, "columns"_array,
+      }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "tables"_array, "folds"_array, "columns"_array,
            "bag"_array.none(), "dictionary"_array.none());
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,
@@ -390,8 +402,9 @@ void bind_decoder(nb::module_& module) {
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")
       .def("potentials", &PyDecoder::potentials, "batch"_a, "open"_a, "n_threads"_a,
-           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None). open: a local model normalises\n"
-           "over all labels, not over those of the tag dictionary.")
+           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None, what n-grams have at single tokens:\n"
+           "starts, n-grams, scores, or None). open: a local model normalises over all labels, not over those of the tag\n"
+           "dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);
         Decoder::Lists lists = self.core.attribute_lists(batch, on_edge);

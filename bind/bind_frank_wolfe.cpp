@@ -20,7 +20,8 @@ using Costs = std::optional<Array<float, 2>>;
 Examples examples_from(const FrankWolfe& self, const Encoded& corpus, const Gold& gold, const SentenceWeights& weights,
                        const Costs& costs) {
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
-      self.edge_rows.n_attributes() != corpus.n_edge_attributes || self.steps.mixtures.size() != corpus.n_sentences())
+      self.edge_rows.n_attributes() != corpus.n_edge_attributes || self.steps.mixtures.size() != corpus.n_sentences() ||
+      (corpus.data.histories && !self.ngrams))
     throw nb::value_error("a corpus encoded for another model");
   check_gold(gold, corpus.n_tokens(), corpus.n_labels);
   check_weights(weights, corpus.n_sentences());
@@ -101,7 +102,7 @@ void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double
   restore_ngrams(self, ngrams);
   self.steps.mixtures = mixtures_from(self, corpus, mixtures);
   restore_rows(self.rows, rows);
-  restore_rows(self.edge_rows, edge_rows);
+  restore_rows(self.edge_rows, edge_rows, self.ngrams ? &*self.ngrams : nullptr);
   restore_table(self.edge, edge);
   restore_table(self.tri, tri);
   self.steps.clock = clock, self.steps.dual = dual;

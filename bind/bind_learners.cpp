@@ -40,7 +40,7 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   const std::size_t n = corpus.n_tokens();
   require(batch >= 1, "batch must be positive");
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
-      self.edge_rows.n_attributes() != corpus.n_edge_attributes)
+      self.edge_rows.n_attributes() != corpus.n_edge_attributes || (corpus.data.histories && !self.ngrams))
     throw nb::value_error("a corpus encoded for another model");
   check_gold(gold, n, self.n_labels, partial.has_value());
   check_order(order, corpus.n_sentences());
@@ -93,8 +93,8 @@ void restore(Online& self, std::int64_t clock, const RowState& rows, const RowSt
             self.tri.weights.size());
   if (clocks.size() + 1 != starts.size()) throw nb::value_error("updates that do not fit together");
   restore_rows(self.rows, rows);
-  restore_rows(self.edge_rows, edge_rows);
   restore_table(self.edge, edge);
+  restore_rows(self.edge_rows, edge_rows, self.ngrams ? &*self.ngrams : nullptr);
   restore_table(self.tri, tri);
   self.clock = clock;
   UpdateLog& to = self.steps.log;
@@ -170,14 +170,20 @@ Numpy<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 
 Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optional<ListArrays> edge_lists_,
                  std::optional<SetArrays> sets_, std::size_t n_attributes_, std::size_t n_edge_attributes_,
-                 std::size_t n_labels_)
+                 std::size_t n_labels_, std::optional<Array<std::uint8_t, 1>> histories_)
     : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
-      n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
+      histories(std::move(histories_)), n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
   check_labels(n_labels);
   check_sentences(starts);
   data.attributes = lists_from(lists, n_attributes, n_tokens());
   if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens());
-  make_read_only(std::tie(starts, lists, edge_lists, sets));
+  if (histories) {
+    require(edge_lists && histories->size() == n_edge_attributes, "histories: one number per edge attribute");
+    for (std::uint8_t n : span(*histories)) require(n >= 1, "histories: from one label on");
+    data.histories = histories->data();
+    data.has_pairs = std::ranges::count(span(*histories), 1) > 0;
+  }
+  make_read_only(std::tie(starts, lists, edge_lists, sets, histories));
   if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
 }
 
@@ -197,16 +203,50 @@ std::tuple<Numpy<std::uint32_t>, Numpy<std::uint16_t>, Numpy<double>> seen_ngram
   return {parents, labels, to_numpy(std::move(counts))};
 }
 
-NgramsOut needed_ngrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights) {
+std::pair<NgramsOut, Numpy<std::uint32_t>> needed_ngrams(std::size_t n_labels, std::size_t order, const NgramArrays& given,
+                                                         const Array<float, 1>& weights,
+                                                         const Array<std::uint32_t, 1>& columns) {
   const PyNgrams checked(n_labels, order, given, weights);
-  return ngrams_out(checked.ngrams, checked.scores);
+  const std::size_t n_pairs = (n_labels + 1) * padded(n_labels);
+  require(all_below(span(columns), n_pairs + checked.ngrams.size()), "a row has a label out of range");
+  std::vector<std::uint32_t> numbered(columns.data(), columns.data() + columns.size());
+  auto ngrams = ngrams_out(checked.ngrams, checked.scores, n_pairs, numbered);
+  return {std::move(ngrams), to_numpy(std::move(numbered))};
+}
+
+// Of every token the run of labels that ends in it, `history` labels before its own, as columns of edge rows: a cell of
+// label pairs, or after those an n-gram; -1 where some of these labels are not known or there is no such n-gram.
+Numpy<std::int32_t> label_runs(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<std::int32_t, 1>& gold,
+                               const Array<std::int64_t, 1>& starts, std::size_t history) {
+  check_labels(n_labels);
+  check_gold(gold, check_sentences(starts), n_labels, true);
+  require(history >= 1 && history <= order, "a history longer than the order");
+  Ngrams ngrams(n_labels, order);
+  make_ngrams(given, ngrams);
+  const std::size_t stride = padded(n_labels), n_pairs = (n_labels + 1) * stride;
+  std::vector<std::int32_t> columns(gold.size(), -1);
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+    for (std::int64_t t = starts(s); t < starts(s + 1); ++t) {
+      std::int64_t first = t - static_cast<std::int64_t>(history);  // NULL before the sentence
+      std::uint32_t node = first < starts(s) ? ngrams.null() : Ngrams::kRoot;
+      bool known = true;
+      for (first = std::max(first, starts(s)); first <= t && known; ++first) {
+        known = gold(first) >= 0;
+        if (known) node = ngrams.find(node, static_cast<std::size_t>(gold(first))), known = node != Ngrams::kNone;
+      }
+      if (!known) continue;
+      const std::size_t pair = ngrams.label(ngrams.parent(node)) * stride + ngrams.label(node);
+      columns[static_cast<std::size_t>(t)] = static_cast<std::int32_t>(ngrams.length(node) < kScored ? pair : n_pairs + node);
+    }
+  return to_numpy(std::move(columns));
 }
 
 }  // namespace
 
 void Encoded::check_fits(const Weights& weights) const {
   require(weights.labels.n_labels == n_labels && weights.n_attributes == n_attributes &&
-              (!edge_lists || weights.n_edge_attributes == n_edge_attributes),
+              (!edge_lists || weights.n_edge_attributes == n_edge_attributes) &&
+              (data.histories ? weights.ngrams != nullptr : !weights.has_runs),
           "weights of another model than the corpus was encoded for");
 }
 
@@ -223,19 +263,23 @@ void bind_learners(nb::module_& module) {
   module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_array, "starts"_array, nb::kw_only(), "null"_a,
              "weights"_array.none(), "first"_array.none(),
              "Parents, last labels and counts of the label n-grams of training, after those given first.");
-  module.def("needed_ngrams", &needed_ngrams, "n_labels"_a, "order"_a, "ngrams"_array, "weights"_array,
-             "Those n-grams that have a weight, with all that are part of one: parents, last labels, weights.");
+  module.def("needed_ngrams", &needed_ngrams, "n_labels"_a, "order"_a, "ngrams"_array, "weights"_array, "columns"_array,
+             "Those n-grams that have a weight or are columns of edge rows, with all that are part of one: parents, last\n"
+             "labels, weights; and the columns by their new numbers.");
+  module.def("label_runs", &label_runs, "n_labels"_a, "order"_a, "ngrams"_array, "gold"_array, "starts"_array, "history"_a,
+             "The run of labels that ends in each token, as a column of edge rows; -1 where there is none.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
-                    std::size_t, std::size_t>(),
+                    std::size_t, std::size_t, std::optional<Array<std::uint8_t, 1>>>(),
            "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a,
-           "n_edge_attributes"_a, "n_labels"_a)
+           "n_edge_attributes"_a, "n_labels"_a, "histories"_array.none() = nb::none())
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
+      .def_ro("histories", &Encoded::histories, "About how many labels before each edge attribute is; None: one, all.")
       .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
@@ -251,7 +295,7 @@ void bind_learners(nb::module_& module) {
         set_rows(self.rows, rows, grows);
       }, "rows"_array, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
       .def("set_edge_rows", [](Online& self, const RowArrays<std::uint32_t>& rows) {
-        set_rows(self.edge_rows, rows, true);
+        set_rows(self.edge_rows, rows, true, self.ngrams ? &*self.ngrams : nullptr);
       }, "rows"_array)
       .def("set_labels", [](Online& self, const Array<float, 1>& edge, const Array<float, 1>& tri,
                             const Array<float, 1>& end) {

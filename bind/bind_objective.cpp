@@ -29,6 +29,7 @@ struct PyObjective {
     Gold known{gold.data(), {}};
     if (partial) known.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
     require(!partial || !local, "local decisions need every label");
+    require(!corpus.data.histories || !local, "local decisions have no weights of longer label runs with attributes");
     make_read_only(std::tie(gold, partial));
     n_sentences = corpus.n_sentences();
     core = make_objective(layout.core, corpus.data, corpus.starts.data(), n_sentences, known, local, single);

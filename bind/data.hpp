@@ -8,11 +8,13 @@ struct Encoded {
   ListArrays lists;
   std::optional<ListArrays> edge_lists;
   std::optional<SetArrays> sets;
+  std::optional<Array<std::uint8_t, 1>> histories;
   std::size_t n_attributes, n_edge_attributes, n_labels;
   trellis::ChainData data;
 
   Encoded(Array<std::int64_t, 1> starts, ListArrays lists, std::optional<ListArrays> edge_lists,
-          std::optional<SetArrays> sets, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels);
+          std::optional<SetArrays> sets, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
+          std::optional<Array<std::uint8_t, 1>> histories);
   void check_fits(const Weights& weights) const;
   std::size_t n_sentences() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return starts(starts.size() - 1); }

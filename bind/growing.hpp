@@ -11,17 +11,19 @@
 // Rows, and beside each weight its sum for averaging and its variance.
 using RowState = std::tuple<Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<float, 1>, Array<double, 1>,
                             Array<float, 1>>;
-inline void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& given, bool grows) {
-  const trellis::Rows<std::uint32_t> from = rows_from(given, rows.n_labels());
+// Both with n-grams for rows of edge attributes.
+inline void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& given, bool grows,
+                     const trellis::Ngrams* ngrams = nullptr) {
+  const trellis::Rows<std::uint32_t> from = run_rows_from(given, rows.n_labels(), ngrams);
   require(std::get<0>(given).size() == rows.n_attributes() + 1, "one row per attribute");
   if (!grows) rows.stop_growing();
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
     for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
       rows.set(static_cast<std::int32_t>(a), from.labels[s], from.weights[s]);
 }
-inline void restore_rows(trellis::GrowingRows& rows, const RowState& given) {
+inline void restore_rows(trellis::GrowingRows& rows, const RowState& given, const trellis::Ngrams* ngrams = nullptr) {
   const auto& [starts, labels, weights, sums, variances] = given;
-  const trellis::Rows<std::uint32_t> from = rows_from<std::uint32_t>({starts, labels, weights}, rows.n_labels());
+  const trellis::Rows<std::uint32_t> from = run_rows_from({starts, labels, weights}, rows.n_labels(), ngrams);
   require(starts.size() == rows.n_attributes() + 1 && sums.size() == labels.size() && variances.size() == labels.size(),
           "rows of another training");
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
@@ -56,22 +58,31 @@ struct Mean {
 };
 
 using RowsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>>;
-inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
-  std::vector<std::uint32_t> starts(rows.n_attributes() + 1), labels;
+struct PlainRows {
+  std::vector<std::uint32_t> starts, labels;
   std::vector<float> weights;
+  RowsOut out() && { return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))}; }
+};
+inline PlainRows plain_rows(const trellis::GrowingRows& rows, const Mean& mean) {
+  PlainRows to{std::vector<std::uint32_t>(rows.n_attributes() + 1), {}, {}};
   rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float) {
     const float value = mean(weight, sum);
-    if (value != 0) ++starts[a + 1], labels.push_back(label), weights.push_back(value);
+    if (value != 0) ++to.starts[a + 1], to.labels.push_back(label), to.weights.push_back(value);
   });
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))};
+  std::partial_sum(to.starts.begin(), to.starts.end(), to.starts.begin());
+  return to;
 }
+inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) { return plain_rows(rows, mean).out(); }
 
-// Parents, last labels, weights. Those with a weight, all that are part of one, and no others; or `all`.
+// Parents, last labels, weights. Those with a weight, of their own or with an attribute (`columns` of rows, from n_pairs
+// on), all that are part of one, and no others; or `all`. Columns get their new numbers.
 using NgramsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint16_t>, Numpy<float>>;
-inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights, bool all = false) {
+inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights, std::size_t n_pairs,
+                            std::span<std::uint32_t> columns, bool all = false) {
   std::vector<std::uint8_t> kept(ngrams.size(), all);
   std::vector<float> out;
+  for (std::uint32_t column : columns)
+    if (column >= n_pairs) kept[column - n_pairs] = 1;
   for (auto g = static_cast<std::uint32_t>(ngrams.size()); g-- > 0;) {
     kept[g] |= ngrams.length(g) <= 1 || (ngrams.length(g) >= trellis::kScored && weights[g] != 0);
     if (kept[g]) kept[ngrams.parent(g)] = kept[ngrams.shorter(g)] = 1;
@@ -79,6 +90,10 @@ inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<flo
   for (std::uint32_t g = 0; g < ngrams.size(); ++g)
     if (kept[g] && ngrams.length(g) > 1) out.push_back(ngrams.length(g) < trellis::kScored ? 0 : weights[g]);
   auto [parents, labels] = ngram_arrays(ngrams, &kept);
+  std::vector<std::uint32_t> number(ngrams.size());
+  std::exclusive_scan(kept.begin(), kept.end(), number.begin(), 0u);
+  for (std::uint32_t& column : columns)
+    if (column >= n_pairs) column = static_cast<std::uint32_t>(n_pairs + number[column - n_pairs]);
   return {parents, labels, to_numpy(std::move(out))};
 }
 
@@ -90,8 +105,10 @@ inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>, std::optional<Ng
     std::vector<float> long_ones(self.tri.weights.size()), pairs(self.edge.weights.size());
     for (std::size_t s = 0; s < long_ones.size(); ++s) long_ones[s] = mean(self.tri.weights[s], self.tri.sums[s]);
     for (std::size_t s = 0; s < pairs.size(); ++s) pairs[s] = mean(self.edge.weights[s], self.edge.sums[s]);
-    return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), to_numpy(std::move(pairs), {self.n_labels + 1, self.stride}),
-            to_numpy(std::vector<float>{}, {0, self.n_labels + 1, self.stride}), ngrams_out(*self.ngrams, long_ones, all_ngrams)};
+    PlainRows edge_rows = plain_rows(self.edge_rows, mean);
+    auto ngrams = ngrams_out(*self.ngrams, long_ones, pairs.size(), edge_rows.labels, all_ngrams);
+    return {rows_out(self.rows, mean), std::move(edge_rows).out(), to_numpy(std::move(pairs), {self.n_labels + 1, self.stride}),
+            to_numpy(std::vector<float>{}, {0, self.n_labels + 1, self.stride}), std::move(ngrams)};
   }
   const auto means = [&](const trellis::LearntTable& table, std::vector<std::size_t> shape) {
     std::vector<float> out(table.weights.size());

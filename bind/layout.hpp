@@ -35,7 +35,6 @@ struct PyLayout {
             "one row per attribute");
     const trellis::LabelParts label_parts = parts_from(parts, L);
     check_rows(row_starts, row_labels, label_parts.width(L));
-    check_rows(edge_row_starts, edge_row_labels, pairs);
     check_cells(edge_places, pairs, L);
     if (ngrams_) {
       ngrams.emplace(L, static_cast<std::size_t>(order));
@@ -44,6 +43,8 @@ struct PyLayout {
     } else {
       check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
     }
+    check_run_rows(edge_row_starts, edge_row_labels, pairs, ngrams ? &*ngrams : nullptr);
+    require(ngrams || !corpus.data.histories, "attributes of longer label runs need n-grams");
     make_read_only(std::tie(rows, edge_rows, edge_places, tri_places));
     core = {L, corpus.n_attributes, corpus.n_edge_attributes, order, span(row_starts), span(row_labels),
             span(edge_row_starts), span(edge_row_labels), span(edge_places), span(tri_places),

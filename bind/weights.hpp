@@ -14,6 +14,7 @@ struct Weights : trellis::LinearChain {
   std::shared_ptr<std::vector<float>> relaxed;          // what label pairs give with them at most
   std::size_t n_attributes, n_edge_attributes = 0;
   bool local;  // labels are normalised one by one
+  bool has_runs = false;  // whether some row has a run of more than two labels
 
   Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
           std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, const std::optional<PartArrays>& parts_,
@@ -32,7 +33,8 @@ struct Weights : trellis::LinearChain {
     parts = parts_from(parts_, labels.n_labels);
     rows = rows_from(row_arrays, parts.width(labels.n_labels));
     if (!edge_row_arrays) return;
-    edge_rows = rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride);
+    edge_rows = run_rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride, ngrams ? &ngrams->ngrams : nullptr);
     n_edge_attributes = std::get<0>(*edge_row_arrays).size() - 1;
+    has_runs = !trellis::all_below(span(std::get<1>(*edge_row_arrays)), (labels.n_labels + 1) * labels.stride);
   }
 };

@@ -75,20 +75,20 @@ def parsed(templates: Sequence[str], first: str = "word") -> list[Template]:
     bound = [
         Template(
             tuple(type(look)(look.column or first, look.offset, look.calls) for look in t.looks),
-            t.on_edge,
+            t.history,
             t.name,
         )
         for t in all_of_them
         if not any(look.column == "attributes" for look in t.looks)
     ]
-    return [t for t in bound if not t.on_edge] + [t for t in bound if t.on_edge]
+    return [t for t in bound if not t.history] + [t for t in bound if t.history]
 
 
 def features_of(
     templates: Sequence[str], corpus: Corpus, *, on_edge: bool = False
 ) -> list[list[list[tuple[Key, float]]]]:
     """The features of every sentence's tokens with their values, in the order of templates, the bag last."""
-    chosen = [(k, t) for k, t in enumerate(parsed(templates)) if t.on_edge == on_edge]
+    chosen = [(k, t) for k, t in enumerate(parsed(templates)) if bool(t.history) == on_edge]
     bag = corpus.columns.get("attributes")
     reads_bag = any("attributes" in text for text in templates) and not on_edge
     bags = bag.tolist() if reads_bag and isinstance(bag, BagColumn) else [{}] * corpus.n_tokens

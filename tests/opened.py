@@ -47,7 +47,7 @@ def names_of(vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on
     names: dict[int, Key] = {}
     sentences = list(corpus)
     for k, template in enumerate(parsed(templates)):
-        if template.on_edge != on_edge:
+        if bool(template.history) != on_edge:
             continue
         alone = replace(
             vocabulary,

@@ -248,7 +248,7 @@ def test_weights_have_the_names_of_their_features(here: Path, call) -> None:
         ("shared: word[1]=_B+2", "B-NP"),
         ("label[-1]", "<start> B-NP"),
     ]
-    features += [("pos[0]=DT", "<start> B-NP"), ("label[-2] & label[-1]", "<start> <start> B-NP")]
+    features += [("label[-1] & pos[0]=DT", "<start> B-NP"), ("label[-2..-1]", "<start> <start> B-NP")]
     score = tagger.score({"word": ["the"], "pos": ["DT"]}, ["B-NP"])
     assert sum(weight.get(feature, 0.0) for feature in features) == pytest.approx(score, rel=1e-4)
 

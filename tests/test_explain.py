@@ -55,7 +55,7 @@ def test_trained_models(name: str) -> None:
     for sentence in rows_of(tagger, kind.corpus(3, 10)):
         found = tagger.explain(sentence)
         check_sums(tagger, sentence, found)
-        emit, _ = tagger._decoder.native.potentials(tagger._decoder.encode([sentence]), False, 1)
+        emit, *_ = tagger._decoder.native.potentials(tagger._decoder.encode([sentence]), False, 1)
         for t, token in enumerate(found.tokens):
             assert token.label == found.best.labels[t]
             assert list(token.scores.values()) == sorted(token.scores.values(), reverse=True)
@@ -94,8 +94,8 @@ def test_names() -> None:
     shown = {(term.token, term.feature, term.label) for term in [*found.best.terms, *found.second.terms]}
     assert (0, "word[0]=the", "D") in shown
     assert (0, "label[-1]", "<start> D") in shown
-    assert (1, "label[-2] & label[-1]", "<start> D N") in shown
-    assert (1, "word[0]=man", "D N") in shown  # of the template that looks at the label before
+    assert (1, "label[-2..-1]", "<start> D N") in shown
+    assert (1, "label[-1] & word[0]=man", "D N") in shown
     text = found.text(n_labels=1, n_terms=1)
     assert "path 1 beats path 2 by" in text
     assert "word[0]=the" in text

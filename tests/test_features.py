@@ -24,6 +24,7 @@ from trellis.features import templates as functions
 from trellis.features.extraction import Extraction, extract, freeze, view_table
 from trellis.features.templates import Call
 from trellis.features.vocabulary import Vocabulary, feature_set, function_of, native_calls
+from trellis.training.edges import Seen
 from trellis.training.encoding import select
 
 few = settings(max_examples=60, derandomize=True, deadline=None)
@@ -206,7 +207,7 @@ def test_cut_offs_and_numbering(cutoff: int, pairs: Any) -> None:
     tokens = [[key for key, _ in token] for sentence in features_of(templates, corpus) for token in sentence]
     count = Counter(key for token in tokens for key in token)
     with_label = Counter((key, int(z)) for token, z in zip(tokens, gold, strict=True) for key in token)
-    seen = (np.arange(len(gold)), gold)
+    seen = [Seen(extraction.lists, np.arange(len(gold)), gold)]
     rank, rows = select(extraction.lists, seen, extraction.n_attributes, cutoff, pairs, np.empty(0, np.int32))
     least = max(1, cutoff)
     if pairs == "all":

@@ -146,7 +146,7 @@ def test_scores_are_sums_over_labels_and_parts(name: str) -> None:
     attribute = np.repeat(np.arange(len(rows)), np.diff(weights.rows.starts))
     rows[attribute, weights.rows.labels] = weights.rows.weights
     batch = decoder.encode(kind.corpus(3, 20))
-    emit, _ = decoder.native.potentials(batch, False, 1)
+    emit, *_ = decoder.native.potentials(batch, False, 1)
     starts, ids, values = decoder.native.attribute_lists(batch, False)
     for t, (begin, end) in enumerate(itertools.pairwise(starts.tolist())):
         here = ids[begin:end]

@@ -167,7 +167,7 @@ def test_parameters_that_make_no_sense(bad: dict[str, Any]) -> None:
 
 def test_edge_templates_need_an_order() -> None:
     features = ["label[-1] & word[0]"]
-    with pytest.raises(LearnerError, match="order 1 or 2"):
+    with pytest.raises(LearnerError, match="need order 1 or more, not 0"):
         trellis.train(random_corpus(0), target="label", features=features, order=0)
     assert trellis.train(random_corpus(0), target="label", features=features).order == 1
     with pytest.raises(LearnerError, match="column of words"):

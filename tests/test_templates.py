@@ -31,8 +31,11 @@ COLUMNS = ["word", "pos"]
         ("word[-1] & pos[0]", Template((Look("word", -1), Look("pos", 0)))),
         ("is_first", Template((Look("", -1, (Call("outside"),)),))),
         ("is_last & word[0]", Template((Look("", 1, (Call("outside"),)), Look("word", 0)))),
-        ("label[-1] & word[0]", Template((Look("word", 0),), on_edge=True)),
-        ("word[0] & label[-1]", Template((Look("word", 0),), on_edge=True)),
+        ("label[-1] & word[0]", Template((Look("word", 0),), history=1)),
+        ("word[0] & label[-1]", Template((Look("word", 0),), history=1)),
+        ("label[-3..-1] & word[0]", Template((Look("word", 0),), history=3)),
+        ("label [ -2 .. -1 ]", Template((), history=2)),
+        ("a: label[-1] & word[0] & label[-2]", Template((Look("word", 0),), history=2, name="a")),
         ("near: word[1]", Template((Look("word", 1),), name="near")),
         ('"my col"[0]', Template((Look("my col", 0),))),
         ('"label"[-1]', Template((Look("label", -1),))),
@@ -80,7 +83,7 @@ some_looks = st.one_of(
 some_templates = st.builds(
     Template,
     st.lists(some_looks, min_size=1, max_size=4).map(tuple),
-    st.booleans(),
+    st.integers(0, 99),
     st.sampled_from(["", "near", "label", "bias", "_x1"]),
 )
 
@@ -132,9 +135,13 @@ def test_nothing_but_template_errors(text: str) -> None:
         ("lower(word[0], x)", 16, 'a number or a "file"'),
         ("lower(word[0]", 14, "expected \\)"),
         ("lower(is_first)", 7, "is_first and is_last stand alone"),
-        ("label[0]", 7, r"only label\[-1\] can be joined"),
-        ("word[0] & label[-2]", 17, r"only label\[-1\] can be joined"),
-        ("label[-1]", 1, r"label\[-1\] alone comes with order=1"),
+        ("label[0]", 7, r'a column of that name is "label"\[0\]'),
+        ("label[-1..0] & word[0]", 7, r"labels before the token are label\[-1\] or label\[-2..-1\]"),
+        ("label[-1..-2] & word[0]", 7, "labels before the token are"),
+        ("label[-100..-1] & word[0]", 7, "from -99 to 99"),
+        ("word[0] & label[-2]", 11, r"write label\[-2..-1\]"),
+        ("label[-4..-3] & label[-1]", 17, r"all up to the last are joined: write label\[-4..-1\]"),
+        ("word[-1..0]", 8, r"expected \], found '..'"),
         ("bias & word[0]", 1, r"expected bias\[offset\]"),
         ("word[0] & bias", 11, r"expected bias\[offset\]"),
         ('"bias"', 1, r"expected bias\[offset\]"),
@@ -191,7 +198,7 @@ def test_templates_given_as_objects() -> None:
     for bad in (
         Template((Look("word", 500),)),
         Template((Look("word", 0),), name="my name"),
-        Template((), on_edge=True),
+        Template((), history=-1),
     ):
         with pytest.raises(TemplateError, match="template '"):
             feature_set([bad], COLUMNS)
@@ -294,10 +301,10 @@ def test_crfpp_lines(tmp_path: Path) -> None:
         Template((Look("word", -1),)),
         Template((Look("pos", 0), Look("word", 2))),
         Template(()),
-        Template((Look("word", 0),), on_edge=True),
+        Template((Look("word", 0),), history=1),
     )
     assert not chosen.bigrams
-    assert chosen.on_edges
+    assert chosen.longest.history == 1
     assert crfpp(tmp_path, "U:%x[0,0]\nB\n").bigrams
 
 

@@ -33,7 +33,7 @@ edge, tri = np.zeros((1, L + 1, L), np.float32), np.zeros((L + 1, L + 1, L), np.
 starts = np.array([0, T] + [T] * 31 + [2 * T])  # one block of sentences for each of the two
 leave(500)
 try:
-    _core.best_paths((emit, edge, tri, None, None), starts, None, n_threads=2)
+    _core.best_paths((emit, edge, tri, None, None, None), starts, None, n_threads=2)
 except MemoryError:
     print("MemoryError")
 """

@@ -8,6 +8,8 @@ namespace trellis {
 struct HistoryTables {
   NgramTables tables;
   HistorySumsWorkspace work;
+  TokenNgrams<double> ngrams;  // of the sentence, where they have scores at single tokens
+  bool by_token = false;
 };
 
 namespace {
@@ -22,7 +24,8 @@ void prepare_histories(const NgramScores<Real>& given, SumWorkspace& w) {
 
 // log Z of the sentence in `w`, over the labels that `allowed` lists.
 double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
-  return w.histories->tables.sum(n, w.emit.data(), w.token_edge(), allowed, w.histories->work, wanted);
+  return w.histories->tables.sum(n, w.emit.data(), w.token_edge(), w.histories->by_token ? &w.histories->ngrams : nullptr,
+                                 allowed, w.histories->work, wanted);
 }
 
 double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {
@@ -80,6 +83,14 @@ void load_sentence(const ChainView<Real>& chain, SumWorkspace& w) {
     forbid_others(labels_of(*chain.allowed, t), L, w.emit.data() + t * stride);
   w.edge_per_token = chain.edge_per_token;
   if (chain.edge_per_token) load_rows(chain.edge, T * (L + 1), w, w.edge);
+  if (!chain.ngrams) return;
+  const TokenNgrams<Real>* from = chain.ngrams->by_token;
+  w.histories->by_token = from;
+  if (!from) return;
+  TokenNgrams<double>& to = w.histories->ngrams;
+  to.starts = from->starts, to.nodes = from->nodes;
+  to.scores.assign(from->scores.begin(), from->scores.end());
+  for (double& score : to.scores) score /= w.temperature;
 }
 
 template <class Real>

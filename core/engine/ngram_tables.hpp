@@ -33,9 +33,9 @@ class NgramTables {
   double total(std::uint32_t node) const { return totals_[node]; }
 
   // log Z and expectations of n tokens: emit [n, stride]; token_edge [n, L+1, stride] where label pairs differ by token,
-  // else null. See sum_histories.
-  double sum(std::size_t n, const double* emit, const double* token_edge, const LabelSets* allowed,
-             HistorySumsWorkspace& work, const HistoryExpectations& wanted) const {
+  // else null; by_token what n-grams have at single tokens, or null. See sum_histories.
+  double sum(std::size_t n, const double* emit, const double* token_edge, const TokenNgrams<double>* by_token,
+             const LabelSets* allowed, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const {
     HistoryFactors factors = factors_;
     if (token_edge) {
       const std::size_t size = n * (labels_.n_labels + 1) * labels_.stride;
@@ -48,7 +48,11 @@ class NgramTables {
       factors.edge = work.edge.data();
       factors.top += top;
     }
-    return sum_histories(ChainView<double>(labels_, n, emit, token_edge, allowed), factors, work, wanted);
+    NgramScores<double> scored = scored_;
+    scored.by_token = by_token;
+    ChainView<double> chain(labels_, n, emit, token_edge, allowed);
+    chain.ngrams = &scored;
+    return sum_histories(chain, factors, work, wanted);
   }
 
  private:

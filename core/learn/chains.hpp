@@ -108,8 +108,11 @@ class Chains {
     if (!weights_.ngrams) return;
     each_changed(path, [&](const trellis::Part& right, const trellis::Part&) {
       for (const std::int32_t* labels : {static_cast<const std::int32_t*>(right_.data()), path})
-        weights_.each_ngram_feature(labels, right.token, 0, [](std::uint32_t, std::uint32_t) {});
+        weights_.each_ngram_feature(examples_.data, begin_, labels, right.token, 0, [](std::uint32_t, std::uint32_t, float) {});
     });
+    if (!examples_.data.histories) return;
+    chain_.ngrams = &weights_.ngram_scores;  // weights may have moved
+    potentials_.add_runs(chain_);
   }
   template <class Visit>
   void each_difference(const std::int32_t* path, Visit visit) const {
@@ -153,9 +156,10 @@ class Chains {
     for (const Amount<ChainPart>& one : parts) {
       for (int reach = 1; reach <= dense; ++reach) add(one, reach);
       if (weights_.ngrams)
-        weights_.each_shorter(one.part.x, kScored, [&](std::uint32_t row, std::uint32_t node) {
-          visit(Change{row, node, one.amount});
-        });
+        weights_.each_run(examples_.data, begin_, one.part.site, one.part.x, 0,
+                          [&](std::uint32_t row, std::uint32_t place, float value) {
+                            visit(Change{row, place, one.amount * value});
+                          });
     }
   }
 
@@ -174,9 +178,10 @@ class Chains {
       same = right_[t] == path[t] ? same + 1 : 0;
       if (same > order) continue;
       for (const auto& [labels, sign] : {std::pair{static_cast<const std::int32_t*>(right_.data()), 1.0}, {path, -1.0}})
-        weights_.each_ngram_feature(labels, t, same + 1, [&](std::uint32_t row, std::uint32_t place) {
-          out.push_back({row, place, sign});
-        });
+        weights_.each_ngram_feature(examples_.data, begin_, labels, t, same + 1,
+                                    [&, sign = sign](std::uint32_t row, std::uint32_t place, float value) {
+                                      out.push_back({row, place, sign * value});
+                                    });
     }
   }
   ChainPart reached(const trellis::Part& part, std::size_t longest) const {

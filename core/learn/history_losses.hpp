@@ -2,6 +2,7 @@
 // gradient are made of. Labels that a token may not have are left out of the sums, not summed as minus infinity.
 #pragma once
 #include "engine/ngram_tables.hpp"
+#include "weights/token_runs.hpp"
 
 namespace trellis {
 
@@ -10,6 +11,9 @@ struct HistoryScratch {
   HistorySumsWorkspace sums;
   std::vector<double> emit, edge;         // [n, stride], [n, L+1, stride] where edges differ by token
   std::vector<double> node, token_pairs;  // [n, stride], [n, L+1, stride]
+  TokenRuns<double> runs;                 // what attributes give to n-grams
+  std::vector<double> token_ngrams;       // [entries of runs] weight · probability
+  std::vector<double> of_node;            // [n_nodes] the same for those of a token
   std::vector<std::int32_t> set_of_token, set_labels;
   std::vector<std::int64_t> set_starts;
 
@@ -28,11 +32,12 @@ struct HistoryScratch {
   }
 };
 
-// log Z over the paths of n tokens; with a gradient w.node and w.token_pairs (where edges differ by token), and in pairs
-// [L+1, stride] and ngrams [n_nodes] += weight · expectations.
+// log Z over the paths of n tokens, with w.runs where they are by_token; with a gradient w.node, w.token_pairs (where
+// edges differ by token) and w.token_ngrams, and in pairs [L+1, stride] and ngrams [n_nodes] += weight · expectations.
 template <class Real>
-double sum_paths(const NgramTables& tables, std::size_t n, const Real* emit, const Real* token_edge, const LabelSets* allowed,
-                 double weight, HistoryScratch& w, double* pairs, double* ngrams, bool with_gradient) {
+double sum_paths(const NgramTables& tables, std::size_t n, const Real* emit, const Real* token_edge, bool by_token,
+                 const LabelSets* allowed, double weight, HistoryScratch& w, double* pairs, double* ngrams,
+                 bool with_gradient) {
   const std::size_t stride = tables.labels().stride, pair_cells = (tables.labels().n_labels + 1) * stride;
   w.emit.assign(emit, emit + n * stride);
   if (token_edge) w.edge.assign(token_edge, token_edge + n * pair_cells);
@@ -40,9 +45,12 @@ double sum_paths(const NgramTables& tables, std::size_t n, const Real* emit, con
   if (with_gradient) {
     w.node.resize(n * stride);
     if (token_edge) w.token_pairs.resize(n * pair_cells);
-    wanted = {w.node.data(), token_edge ? w.token_pairs.data() : nullptr, pairs, ngrams, nullptr, weight};
+    w.token_ngrams.resize(w.runs.ngrams.nodes.size());
+    wanted = {w.node.data(), token_edge ? w.token_pairs.data() : nullptr, pairs, ngrams,
+              by_token ? w.token_ngrams.data() : nullptr, weight};
   }
-  return tables.sum(n, w.emit.data(), token_edge ? w.edge.data() : nullptr, allowed, w.sums, wanted);
+  return tables.sum(n, w.emit.data(), token_edge ? w.edge.data() : nullptr, by_token ? &w.runs.ngrams : nullptr, allowed,
+                    w.sums, wanted);
 }
 
 }  // namespace trellis

@@ -104,9 +104,14 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
   layout_.parts.fold(n, w.emit.data());
   for (std::size_t t = 0; t < n && data_.sets.starts && (local_ || !layout_.ngrams); ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
-  if (!edges_by_token()) return;
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
-  fill_edges(edge_rows, edge_.data(), pair_cells_, data_.edge_attributes, begin, begin + n, w.token_edge);
+  if (data_.histories) {
+    if (edges_by_token()) share_edges(edge_.data(), pair_cells_, n, w.token_edge);
+    w.histories.runs.fill(edge_rows, data_.edge_attributes, begin, begin + n, layout_.ngrams->size(), pair_cells_,
+                          edges_by_token() ? w.token_edge.data() : nullptr, w.emit.data(), stride_);
+  } else if (edges_by_token()) {
+    fill_edges(edge_rows, edge_.data(), pair_cells_, data_.edge_attributes, begin, begin + n, w.token_edge);
+  }
 }
 
 // loss_i = log Z - score(gold)
@@ -147,16 +152,41 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
       residual[t * stride_ + z] -= static_cast<Real>(weight);
       piece.pairs[pair] -= weight;
       if (triple_cells_) piece.triples[triple] -= weight;
-      add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
+      if (!data_.histories)
+        add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
     }
   });
-  if (layout_.ngrams)
-    each_ngram(*layout_.ngrams, gold_.labels + begin, n, [&](std::size_t, std::uint32_t node) {
-      score += histories_.total(node);
-      for (; with_gradient && layout_.ngrams->length(node) >= kScored; node = layout_.ngrams->shorter(node))
-        piece.triples[node] -= weight;
-    });
+  if (layout_.ngrams) score += gold_ngrams(s, weight, w, piece, with_gradient);
   return end_.empty() ? score : score + end_[gold_.labels[begin + n - 1]];
+}
+
+// What label n-grams of the gold path give, of their own and with edge attributes.
+template <class Real, class AnyRows>
+double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
+                                                bool with_gradient) const {
+  const Ngrams& ngrams = *layout_.ngrams;
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const TokenNgrams<double>& runs = w.histories.runs.ngrams;
+  std::vector<std::uint32_t> gold(data_.histories ? ngrams.order() + 2 : 0);  // by length
+  double score = 0;
+  std::size_t y = L_;
+  each_ngram(ngrams, gold_.labels + begin, n, [&](std::size_t t, std::uint32_t node) {
+    score += histories_.total(node);
+    for (std::uint32_t g = node; with_gradient && ngrams.length(g) >= kScored; g = ngrams.shorter(g)) piece.triples[g] -= weight;
+    if (!data_.histories) return;
+    std::fill(gold.begin(), gold.end(), Ngrams::kNone);
+    for (std::uint32_t g = node; g != Ngrams::kRoot; g = ngrams.shorter(g)) gold[ngrams.length(g)] = g;
+    const auto is_gold = [&](std::uint32_t g) { return gold[ngrams.length(g)] == g; };
+    for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i)
+      if (is_gold(runs.nodes[i])) score += runs.scores[i];
+    const std::size_t pair = y * stride_ + ngrams.label(node);
+    if (with_gradient)
+      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+        return (place < pair_cells_ ? place == pair : is_gold(static_cast<std::uint32_t>(place - pair_cells_))) ? -weight : 0.0;
+      });
+    y = ngrams.label(node);
+  });
+  return score;
 }
 
 template <class Real, class AnyRows>
@@ -200,13 +230,23 @@ double SentenceSums<Real, AnyRows>::history_paths(std::size_t s, double weight, 
                                                   Piece& piece, Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   HistoryScratch& h = w.histories;
-  const double log_z = sum_paths(histories_, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr, allowed,
-                                 sign * weight, h, piece.pairs.data(), piece.triples.data(), with_gradient);
+  const double log_z = sum_paths(histories_, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr,
+                                 data_.histories != nullptr, allowed, sign * weight, h, piece.pairs.data(),
+                                 piece.triples.data(), with_gradient);
   if (!with_gradient) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)
     residual[i] = static_cast<Real>(sign * weight * h.node[i] + (sign < 0 ? residual[i] : 0));
-  for (std::size_t t = 0; t < n && edges_by_token(); ++t)
-    add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return sign * weight * h.token_pairs[t * pair_cells_ + place]; });
+  const TokenNgrams<double>& runs = h.runs.ngrams;
+  if (data_.histories) h.of_node.resize(layout_.ngrams->size());
+  for (std::size_t t = 0; t < n && data_.edge_attributes.starts; ++t) {
+    if (data_.histories)
+      for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i) h.of_node[runs.nodes[i]] = h.token_ngrams[i];
+    add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+      if (place >= pair_cells_) return h.of_node[place - pair_cells_];
+      if (edges_by_token()) return sign * weight * h.token_pairs[t * pair_cells_ + place];
+      return t == 0 ? sign * weight * h.node[place % stride_] : 0.0;
+    });
+  }
   return log_z;
 }
 

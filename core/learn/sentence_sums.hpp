@@ -42,7 +42,7 @@ class SentenceSums {
 
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
   std::size_t cells() const { return pair_cells_ + longer_cells() + n_edge_slots(); }
-  bool edges_by_token() const { return data_.edge_attributes.starts != nullptr; }
+  bool edges_by_token() const { return data_.pairs_by_token(); }
   const Factors<Real>& factors() const { return factors_; }
 
   void set(const double* parameters);
@@ -98,6 +98,7 @@ class SentenceSums {
   double exact_paths(std::size_t n, double signed_weight, int sign, Scratch& w, Piece& piece, Real* residual,
                      bool with_gradient) const;
   double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
   double history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece,
                        Real* residual, bool with_gradient) const;
   double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;

@@ -22,6 +22,7 @@ struct Decoder::Buffers : Potentials<float> {
   std::vector<const float*> vectors;       // [n_columns, n + 2 * reach] its summed weights
   std::vector<std::uint64_t> keys;         // [n_joint, n]
   std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
+  std::vector<std::vector<std::int32_t>> edge_ids;  // [n] edge attributes, where n-grams have scores at single tokens
   std::vector<std::int32_t> look_at;       // as Sum has them
   std::vector<std::size_t> look_offset;
   TokenSets candidates;                    // where there is a filter
@@ -362,7 +363,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
     buffers.sets.resize(n);
     for (std::size_t t = 0; t < n; ++t) buffers.sets[t] = set_of(batch, begin + t);
   }
-  if (edges_by_token()) sum_edges(n, buffers);
+  if (edges_by_token() || ngrams_by_token()) sum_edges(n, buffers);
   if (!model_.local) return;
   LabelSets sets = sets_in(buffers);
   if (open) sets.starts = nullptr;
@@ -406,18 +407,43 @@ TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
   return joined(sentences);
 }
 
-// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]; and of n-grams what they have at t
 void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
   const std::size_t stride = model_.labels.stride, n_joint = joint_.size(), size = (model_.labels.n_labels + 1) * stride;
-  share_edges(model_.labels.edge, size, n, buffers.edge);
-  for (std::int32_t k : edge_) {
-    std::uint64_t* keys = buffers.keys.data() + n_joint * n;
-    pack(k, n, buffers, keys);
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::int32_t a = keys[t] == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(keys[t]);
-      if (a >= 0) model_.edge_rows.add_to(a, 1, buffers.edge.data() + t * size);
+  const bool by_token = edges_by_token();
+  if (by_token) share_edges(model_.labels.edge, size, n, buffers.edge);
+  const auto each_attribute = [&](std::size_t first, std::size_t last, auto visit) {
+    for (std::size_t j = first; j < last; ++j) {
+      const std::int32_t k = edge_[j];
+      std::uint64_t* keys = buffers.keys.data() + n_joint * n;
+      pack(k, n, buffers, keys);
+      for (std::size_t t = 0; t < n; ++t) {
+        const std::int32_t a = keys[t] == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(keys[t]);
+        if (a >= 0) visit(t, a);
+      }
     }
+  };
+  if (!ngrams_by_token())
+    return each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) {
+      model_.edge_rows.add_to(a, 1, buffers.edge.data() + t * size);
+    });
+  // Scores of n-grams are listed token by token.
+  buffers.edge_ids.assign(n, {});
+  each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) { buffers.edge_ids[t].push_back(a); });
+  buffers.runs.clear(model_.labels.ngrams->ngrams->size());
+  for (std::size_t t = 0; t < n; ++t) {
+    for (std::int32_t a : buffers.edge_ids[t])
+      buffers.runs.add_row(model_.edge_rows, a, 1, size, by_token ? buffers.edge.data() + t * size : nullptr,
+                           t == 0 ? buffers.emit.data() : nullptr, stride);
+    buffers.runs.end_token();
   }
+}
+
+// The chain of a sentence that was just filled.
+ChainView<float> Decoder::chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n) const {
+  ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
+  if (ngrams_by_token()) buffers.add_runs(chain);
+  return chain;
 }
 
 bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const {
@@ -437,7 +463,7 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
           fill(batch, s, now.heavy, buffers);
           const std::size_t n = batch.starts[s + 1] - batch.starts[s];
           const LabelSets sets = sets_in(buffers);
-          ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
+          ChainView<float> chain = chain_in(buffers, sets, n);
           std::int32_t* path = paths + batch.starts[s];
           if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) continue;
           chain.allowed = nullptr;
@@ -448,8 +474,10 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
   return possible;
 }
 
-void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge) const {
+void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge,
+                         TokenNgrams<float>& ngrams) const {
   const std::size_t stride = model_.labels.stride, cells = (model_.labels.n_labels + 1) * stride;
+  std::vector<TokenNgrams<float>> runs(ngrams_by_token() ? batch.starts.size() - 1 : 0);
   State& now = state();
   parallel_blocks(
       batch.starts.size() - 1, 32, n_threads, [&] { return Borrowed(now); },
@@ -460,8 +488,14 @@ void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, f
           fill(batch, s, now.heavy, buffers, open);
           std::copy_n(buffers.emit.data(), n * stride, emit + begin * stride);
           if (edge) std::copy_n(buffers.edge.data(), n * cells, edge + begin * cells);
+          if (!runs.empty() && n) runs[s] = buffers.runs.ngrams;
         }
       });
+  for (const TokenNgrams<float>& one : runs) {
+    for (std::size_t t = 1; t < one.starts.size(); ++t) ngrams.starts.push_back(ngrams.nodes.size() + one.starts[t]);
+    ngrams.nodes.insert(ngrams.nodes.end(), one.nodes.begin(), one.nodes.end());
+    ngrams.scores.insert(ngrams.scores.end(), one.scores.begin(), one.scores.end());
+  }
 }
 
 Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const {

@@ -101,10 +101,10 @@ struct Batch {
 };
 
 // All that a decoder reads, over arrays that someone else owns. The plan has all templates; the first n_emission of them
-// speak of a label, the others of a pair of labels.
+// speak of a label, the next n_pair of a pair of labels, the others of longer runs of labels.
 struct TaggerModel : LinearChain {
   Plan plan;
-  std::size_t n_emission = 0;
+  std::size_t n_emission = 0, n_pair = 0;
   FrozenVocabulary vocabulary;
   std::vector<ColumnModel> columns;
   FrozenStrings bag;                             // attributes that are given as strings
@@ -144,11 +144,13 @@ class Decoder {
     return id < 0 ? -1 : model_.bag_attributes[id];
   }
 
-  // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride]).
+  // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride], and what
+  // n-grams have at single tokens).
   // Where the tag dictionary and the filter leave a sentence no path, all labels are allowed. False if a sentence has no path at all,
   // because all of them are forbidden. ``open``: a local model normalises over all labels, whatever the dictionary says.
   bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
-  void potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge) const;
+  void potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge,
+                  TokenNgrams<float>& ngrams) const;
   // What stands at each token, of templates that speak of a label or of a pair of labels: starts [n_tokens + 1], ids,
   // values (empty where all are one).
   struct Lists {
@@ -158,7 +160,9 @@ class Decoder {
   };
   Lists attribute_lists(const Batch& batch, bool on_edge) const;
   // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
-  bool edges_by_token() const { return !edge_.empty() || (model_.local && model_.labels.tri); }
+  bool edges_by_token() const { return model_.n_pair > 0 || (model_.local && model_.labels.tri); }
+  // Whether n-grams have scores at single tokens.
+  bool ngrams_by_token() const { return edge_.size() > model_.n_pair; }
   // The label set of a token by the tag dictionary, -1 without one.
   std::int32_t set_of(const Batch& batch, std::size_t token) const;
   // The labels that the filter, if there is one, leaves each token.
@@ -210,6 +214,7 @@ class Decoder {
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
   void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
+  ChainView<float> chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n_tokens) const;
   void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   LabelSets sets_in(const Buffers& buffers) const;
 

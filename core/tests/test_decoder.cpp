@@ -65,7 +65,7 @@ struct Model {
     TaggerModel model{{{starts.data(), labels.data(), weights.data()},
                        {edge_starts.data(), edge_places.data(), edge_weights.data()},
                        {2, 8, edge.data(), nullptr}},
-                      plan, 4, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8};
+                      plan, 4, 1, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8};
     if (sets) model.sets = {nullptr, set_starts.data(), set_labels.data()}, model.open_set = 0;
     return Decoder(std::move(model), cache_bytes);
   }
@@ -97,7 +97,8 @@ TEST(decoder_sums_weights_by_hand) {
       CHECK(batch.undefined.empty() == (cache_bytes && again));
       constexpr std::size_t stride = padded(2);
       std::vector<float> emit(7 * stride), edge(7 * 3 * stride);
-      decoder.potentials(batch, false, 2, emit.data(), edge.data());
+      TokenNgrams<float> ngrams;
+      decoder.potentials(batch, false, 2, emit.data(), edge.data(), ngrams);
       const std::vector<float> expected{
           1 + 4,      128,            // a: word a, nothing before, bias; b's suffix is silent
           0,          2 + 8 + 128,    // b: word b, a before

@@ -31,6 +31,9 @@ struct GrowingChain {
   }
   GrowingChain(const GrowingChain&) = delete;  // ngram_scores points into it
 
+  std::uint32_t edge_row(std::int32_t a) const {
+    return static_cast<std::uint32_t>(rows.n_attributes() + static_cast<std::size_t>(a));
+  }
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
 
   // A weight by its row and its place there: find gives nulls where there is none yet, make makes it.
@@ -91,24 +94,38 @@ struct GrowingChain {
     visit(pair_row() + static_cast<std::uint32_t>(reach - 1), place, 1.0f);
     if (reach == 1 && data.edge_attributes.starts)
       data.edge_attributes.each(t, [&](std::int32_t a, float value) {
-        visit(static_cast<std::uint32_t>(rows.n_attributes() + static_cast<std::size_t>(a)), place, value);
+        if (!data.histories || data.histories[a] == 1) visit(edge_row(a), place, value);
       });
   }
 
-  // Calls visit(row, place) for the n-grams of three labels and more that a path ends in after token t and that are at
-  // least `shortest` labels long; they are made.
+  // Calls visit(row, place, value) for the n-grams of three labels and more that the path of a sentence from `begin` on
+  // ends in after token t and that are at least `shortest` labels long, and for what edge attributes have with them; they
+  // are made.
   template <class Visit>
-  void each_ngram_feature(const std::int32_t* path, std::size_t t, std::size_t shortest, Visit visit) {
+  void each_ngram_feature(const ChainData& data, std::size_t begin, const std::int32_t* path, std::size_t t,
+                          std::size_t shortest, Visit visit) {
     const auto reach = std::min(static_cast<std::size_t>(order), t + 1);
     std::uint32_t node = reach > t ? ngrams->null() : static_cast<std::uint32_t>(1 + path[t - reach]);
     for (std::size_t i = t + 1 - reach; i <= t; ++i) node = ngrams->extend(node, static_cast<std::size_t>(path[i]));
     ngrams_grown();
-    each_shorter(node, std::max(kScored, shortest), visit);
+    each_run(data, begin, t, node, shortest, visit);
   }
-  // Calls visit(row, place) for an n-gram and the shorter ones that it ends in, of at least `shortest` labels.
+  // The same for all that an n-gram ends in.
   template <class Visit>
-  void each_shorter(std::uint32_t node, std::size_t shortest, Visit visit) const {
-    for (; ngrams->length(node) >= shortest; node = ngrams->shorter(node)) visit(pair_row() + 1, node);
+  void each_run(const ChainData& data, std::size_t begin, std::size_t t, std::uint32_t node, std::size_t shortest,
+                Visit visit) const {
+    for (std::uint32_t g = node; ngrams->length(g) >= std::max(kScored, shortest); g = ngrams->shorter(g))
+      visit(pair_row() + 1, g, 1.0f);
+    if (!data.histories) return;
+    data.edge_attributes.each(begin + t, [&](std::int32_t a, float value) {
+      const std::size_t length = std::min<std::size_t>(data.histories[a], t + 1) + 1;
+      if (data.histories[a] == 1 || length < shortest) return;
+      std::uint32_t run = node;
+      while (ngrams->length(run) > length) run = ngrams->shorter(run);
+      if (ngrams->length(run) < length) return;
+      const std::size_t n_pairs = edge.weights.size(), after_null = n_labels * stride + ngrams->label(run);
+      visit(edge_row(a), static_cast<std::uint32_t>(length < kScored ? after_null : n_pairs + run), value);
+    });
   }
 
   // After n-grams were made: weights for them.

@@ -106,6 +106,13 @@ class GrowingRows {
     for (const std::int32_t z : labels) emit[z] += value * weights[z];
   }
 
+  // Calls visit(label, weight) for a row of edge attributes: none of them is heavy.
+  template <class Visit>
+  void each_slot(std::int32_t attribute, Visit visit) const {
+    const Row row = rows_[attribute];
+    for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s) visit(slots_[s].label, slots_[s].weight);
+  }
+
   // Calls visit(attribute, label, weight, sum, variance) for all weights, attributes and their labels ascending.
   template <class Visit>
   void each(Visit visit) const {

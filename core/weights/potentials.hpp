@@ -5,6 +5,7 @@
 
 #include "weights/label_parts.hpp"
 #include "weights/rows.hpp"
+#include "weights/token_runs.hpp"
 
 namespace trellis {
 
@@ -26,6 +27,8 @@ struct Potentials {
   std::vector<Real> edge;  // [n, n_labels + 1, stride] at least, where label pairs differ by token
   LabelSets allowed{};
   std::vector<std::int32_t> columns;  // of rows, that one token needs
+  TokenRuns<Real> runs;         // where edge attributes are about more than one label before
+  NgramScores<Real> ngrams{};   // with them
 
   // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
   ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& sets, std::size_t begin, std::size_t n,
@@ -33,6 +36,12 @@ struct Potentials {
     allowed = sets;
     if (allowed.starts) allowed.set_of_token += begin;
     return {labels, n, emit.data(), by_token ? edge.data() : nullptr, allowed.starts ? &allowed : nullptr};
+  }
+  // A chain of these potentials with the scores of `runs`.
+  void add_runs(ChainView<Real>& chain) {
+    ngrams = *chain.ngrams;
+    ngrams.by_token = &runs.ngrams;
+    chain.ngrams = &ngrams;
   }
 };
 
@@ -72,10 +81,17 @@ TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& 
     add_rows(rows, data.attributes, begin, end, stride, to.emit.data());
     parts.fold(n, to.emit.data());
   }
-  const bool by_token = data.edge_attributes.starts;
-  if (by_token)
-    fill_edges(edge_rows, labels.edge, (labels.n_labels + 1) * labels.stride, data.edge_attributes, begin, end, to.edge);
-  return to.chain(labels, data.sets, begin, n, by_token);
+  const std::size_t n_pairs = (labels.n_labels + 1) * labels.stride;
+  if (data.histories) {
+    if (data.has_pairs) share_edges(labels.edge, n_pairs, n, to.edge);
+    to.runs.fill(edge_rows, data.edge_attributes, begin, end, labels.ngrams->ngrams->size(), n_pairs,
+                 data.has_pairs ? to.edge.data() : nullptr, to.emit.data(), labels.stride);
+  } else if (data.edge_attributes.starts) {
+    fill_edges(edge_rows, labels.edge, n_pairs, data.edge_attributes, begin, end, to.edge);
+  }
+  ChainView<float> chain = to.chain(labels, data.sets, begin, n, data.pairs_by_token());
+  if (data.histories) to.add_runs(chain);
+  return chain;
 }
 
 // The linear model of a chain; its arrays live elsewhere.

@@ -46,7 +46,7 @@ TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at,
 }
 
 // Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
-// pair's place in the matrix of label pairs, previous * stride + label.
+// pair's place in the matrix of label pairs, previous * stride + label, or a longer run of labels (token_runs.hpp).
 template <class Label, class Real = float>
 struct Rows {
   const std::uint32_t* starts = nullptr;  // [n_attributes + 1]
@@ -60,6 +60,11 @@ struct Rows {
   }
   TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t>) const {
     add_to(attribute, value, out);
+  }
+  // Calls visit(label, weight).
+  template <class Visit>
+  void each_slot(std::int32_t attribute, Visit visit) const {
+    for (std::uint32_t s = starts[attribute]; s < starts[attribute + 1]; ++s) visit(labels[s], weights[s]);
   }
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(starts + attribute); }
   void prefetch_slots(std::int32_t attribute) const {

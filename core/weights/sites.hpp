@@ -23,11 +23,16 @@ struct Sites {
   }
 };
 
-// The tokens of a corpus as a model sees them.
+// The tokens of a corpus as a model sees them. Edge attributes are about a token's label and those before it.
 struct ChainData {
   Sites attributes;
   Sites edge_attributes;  // starts null: none
   LabelSets sets{};       // tag dictionary over all tokens; starts null: every label everywhere
+  // [n_edge_attributes] about how many labels before; null: one, all of them. With more than one the weights have n-grams.
+  const std::uint8_t* histories = nullptr;
+  bool has_pairs = true;  // whether some are about one
+
+  bool pairs_by_token() const { return edge_attributes.starts && has_pairs; }
 };
 
 }  // namespace trellis

@@ -83,12 +83,16 @@ class Tables(NamedTuple):
     tri: npt.NDArray[Any] | None  # [L+1, L+1, L or stride]
     end: npt.NDArray[Any] | None  # [L or stride]
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
+    # What n-grams have at single tokens beside: starts [T + 1], numbers of n-grams, scores.
+    token_ngrams: tuple[Longs, npt.NDArray[np.uint32], npt.NDArray[Any]] | None = None
 
     @property
     def doubles(self) -> Tables:
         """The same in double precision."""
         tri, end = (None if table is None else table.astype(np.float64) for table in (self.tri, self.end))
-        return Tables(self.emit.astype(np.float64), self.edge.astype(np.float64), tri, end, self.ngrams)
+        own = self.token_ngrams
+        own = None if own is None else (own[0], own[1], own[2].astype(np.float64))
+        return Tables(self.emit.astype(np.float64), self.edge.astype(np.float64), tri, end, self.ngrams, own)
 
     @property
     def potentials(self) -> Potentials:

@@ -37,7 +37,7 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
         if text[0] == "B" and not looks:
             bigrams = True
             continue
-        templates.append(Template(looks, on_edge=text[0] == "B"))
+        templates.append(Template(looks, history=int(text[0] == "B")))
         skeletons.append(skeleton)
     if not templates and not bigrams:
         raise TemplateError(f"{path}: no template in this file")

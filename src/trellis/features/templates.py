@@ -1,13 +1,13 @@
 """Templates as data: a small language for what the tagger looks at.
 
     template   = [ name ":" ] ( "bias" | part { "&" part } )
-    part       = "is_first" | "is_last" | "label[-1]" | look
+    part       = "is_first" | "is_last" | "label[" offset [ ".." offset ] "]" | look
     look       = column "[" offset "]" | function "(" look { "," argument } ")"
 
 ``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
-``label[-1]`` a template is about the pair of labels instead of one label. Templates of the same name share their
-features. A column whose name is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See
-docs/features.md.
+``label[-1]`` a template is about the pair of labels instead of one label, with ``label[-2..-1]`` about three labels,
+and so on; without a look it is about labels alone. Templates of the same name share their features. A column whose name
+is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See docs/features.md.
 """
 
 from __future__ import annotations
@@ -154,22 +154,29 @@ class Look:
         return text
 
 
+def history_name(n: int) -> str:
+    """The n labels before one."""
+    return "label[-1]" if n == 1 else f"label[-{n}..-1]"
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A conjunction of looks; no look at all is the bias, which fires everywhere."""
 
     looks: tuple[Look, ...]
-    on_edge: bool = False  # about the pair (previous label, label)
+    history: int = 0  # about so many labels before the token's label, together with it
     name: str = ""  # templates of one name share their features
 
     def __str__(self) -> str:
-        parts = (["label[-1]"] if self.on_edge else []) + [str(look) for look in self.looks]
+        parts = ([history_name(self.history)] if self.history else []) + [str(look) for look in self.looks]
         return (f"{self.name}: " if self.name else "") + (" & ".join(parts) or "bias")
 
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _PLAIN = re.compile(r"(?!label\[)([^\W\d]\w*)\[([+-]?\d\d?)\]")
-_TOKEN = re.compile(r"""\s*(?:(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>[\[\](),&:]))""")
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<name>[^\W\d]\w*)|(?P<int>[+-]?\d+)|(?P<text>"(?:[^"]|"")*")|(?P<sign>\.\.|[\[\](),&:]))"""
+)
 
 
 def _quoted(text: str) -> str:
@@ -215,33 +222,45 @@ class _Parser:
             self.take("sign", ":")
         if self.peek()[:2] == ("name", "bias") and self.peek(1)[0] == "end":
             return Template((), name=name)
-        looks, on_edge = list[Look](), False
+        looks, labels, at = list[Look](), set[int](), 0
         while True:
             if self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
-                self.take("name")
-                at = self.peek(1)[2]
-                if self.offset() != -1:
-                    raise self.error(
-                        "of labels only label[-1] can be joined; longer label n-grams come with order=2, a column of "
-                        'that name is "label"[0]',
-                        at,
-                    )
-                on_edge = True
+                at = self.peek()[2]
+                labels |= self.label_offsets()
             else:
                 looks.append(self.look())
             if self.peek()[0] == "end":
                 break
             self.take("sign", "&")
-        if on_edge and not looks:
-            raise self.error("label[-1] alone comes with order=1; join it with a look, as in label[-1] & word[0]", 0)
-        return Template(tuple(looks), on_edge, name)
+        if labels and min(labels) != -len(labels):  # not -k .. -1
+            longest = history_name(-min(labels))
+            raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
+        return Template(tuple(looks), len(labels), name)
 
-    def offset(self) -> int:
+    def label_offsets(self) -> set[int]:
+        self.take("name")
         self.take("sign", "[")
+        at = self.peek()[2]
+        first = last = self.number()
+        if self.peek()[1] == ".." and self.peek()[0] == "sign":
+            self.take("sign", "..")
+            last = self.number()
+        if not first <= last < 0:
+            why = 'labels before the token are label[-1] or label[-2..-1]; a column of that name is "label"[0]'
+            raise self.error(why, at)
+        self.take("sign", "]")
+        return set(range(first, last + 1))
+
+    def number(self) -> int:
         at = self.peek()[2]
         offset = int(self.take("int"))
         if abs(offset) > MAX_OFFSET:
             raise self.error(f"an offset is from -{MAX_OFFSET} to {MAX_OFFSET}", at)
+        return offset
+
+    def offset(self) -> int:
+        self.take("sign", "[")
+        offset = self.number()
         self.take("sign", "]")
         return offset
 

@@ -45,11 +45,17 @@ class FeatureSet:
 
     templates: tuple[Template, ...]
     bigrams: bool = True  # a CRF++ file without a B line asks for none
+    history: int = 0  # the most labels before a token that a template is about, with looks or alone
 
     @property
-    def on_edges(self) -> bool:
-        """Whether some template is about label pairs."""
-        return any(template.on_edge for template in self.templates)
+    def order(self) -> int:
+        """The order that a model has unless another one is given."""
+        return max(int(self.bigrams), self.history)
+
+    @property
+    def longest(self) -> Template:
+        """One of the templates that join looks with the most labels."""
+        return max(self.templates, key=lambda template: template.history)
 
     @property
     def columns(self) -> list[str]:
@@ -60,13 +66,17 @@ class FeatureSet:
 def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = _templates(features, columns)
+    history = max((t.history for t in templates), default=0)
+    templates = [t for t in templates if t.looks or not t.history]  # labels alone have weights by the order
     if not templates:
+        if history:
+            raise TemplateError("all templates are about labels alone; add one that looks at a column, or bias")
         raise TemplateError("no templates given: name a preset, a file or a list of templates")
     named = next((_bind(look, t, columns) for t in templates for look in t.looks if look.column), None)
     first = named.column if named else columns[0] if columns else ""
     bound = [replace(t, looks=tuple(_bind(look, t, columns, first) for look in t.looks)) for t in templates]
     _check_shared(bound)
-    return FeatureSet(tuple(bound), bigrams)
+    return FeatureSet(tuple(bound), bigrams, history)
 
 
 def _templates(features: Features, columns: Sequence[str]) -> tuple[list[Template], bool]:
@@ -133,7 +143,7 @@ def _check_shared(templates: Sequence[Template]) -> None:
     for template in templates:
         other = first.setdefault(template.name, template) if template.name else template
         what = [[(look.column, look.calls) for look in t.looks] for t in (template, other)]
-        if what[0] != what[1] or template.on_edge != other.on_edge:
+        if what[0] != what[1] or template.history != other.history:
             raise TemplateError(
                 f"templates {str(other)!r} and {str(template)!r} have one name, so they may differ in offsets only"
             )
@@ -233,7 +243,7 @@ def _step(call: Call, lookups: Lookups, column: str) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The templates as arrays for native code; emission templates first, then those of label pairs."""
+    """The templates as arrays for native code, by the length of their history: those of single labels first."""
 
     atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1
     templates: Ints  # [n_templates, 3]: first atom, last atom, table
@@ -304,15 +314,20 @@ class Sources:
 class Vocabulary:
     """Everything that turns strings into attribute numbers, frozen."""
 
-    # Emission templates first; a template over a column of attributes is not among them.
+    # By the length of their history; a template over a column of attributes is not among them.
     templates: tuple[Template, ...]
-    n_emission: int
+    n_emission: int  # templates of single labels
     columns: tuple[ColumnVocabulary, ...]
     plan: Plan
     tables: Tables
     folds: Tables
     bag: tuple[str, Strings, Ints] | None  # column, strings, attribute of each or -1
     lookups: Lookups
+
+    @property
+    def longest_history(self) -> int:
+        """The most labels before a token that a template is about."""
+        return max((template.history for template in self.templates), default=0)
 
     @property
     def plan_arrays(self) -> tuple[Ints, Ints, int, int, int]:

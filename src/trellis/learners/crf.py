@@ -62,6 +62,11 @@ class CRF(BatchLearner):
         """Whether parts of labels can have weights."""
         return True
 
+    @property
+    def takes_histories(self) -> bool:
+        """Whether attributes can have weights with label n-grams of three labels and more."""
+        return True
+
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         given = self.effective()

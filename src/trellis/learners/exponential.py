@@ -46,6 +46,11 @@ class ExponentialLoss(BatchLearner):
         """Whether parts of labels can have weights."""
         return True
 
+    @property
+    def takes_histories(self) -> bool:
+        """Whether attributes can have weights with label n-grams of three labels and more."""
+        return True
+
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         parameters = self.layout(problem)

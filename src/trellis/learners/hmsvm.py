@@ -76,6 +76,11 @@ class HMSVM(Learner):
         """Working sets are kept by labels alone."""
         return self.solver == "frank-wolfe"
 
+    @property
+    def takes_histories(self) -> bool:
+        """Working sets have no attributes with label n-grams."""
+        return self.solver == "frank-wolfe"
+
     def begin(self, problem: Problem) -> Work:
         """The working sets, or the weights, in training."""
         if problem.label_costs is not None and self.cost != "hamming":

@@ -40,6 +40,11 @@ class KernelPerceptron(OnlineLearner):
         """Sequences are kept by labels alone."""
         return False
 
+    @property
+    def takes_histories(self) -> bool:
+        """Nor are there weights of attributes with longer label n-grams."""
+        return False
+
     def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""
         return _Mistakes(problem, self)

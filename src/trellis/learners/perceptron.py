@@ -32,6 +32,11 @@ class Perceptron(MiniBatchLearner):
         """Votes are kept by labels alone."""
         return not self.vote
 
+    @property
+    def takes_histories(self) -> bool:
+        """Nor are there weights of attributes with longer label n-grams."""
+        return not self.vote
+
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
         return OnlineRun(problem, "perceptron", **self.effective())

@@ -156,6 +156,11 @@ class Learner:
         """Whether parts of labels can have weights."""
         return False
 
+    @property
+    def takes_histories(self) -> bool:
+        """Whether attributes can have weights with label n-grams of three labels and more (``label[-2..-1] & ...``)."""
+        return False
+
     def begin(self, problem: Problem) -> Work:
         """The training of one problem, to be run epoch by epoch."""
         raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")

@@ -45,6 +45,11 @@ class OnlineLearner(Learner):
         """Whether parts of labels can have weights."""
         return True
 
+    @property
+    def takes_histories(self) -> bool:
+        """Whether attributes can have weights with label n-grams of three labels and more."""
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MiniBatchLearner(OnlineLearner):
@@ -96,6 +101,8 @@ class OnlineRun(Work):
                 raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
             # Beside what was seen, if that is all they may have.
             native.set_rows(_wide(first.rows), grows=True)
+            if problem.is_sparse and first.ngrams is not None:
+                native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
             if first.edge_rows is not None:
                 native.set_edge_rows(_wide(first.edge_rows))
         n, stride = problem.n_labels, padded(problem.n_labels)
@@ -104,8 +111,6 @@ class OnlineRun(Work):
             edge = edge + problem.edge_base
         tri = None if first is None else first.tri
         if problem.is_sparse:
-            if first is not None and first.ngrams is not None:
-                native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
             tri = native.state()[4][0]
         elif tri is None:
             tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.corpus.label_parts import LabelParts
+from trellis.features.templates import history_name
 from trellis.learning.run import FeatureNames, Problem
 from trellis.model.model import START, ChainWeights, Ngrams, Rows, padded
 
@@ -51,11 +52,11 @@ class Parameters:
         if sparse:
             ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
         if ngrams is not None:
-            triples = np.flatnonzero(ngrams.lengths(n) > 2).astype(np.int32) + np.int32(n + 2)
+            triples = np.flatnonzero(_have_weights(ngrams, problem, start)).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and whatever has a weight where a warm start begins
             rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
-                edge_rows = _united(edge_rows, first.edge_rows, (n + 1) * padded(n))
+                edge_rows = _united(edge_rows, first.edge_rows, _n_runs(n, ngrams))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
             triples = triples if sparse else np.union1d(triples, _weighted(first.tri)).astype(np.int32)
         return cls(n, rows, edge_rows, pairs, triples, problem.label_parts, ngrams)
@@ -118,8 +119,7 @@ class Parameters:
         rows, edge_rows, pairs, triples = self._parts(vector)
         rows[:] = _look_up(given.rows, self.rows, self.n_columns)
         if self.edge_rows is not None and given.edge_rows is not None:
-            n_places = (self.n_labels + 1) * padded(self.n_labels)
-            edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, n_places)
+            edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, _n_runs(self.n_labels, self.ngrams))
         pairs[:] = given.edge.reshape(-1)[self.edge_places]
         if self.ngrams is not None and given.ngrams is not None:
             triples[:] = given.ngrams.weights_in(self.ngrams, self.n_labels)[self.tri_places - (self.n_labels + 2)]
@@ -157,17 +157,21 @@ class Parameters:
         if problem.edge_base is not None:
             edge += problem.edge_base
         tri = ngrams = None
+        on_edges = None if self.edge_rows is None else _nonzero(self.edge_rows, edge_rows, np.uint32)
         if self.ngrams is not None and problem.order >= 2:
             values = np.zeros(len(self.ngrams.weights), np.float32)
             values[self.tri_places - (n + 2)] = triples
-            ngrams = Ngrams(*_core.needed_ngrams(n, problem.order, (self.ngrams.parents, self.ngrams.labels), values))
+            columns = np.empty(0, np.uint32) if on_edges is None else on_edges.labels.astype(np.uint32)
+            arrays = (self.ngrams.parents, self.ngrams.labels)
+            kept, columns = _core.needed_ngrams(n, problem.order, arrays, values, columns)
+            ngrams, on_edges = Ngrams(*kept), None if on_edges is None else replace(on_edges, labels=columns)
         elif problem.order == 2:
             tri = np.zeros((n + 1, n + 1, stride), np.float32)
             tri.reshape(-1)[self.tri_places] = triples
         return ChainWeights(
             n,
             _nonzero(self.rows, rows, np.uint16),
-            None if self.edge_rows is None else _nonzero(self.edge_rows, edge_rows, np.uint32),
+            on_edges,
             edge,
             tri,
             problem.end,
@@ -199,7 +203,7 @@ class Parameters:
         place = int(self.tri_places[k - len(self.edge_places)])
         before, z = divmod(place, stride)
         x, y = divmod(before, n + 1)
-        return "label[-2] & label[-1]", f"{labels[x]} {labels[y]} {labels[z]}"
+        return history_name(2), f"{labels[x]} {labels[y]} {labels[z]}"
 
 
 def _full(n_attributes: int, n_labels: int) -> Rows:
@@ -282,10 +286,27 @@ def _seen(problem: Problem, null: bool, first: Ngrams | None) -> tuple[Any, Any,
 
 
 def _seen_ngrams(problem: Problem, start: bool) -> Ngrams:
-    """The n-grams of a warm start and those of training."""
-    first = None if problem.initial is None else problem.initial.ngrams
+    """The n-grams of a warm start, those that attributes were seen with, and those of training."""
+    first = problem.ngrams
+    if first is None and problem.initial is not None:
+        first = problem.initial.ngrams
     parents, labels, _ = _seen(problem, start, first)
     return Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+
+
+def _have_weights(ngrams: Ngrams, problem: Problem, start: bool) -> Bools:
+    """Of which n-grams there are weights without attributes: of three labels and more, NULL among them or not."""
+    n, first = problem.n_labels, None if problem.initial is None else problem.initial.ngrams
+    root = ngrams.parents.astype(np.int64)  # up to a single label
+    while (root > n + 1).any():
+        root = np.where(root > n + 1, root[root - (n + 2)], root)
+    given = np.arange(len(root)) < (0 if first is None else len(first.weights))
+    return (ngrams.lengths(n) > 2) & ((root <= n) | start | given)
+
+
+def _n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
+    """How many columns edge rows have: cells of label pairs, n-grams."""
+    return (n_labels + 1) * padded(n_labels) + (0 if ngrams is None else n_labels + 2 + len(ngrams.parents))
 
 
 def _places(problem: Problem, transitions: str, start: bool, order: int) -> tuple[Ints, Ints]:

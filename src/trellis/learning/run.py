@@ -16,7 +16,7 @@ from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 from trellis.corpus.label_parts import LabelParts
 from trellis.errors import LearnerError
 from trellis.features.vocabulary import Sources
-from trellis.model.model import MANY_LABELS, ChainWeights, Rows
+from trellis.model.model import MANY_LABELS, ChainWeights, Ngrams, Rows
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
@@ -40,9 +40,12 @@ class FeatureNames:
 LISTED_PAIR = 20
 
 
-def is_sparse(n_labels: int, order: int) -> bool:
-    """Whether there is no table of all label triples: above order 2, and where it would be large."""
-    return order > 2 or (order == 2 and n_labels > MANY_LABELS)
+def is_sparse(n_labels: int, order: int, *, has_histories: bool) -> bool:
+    """Whether there is no table of all label triples.
+
+    It is so above order 2, where it would be large, and where attributes have weights with triples.
+    """
+    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or has_histories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ class Problem:
     n_threads: int
     # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
     seen: Rows | None = None
-    # The same for edge attributes, with places in the matrix of label pairs.
+    # The same for edge attributes, with places in the matrix of label pairs and after them n-grams.
     seen_edges: Rows | None = None
+    ngrams: Ngrams | None = None  # those that ``seen_edges`` has columns for
     score_dev: Callable[[ChainWeights], float] | None = None
     # The labels of some sentences, given by their numbers, by the tagger that weights make.
     tag: Callable[[ChainWeights, Longs], Ints] | None = None
@@ -83,7 +87,7 @@ class Problem:
     @property
     def is_sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        return is_sparse(self.n_labels, self.order)
+        return is_sparse(self.n_labels, self.order, has_histories=self.corpus.histories is not None)
 
     @property
     def has_few_labels(self) -> bool:

@@ -74,7 +74,8 @@ class Rows:
     """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
 
     starts: npt.NDArray[np.uint32]  # [n_attributes + 1]
-    # [n_slots]; of edge rows: previous * stride + label. Where labels have parts, columns of labels and of parts.
+    # [n_slots]; of edge rows: previous * stride + label, or (n_labels + 1) * stride + the number of an n-gram. Where
+    # labels have parts, columns of labels and of parts.
     labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
     weights: Floats  # [n_slots]
 
@@ -208,6 +209,13 @@ class ChainWeights:
         more = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
         return all(is_finite(table) for table in (self.rows.weights, self.edge, self.tri, self.end, *more))
 
+    def run_at(self, column: int) -> tuple[int, ...]:
+        """The labels that a column of edge rows stands for: a pair, or a longer n-gram."""
+        n, stride = self.n_labels, padded(self.n_labels)
+        if column < (n + 1) * stride or self.ngrams is None:
+            return divmod(column, stride)
+        return self.ngrams.label_runs([column - (n + 1) * stride - (n + 2)], n)[0]
+
     @property
     def expansion(self) -> Expansion | None:
         """What scores labels in place of rows, of a kernel model."""
@@ -314,11 +322,6 @@ class LabelFilter:
 
 
 START = "<start>"  # the label before the sentence
-
-
-def history_name(n: int) -> str:
-    """What the n labels before one are called where weights are shown."""
-    return ("label[-1]", "label[-2] & label[-1]")[n - 1] if n <= 2 else f"label[-{n}..-1]"
 
 
 # What the score of a path is: just a score (perceptron and its kin); a log-probability but for log Z (CRF); a sum of

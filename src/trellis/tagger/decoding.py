@@ -61,6 +61,7 @@ class Decoder:
         features = _core.Features(
             plan=vocabulary.plan_arrays,
             n_emission=vocabulary.n_emission,
+            n_pair=sum(template.history == 1 for template in vocabulary.templates),
             tables=vocabulary.tables,
             folds=vocabulary.folds,
             columns=[
@@ -243,17 +244,17 @@ class Decoder:
                         tables.edge[closed] = edge[closed]
         return Chains(tables, starts, sets)
 
-    def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, Any, Any, Any, Any]:
+    def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, ...]:
         """What ``Tables`` has: padded scores of labels, of label pairs, triples and ends; n-grams."""
         weights = self.model.weights
         try:
             if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
                 raise OverflowError
-            emit, edges = self.native.potentials(batch, open, n_threads)
+            emit, edges, own = self.native.potentials(batch, open, n_threads)
         except OverflowError:
             raise ModelError("the weights of the model give scores that are not finite; train it again") from None
         self._is_checked = True
-        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end, self.ngrams
+        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end, self.ngrams, own
 
     def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
         """The labels that the tag dictionary and the filter leave each token."""

@@ -17,7 +17,8 @@ from trellis.arrays import Lists
 from trellis.engine.chain import Potentials
 from trellis.errors import ModelError
 from trellis.features.known import attribute_names
-from trellis.model.model import START, Model, Rows, history_name
+from trellis.features.templates import history_name
+from trellis.model.model import START, Model, Rows
 from trellis.tagger.decoding import Constraints, Decoder
 
 END = "<end>"  # the label after the sentence
@@ -29,7 +30,7 @@ class Term:
     """One summand of a score: a feature with a label, or labels one after the other."""
 
     token: int
-    feature: str  # "word[0]=the"; "label[-1]" of label pairs, "label[-2] & label[-1]" of triples
+    feature: str  # "word[0]=the", "label[-1] & word[0]=the"; "label[-1]" of label pairs, "label[-2..-1]" of triples
     label: str  # "B-NP", a run of labels: "O B-NP", or a part of a label
     weight: float  # times the feature's value, which is 1 but for attributes given with another
 
@@ -182,29 +183,27 @@ class _Explainer:
 
     def path(self, labels: list[str]) -> PathExplanation:
         null, terms = len(self.model.labels), list[Term]()
-        x = y = null
-        codes = [self.model.labels.index(label) for label in labels]
-        for t, z in enumerate(codes):
-            terms += self.at(t, x, y, z, last=t + 1 == len(labels))
-            terms += self.ngrams_at(t, [null, *codes[: t + 1]])
-            x, y = y, z
+        codes = [null, null, *(self.model.labels.index(label) for label in labels)]
+        for t in range(len(labels)):
+            terms += self.at(t, codes[: t + 3], last=t + 1 == len(labels))
+            terms += self.ngrams_at(t, codes[: t + 3])
         return PathExplanation(labels, float(sum(term.weight for term in terms)), terms)
 
-    def at(self, t: int, x: int, y: int, z: int, *, last: bool) -> list[Term]:
-        """All terms of label z at t after x, y."""
+    def at(self, t: int, labels: list[int], *, last: bool) -> list[Term]:
+        """All terms of the last of these labels, at t, after those before it; but for label n-grams alone."""
         weights, names = self.model.weights, self.names
-        pair, stride = f"{names[y]} {names[z]}", weights.edge.shape[1]
+        x, y, z = labels[-3:]
+        pair = f"{names[y]} {names[z]}"
         terms = list(self.emissions[t][names[z]])
         for attribute, (name, value) in self.edges[t].items() if self.edges else ():
             assert weights.edge_rows is not None
-            terms += [
-                Term(t, name, pair, weight * value)
-                for place, weight in _row(weights.edge_rows, attribute)
-                if place == y * stride + z
-            ]
+            for column, weight in _row(weights.edge_rows, attribute):
+                run = weights.run_at(column)
+                if run == tuple(labels[-len(run) :]):
+                    terms.append(Term(t, name, " ".join(names[label] for label in run), weight * value))
         terms.append(Term(t, "label[-1]", pair, float(weights.edge[y, z])))
         if weights.tri is not None:
-            terms.append(Term(t, "label[-2] & label[-1]", f"{names[x]} {pair}", float(weights.tri[x, y, z])))
+            terms.append(Term(t, history_name(2), f"{names[x]} {pair}", float(weights.tri[x, y, z])))
         if self.model.family == "local":
             # What makes the probabilities of all labels after y one in sum.
             p = self.potentials
@@ -215,11 +214,11 @@ class _Explainer:
             terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
         return [term for term in terms if term.weight != 0]
 
-    def ngrams_at(self, t: int, before: list[int]) -> list[Term]:
+    def ngrams_at(self, t: int, labels: list[int]) -> list[Term]:
         """The terms of the label n-grams of three labels and more that these labels end in."""
         terms = list[Term]()
-        for length in range(3, min(self.model.order + 1, len(before)) + 1) if self.longer else ():
-            run = tuple(before[-length:])
+        for length in range(3, min(self.model.order + 1, len(labels)) + 1) if self.longer else ():
+            run = tuple(labels[-length:])
             if run in self.longer:
                 said = " ".join(self.names[label] for label in run)
                 terms.append(Term(t, history_name(length - 1), said, self.longer[run]))

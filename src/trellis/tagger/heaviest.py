@@ -10,7 +10,8 @@ import numpy as np
 from trellis.arguments import whole_number
 from trellis.arrays import Floats
 from trellis.features.known import attribute_names
-from trellis.model.model import START, Model, Rows, history_name
+from trellis.features.templates import history_name
+from trellis.model.model import START, Model, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,6 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
     """The n weights that are farthest from zero, heaviest first."""
     n = whole_number("n", n, 0)
     weights, n_labels = model.weights, len(model.labels)
-    stride = weights.edge.shape[1]
     names = (*model.labels, START)
     found = _of_rows(model, weights.rows, n, lambda column: model.row_names[column], on_edge=False)
     if weights.edge_rows is not None:
@@ -34,12 +34,12 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
             model,
             weights.edge_rows,
             n,
-            lambda pair: f"{names[pair // stride]} {names[pair % stride]}",
+            lambda column: " ".join(names[label] for label in weights.run_at(column)),
             on_edge=True,
         )
     found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
     if weights.tri is not None:
-        found += _of_labels(weights.tri[:, :, :n_labels], n, "label[-2] & label[-1]", names)
+        found += _of_labels(weights.tri[:, :, :n_labels], n, history_name(2), names)
     if weights.ngrams is not None:
         top = _top(weights.ngrams.weights, n)
         for i, run in zip(top, weights.ngrams.label_runs(top, n_labels), strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem, is_sparse
 from trellis.memory import free_bytes
-from trellis.model.constraints import neighbours
-from trellis.model.model import LabelFilter, Rows, dense_cells, padded
+from trellis.model.model import LabelFilter, Rows, dense_cells
+from trellis.model.ngram_tables import more_labels
 from trellis.tagger import Tagger
+from trellis.training.edges import Edges, Seen, edge_histories, runs_seen
 from trellis.training.pruning import learn_filter
 from trellis.training.warm_start import carried_over
 
@@ -156,7 +157,7 @@ def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> Doubles | N
 
 def select(
     lists: Ragged,
-    seen: tuple[Longs, Ints],
+    seen: Sequence[Seen],
     n_attributes: int,
     cutoff: int,
     pairs: Pairs,
@@ -165,7 +166,7 @@ def select(
 ) -> tuple[Ints, Rows | None]:
     """The new number of every attribute, most frequent first and -1 for those cut; with "seen", their labels.
 
-    A feature is an attribute with a label; ``seen`` are the tokens and labels of training. With pairs "seen" the
+    A feature is an attribute with a label; ``seen`` are those of training. With pairs "seen" the
     cut-off is on how often the two were seen together, with "all" it is on the attribute. Attributes that were
     ``known`` before are kept whatever they count. A label is seen with its ``parts``, which are counted as labels are.
     """
@@ -175,10 +176,7 @@ def select(
     if pairs == "all":
         alive |= frequency >= max(1, cutoff)
         return by_frequency(frequency, alive), None
-    tokens, labels_of_tokens = seen
-    kept_lists = lists if len(tokens) == len(lists.starts) - 1 else lists.take(tokens)
-    starts, labels, counts = _core.count_pairs(kept_lists.starts, kept_lists.ids, labels_of_tokens, n_attributes)
-    attribute = np.repeat(np.arange(n_attributes), np.diff(starts))
+    attribute, labels, counts = _counted(seen, n_attributes)
     if parts is not None:
         index, columns = parts.with_parts(labels.astype(np.int32))
         keys, which = np.unique(attribute[index] * parts.n_columns + columns, return_inverse=True)
@@ -207,6 +205,20 @@ def chained(first: Ints, second: Ints) -> Ints:
     out = np.full(len(first), -1, np.int32)
     out[first >= 0] = second[first[first >= 0]]
     return out
+
+
+def _counted(seen: Sequence[Seen], n_attributes: int) -> tuple[Any, Any, Any]:
+    """Attributes, labels, and how often each pair was seen; attributes ascend. None is in the lists of two."""
+    found = list[tuple[Any, Any, Any]]()
+    for lists, tokens, labels_of_tokens in seen:
+        kept = lists if len(tokens) == len(lists) else lists.take(tokens)
+        starts, labels, counts = _core.count_pairs(kept.starts, kept.ids, labels_of_tokens, n_attributes)
+        found.append((np.repeat(np.arange(n_attributes), np.diff(starts)), labels, counts))
+    if len(found) == 1:
+        return found[0]
+    attribute, labels, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(attribute, kind="stable")
+    return attribute[order], labels[order], counts[order]
 
 
 # ------------------------------------------------------------ the problem
@@ -239,6 +251,12 @@ class Setup:
     n_threads: int
     info: dict[str, Any]
 
+    @property
+    def sparse(self) -> bool:
+        """Whether label n-grams of three labels and more have weights only where training needs them."""
+        histories = self.features.longest.history > 1
+        return self.learner.any_order and is_sparse(len(self.labelling.labels), self.order, has_histories=histories)
+
     def problem(self, **more: Any) -> Problem:
         """A problem with what was asked for."""
         edge_base, end_base = self.rules or (None, None)
@@ -270,8 +288,7 @@ SMALL = 100_000_000  # bytes for which nobody asks
 def check_memory(setup: Setup) -> None:
     """LearnerError if the dense tables of labels cannot fit, before any memory is taken for them."""
     n, order = len(setup.labelling.labels), setup.order
-    sparse = setup.learner.any_order and is_sparse(n, order)
-    needed = dense_cells(n, 1 if sparse else order) * setup.learner.bytes_per_triple
+    needed = dense_cells(n, 1 if setup.sparse else order) * setup.learner.bytes_per_triple
     if needed < SMALL:
         return
     free, name, size = free_bytes(), type(setup.learner).__name__, f"{needed / 1e9:,.1f} GB"
@@ -299,10 +316,10 @@ def encode(setup: Setup) -> Encoding:
     """Number attributes, choose those that get weights, and put the problem together."""
     corpus, labelling, init = setup.corpus, setup.labelling, setup.init
     extraction = extract(corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary)
-    seen_pairs, n = labelling.pairs(), len(labelling.labels)
+    n = len(labelling.labels)
     rank, seen = select(
         extraction.lists,
-        seen_pairs,
+        [Seen(extraction.lists, *labelling.pairs())],
         extraction.n_attributes,
         setup.cutoff,
         setup.pairs,
@@ -316,13 +333,14 @@ def encode(setup: Setup) -> Encoding:
         raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
     # The lists under their first numbers are as long as the corpus, and not wanted any more.
     extraction = replace(extraction, lists=Ragged.none())
-    edge_rank, edge_lists, seen_edges = _edges(setup, extraction)
+    edges = _edges(setup, extraction)
     dictionary = None if not setup.frequent else _dictionary(setup, extraction)
-    n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1
+    n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1
 
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
-        edges = None if edge_lists is None else edge_lists.arrays
-        return _core.Encoded(corpus.starts, lists.arrays, edges, sets, n_attributes, n_edges, n)
+        on_edges = None if edges.lists is None else edges.lists.arrays
+        sizes = n_attributes, n_edges, n
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, edges.histories)
 
     encoded, label_filter = with_sets(None if dictionary is None else dictionary[1]), None
     if setup.survival:
@@ -330,37 +348,40 @@ def encode(setup: Setup) -> Encoding:
         encoded = with_sets(sets)
     initial = None
     if init is not None:
-        numbers = chained(extraction.known, rank), chained(extraction.known_edges, edge_rank)
+        numbers = chained(extraction.known, rank), chained(extraction.known_edges, edges.rank)
         sizes = n_attributes, n_edges, n, setup.order
-        sparse = setup.learner.any_order and is_sparse(n, setup.order)
-        initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=sparse)
+        initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=setup.sparse)
     problem = setup.problem(
         corpus=encoded,
         starts=corpus.starts,
         gold=labelling.gold,
         n_labels=n,
         seen=seen,
-        seen_edges=seen_edges,
+        seen_edges=edges.seen,
+        ngrams=edges.ngrams,
         partial=labelling.partial,
         sentence_weights=setup.sentence_weights,
         initial=initial,
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
     words = None if dictionary is None else dictionary[0]
-    return Encoding(problem, extraction, rank, edge_rank, words, label_filter)
+    return Encoding(problem, extraction, rank, edges.rank, words, label_filter)
 
 
-def _edges(setup: Setup, extraction: Extraction) -> tuple[Ints, Ragged | None, Rows | None]:
-    """Of the attributes of label pairs: their numbers, those of every token, and the pairs they were seen with."""
-    if extraction.edge_lists is None:
-        return np.empty(0, np.int32), None, None
-    gold, n = setup.labelling.gold, len(setup.labelling.labels)
-    before, _ = neighbours(gold, setup.corpus.starts, n)
-    both = np.flatnonzero((before >= 0) & (gold >= 0))
-    seen = both, (before[both] * padded(n) + gold[both]).astype(np.int32)
-    known, n_edges = extraction.known_edges, extraction.n_edge_attributes
-    rank, rows = select(extraction.edge_lists, seen, n_edges, setup.cutoff, "seen", known)
-    return rank, extraction.edge_lists.renumber(rank), rows
+def _edges(setup: Setup, extraction: Extraction) -> Edges:
+    """The edge attributes that get weights, chosen by the runs of labels that they were seen with."""
+    lists, growing = extraction.edge_lists, extraction.growing_edges
+    init, n = setup.init, len(setup.labelling.labels)
+    if lists is None or growing is None:
+        return Edges(np.empty(0, np.int32))
+    first = None if init is None else init.model.weights.ngrams
+    if first is not None and init is not None:
+        first = more_labels(first, len(init.labels), n)
+    gold, starts = setup.labelling.gold, setup.corpus.starts
+    seen, ngrams = runs_seen(lists, extraction, gold, starts, n, setup.order, first)
+    rank, rows = select(lists, seen, extraction.n_edge_attributes, setup.cutoff, "seen", extraction.known_edges)
+    histories = None if ngrams is None else edge_histories(extraction.vocabulary, growing, rank)
+    return Edges(rank, lists.renumber(rank), rows, histories, ngrams)
 
 
 def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets]:

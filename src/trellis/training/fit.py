@@ -26,6 +26,7 @@ from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import freeze
 from trellis.features.known import attribute_names
+from trellis.features.templates import history_name
 from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
@@ -208,14 +209,20 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
     if init is not None:
         order = order_from(init, order)
     elif order is None:
-        order = 1 if chosen.bigrams or chosen.on_edges else 0
+        order = chosen.order
     if order > 2 and not learner.any_order:
         raise LearnerError(
             f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, ExponentialLoss, "
             "HMM and HMSVM by frank-wolfe train at any order"
         )
-    if init is None and order == 0 and chosen.on_edges:
-        raise LearnerError("templates of label pairs (label[-1], B lines of CRF++) need order 1 or 2, not 0")
+    if init is None and order < chosen.history:
+        name = history_name(chosen.history)
+        raise LearnerError(f"templates of {name} need order {chosen.history} or more, not {order}; leave order out")
+    if chosen.longest.history > 1 and not learner.takes_histories:
+        raise LearnerError(
+            f"{type(learner).__name__} with these parameters has no weights for {str(chosen.longest)!r}; online "
+            "learners without votes, CRF, ExponentialLoss and HMSVM by frank-wolfe have, others take label[-1]"
+        )
     return order
 
 

@@ -21,7 +21,8 @@ from trellis.features.extraction import Extraction, Extractor, compact
 from trellis.learning.checkpoint import fingerprint
 from trellis.learning.learner import Learner
 from trellis.learning.run import Problem
-from trellis.model.constraints import neighbours, scheme_rules
+from trellis.model.constraints import scheme_rules
+from trellis.training.edges import edge_histories, known_runs
 from trellis.training.encoding import Encoding, Labelling, Setup, by_frequency, read_labels
 
 _NO_TOKENS = np.zeros(1, np.int64)
@@ -138,11 +139,12 @@ class _Block:
 
 def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
     """As `encode`, with a problem whose blocks are read and numbered again in every epoch."""
-    if setup.cutoff > 1 and setup.features.on_edges:
+    if setup.cutoff > 1 and setup.features.longest.history:
         raise LearnerError("cutoff on templates of label pairs needs the whole corpus in memory; leave one of them out")
     columns = setup.features.columns
     values = {name: setup.corpus.column(name).values for name in columns}
     extractor = Extractor(setup.features.templates, values, lambda name: seen.words[name].counts)
+    vocabulary = extractor.vocabulary()
 
     def numbered(block: Corpus) -> _Block:
         codes = [seen.words[name].codes(block.column(name)) for name in columns]
@@ -160,9 +162,10 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
             scheme_rules(corpus, setup.target, seen.labels, block.labelling.gold, scheme)
         counts.add(extractor.growing, block.lists.ids)
         if extractor.growing_edges is not None and block.edge_lists is not None:
-            known = block.edge_lists.take(_known_pairs(block, len(seen.labels)))
+            about = edge_histories(vocabulary, extractor.growing_edges)
+            known = known_runs(block.edge_lists, about, block.labelling.gold, corpus.starts)
             edge_counts.add(extractor.growing_edges, block.edge_lists.ids)
-            known_edges.add(extractor.growing_edges, known.ids)
+            known_edges.add(extractor.growing_edges, known)
         if setup.checkpoint is not None:
             digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
         del block  # before the next one is made
@@ -170,12 +173,14 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
     rank = by_frequency(frequency, frequency >= max(1, setup.cutoff))
     if setup.cutoff > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
-    edge_rank = by_frequency(edge_counts.total(), known_edges.total() > 0)
+    edge_rank, histories = by_frequency(edge_counts.total(), known_edges.total() > 0), None
+    if extractor.growing_edges is not None and vocabulary.longest_history > 1:
+        histories = edge_histories(vocabulary, extractor.growing_edges, edge_rank)
 
     def encoded(starts: Longs, lists: Ragged, edge_lists: Ragged | None) -> _core.Encoded:
         edges = None if edge_lists is None else edge_lists.renumber(edge_rank).arrays
         sizes = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1, len(seen.labels)
-        return _core.Encoded(starts, lists.renumber(rank).arrays, edges, None, *sizes)
+        return _core.Encoded(starts, lists.renumber(rank).arrays, edges, None, *sizes, histories)
 
     def problem_of(corpus: Corpus) -> Problem:
         block = numbered(corpus)
@@ -204,13 +209,6 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
     growing, growing_edges, none = extractor.growing, extractor.growing_edges, np.empty(0, np.int32)
     n_edges = 0 if growing_edges is None else growing_edges.n_attributes
     extraction = Extraction(
-        extractor.vocabulary(), growing, growing_edges, Ragged.none(), edges, growing.n_attributes, n_edges, none, none
+        vocabulary, growing, growing_edges, Ragged.none(), edges, growing.n_attributes, n_edges, none, none
     )
     return Encoding(problem, extraction, rank, edge_rank, None, digests=tuple(digests))
-
-
-def _known_pairs(block: _Block, n_labels: int) -> Longs:
-    """The tokens whose label and the one before are known: attributes of label pairs have weights if seen there."""
-    gold = block.labelling.gold
-    before, _ = neighbours(gold, block.corpus.starts, n_labels)
-    return np.flatnonzero((before >= 0) & (gold >= 0))

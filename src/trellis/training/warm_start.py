@@ -74,9 +74,13 @@ def carried_over(
     edge_rows = None
     if old.edge_rows is not None:
         edge_rows = _rows(old.edge_rows, edge_numbers, n_edges, np.uint32)
-        previous, label = np.divmod(edge_rows.labels.astype(np.int64), padded(old.n_labels))
+        columns, n_pairs = edge_rows.labels.astype(np.int64), (old.n_labels + 1) * padded(old.n_labels)
+        previous, label = np.divmod(columns, padded(old.n_labels))
         previous[previous == old.n_labels] = n_labels
-        edge_rows = Rows(edge_rows.starts, (previous * padded(n_labels) + label).astype(np.uint32), edge_rows.weights)
+        node = columns - n_pairs + (n_labels - old.n_labels)  # all have two labels or more
+        pairs, runs = previous * padded(n_labels) + label, (n_labels + 1) * padded(n_labels) + node
+        columns = np.where(columns < n_pairs, pairs, runs).astype(np.uint32)
+        edge_rows = Rows(edge_rows.starts, columns, edge_rows.weights)
     elif n_edges:
         edge_rows = Rows(np.zeros(n_edges + 1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
     to = np.append(np.arange(old.n_labels), n_labels)  # NULL is the last of them

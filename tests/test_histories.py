@@ -1,0 +1,332 @@
+"""Templates that join looks with labels before the token: trained, decoded, saved and explained as brute force says."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gradient_oracle import slope_of
+from history_oracle import TEMPLATES, Paths, Weights, dot, features_of, minus, weights_in
+
+import trellis
+from trellis import AROW, CRF, MIRA, LearnerError, PassiveAggressive, Perceptron, TemplateError
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.schemes import Span, spans
+from trellis.learning.learner import Learner
+from trellis.learning.parameters import Parameters
+from trellis.learning.run import Problem
+
+ALL = list(TEMPLATES)
+CHOICES = [["word[0]", "label[-2..-1] & word[0]"], ALL, ["word[0]", "label[-3..-1] & word[-1]"]]
+
+
+def sample(seed: int = 1, labels: str = "XYZ", n: int = 12) -> tuple[list[list[str]], list[list[str]]]:
+    draw = random.Random(seed)
+    words = [[draw.choice("abc") for _ in range(draw.randrange(1, 5))] for _ in range(n)]
+    return words, [[draw.choice(labels) for _ in sentence] for sentence in words]
+
+
+def corpus_of(seed: int = 1, **more: Any) -> Corpus:
+    words, labels = sample(seed, **more)
+    return trellis.read({"word": words, "label": labels})
+
+
+def train(features: list[str], learner: Any, corpus: Any = None, **more: Any) -> trellis.Tagger:
+    return trellis.train(corpus or corpus_of(), target="label", features=features, learner=learner, **more)
+
+
+# ------------------------------------------------------------ online learners
+
+
+def stepped(learner: Any, d: Weights, w: Weights, variance: Weights, cost: float) -> None:
+    """One step of a learner away from a wrong path, d = Phi(gold) - Phi(path)."""
+    size = 1.0
+    if isinstance(learner, PassiveAggressive | MIRA):
+        loss = (cost if isinstance(learner, MIRA) else math.sqrt(cost)) - dot(d, w)
+        size = max(0.0, min(learner.effective()["C"], loss / dot(d, d)))
+    if isinstance(learner, AROW):
+        loss = cost - dot(d, w)
+        size = 0.0 if loss <= 0 else loss / (sum(variance[k] * v * v for k, v in d.items()) + learner.r)
+    for key, value in d.items():
+        w[key] += size * variance[key] * value
+    if isinstance(learner, AROW) and size:
+        for key, value in d.items():
+            variance[key] = 1 / (1 / variance[key] + value * value / learner.r)
+
+
+@pytest.mark.parametrize("features", CHOICES, ids=["2", "1 2 3", "3"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Perceptron(epochs=3, average=False),
+        Perceptron(epochs=3),
+        PassiveAggressive(epochs=2),
+        MIRA(epochs=2, k=1),
+        AROW(epochs=2),
+    ],
+    ids=["last", "averaged", "PA", "MIRA", "AROW"],
+)
+def test_online_learners_step_as_a_dict_of_features_does(learner: Any, features: list[str]) -> None:
+    words, labels = sample()
+    tagger = train(features, learner)
+    order = max(TEMPLATES[template][0] for template in features)
+    assert tagger.order == order
+    w: Weights = defaultdict(float)
+    total: Weights = defaultdict(float)
+    variance: Weights = defaultdict(lambda: 1.0)
+    for _ in range(learner.epochs):
+        for sentence, gold in zip(words, labels, strict=True):
+            every = Paths(sentence, tagger.labels, features, order)
+            costs = [sum(y != z for y, z in zip(path, gold, strict=True)) for path in every.paths]
+            augmented = isinstance(learner, MIRA | AROW)
+            scores = [s + c * augmented for s, c in zip(every.scores(w), costs, strict=True)]
+            rank = [tuple(map(tagger.labels.index, path[::-1])) for path in every.paths]
+            best = min(range(len(scores)), key=lambda i: (-round(scores[i], 4), rank[i]))
+            d = minus(features_of(sentence, gold, features, order), every.phi[best])
+            if costs[best]:
+                stepped(learner, d, w, variance, costs[best])
+            for key, value in w.items():
+                total[key] += value
+    n = learner.epochs * len(words)
+    wanted = {key: value / n for key, value in total.items()} if learner.average else w
+    found = weights_in(tagger)
+    assert any(key.startswith("label[-2..-1] & word") or key.startswith("label[-3") for key, _ in found)
+    for key in found.keys() | wanted.keys():
+        assert found.get(key, 0) == pytest.approx(wanted.get(key, 0), abs=2e-4), key
+
+
+def test_batches_have_the_same_bits_on_any_number_of_threads() -> None:
+    one, three = (train(ALL, Perceptron(epochs=3, batch=4), corpus_of(3, n=40), n_threads=n) for n in (1, 3))
+    assert one.to_bytes() == three.to_bytes()
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_stream_gives_the_bytes_of_the_whole(partial: bool) -> None:
+    words, labels = sample(5, n=30)
+    if partial:
+        labels = [[z if i % 3 else "" for i, z in enumerate(row)] for row in labels]
+    corpus = trellis.read({"word": words, "label": labels})
+    stream = trellis.stream(lambda: [corpus[:7], corpus[7:20], corpus[20:]])
+    found = [train(ALL, Perceptron(epochs=2), given, partial=partial).to_bytes() for given in (stream, corpus)]
+    assert found[0] == found[1]
+
+
+def test_a_checkpoint_resumes_with_the_same_bits(tmp_path: Path) -> None:
+    def stop(event: trellis.Event) -> None:
+        if event.epoch == 2:
+            raise trellis.StopTrainingError
+
+    kept = tmp_path / "kept"
+    train(ALL, Perceptron(epochs=4), checkpoint=kept, observer=stop)
+    resumed, whole = train(ALL, Perceptron(epochs=4), checkpoint=kept), train(ALL, Perceptron(epochs=4))
+    assert weights_in(resumed) == weights_in(whole)
+
+
+# ------------------------------------------------------------ gradients
+
+
+class Kept(Learner):
+    """Keeps the problem that it is given."""
+
+    any_order, default_pairs, takes_histories = True, "seen", True
+
+    def fit(self, problem: Problem, observer: Any = None) -> Any:
+        self.problem = problem
+        raise trellis.StopTrainingError
+
+
+def problem_of(features: list[str], corpus: Any = None, **more: Any) -> Problem:
+    keeper = Kept()
+    with pytest.raises(trellis.StopTrainingError):
+        train(features, keeper, corpus, **more)
+    return keeper.problem
+
+
+@pytest.mark.parametrize("start", [True, False])
+@pytest.mark.parametrize("features", CHOICES, ids=["2", "1 2 3", "3"])
+@pytest.mark.parametrize("kind", ["plain", "partial", "tag dictionary"])
+def test_gradients_are_those_of_finite_differences(kind: str, features: list[str], start: bool) -> None:
+    words, labels = sample(2, n=5)
+    if kind == "partial":
+        labels = [[z if i % 3 else "X|Y" if i % 2 else "" for i, z in enumerate(row)] for row in labels]
+    corpus = trellis.read({"word": words, "label": labels})
+    more: dict[str, Any] = {"partial": {"partial": True}, "tag dictionary": {"tag_dictionary": 1}}.get(kind, {})
+    problem = problem_of(features, corpus, **more)
+    parameters = Parameters.of(problem, transitions="seen", start=start, sparse=True)
+    assert parameters.edge_rows is not None
+    objective = parameters.objective(problem, local=False, single=False)
+    x = np.random.default_rng(0).normal(size=parameters.size)
+    losses, slope = objective.gradient(x, None, 1)
+    assert np.allclose(losses, objective.losses(x, 2), rtol=1e-12)
+    assert np.allclose(slope, slope_of(lambda at: float(objective.losses(at, 1).sum()), x), atol=1e-6)
+    for n_threads in (2, 3):
+        assert np.array_equal(objective.gradient(x, None, n_threads)[1], slope)
+
+
+@pytest.mark.parametrize("features", CHOICES, ids=["2", "1 2 3", "3"])
+def test_a_crf_minimises_what_all_paths_say(features: list[str]) -> None:
+    words, labels = sample(4, n=6)
+    corpus = trellis.read({"word": words, "label": labels})
+    tagger = train(features, CRF(c2=0.3, tolerance=1e-12, precision="double", start=True), corpus)
+    order, w = tagger.order, weights_in(tagger)
+    every = [Paths(sentence, tagger.labels, features, order) for sentence in words]
+
+    def objective(w: Weights) -> float:
+        total = 0.3 * sum(value * value for value in w.values())
+        for paths, gold in zip(every, labels, strict=True):
+            total -= math.log(paths.probabilities(w)[tuple(gold)])
+        return total
+
+    assert tagger.info["history"][-1]["objective"] == pytest.approx(objective(w), rel=1e-6)
+    for key in w:
+        slope = (objective({**w, key: w[key] + 1e-3}) - objective({**w, key: w[key] - 1e-3})) / 2e-3
+        assert slope == pytest.approx(0, abs=1e-3), key
+
+
+def test_adagrad_comes_close_and_has_the_same_bits_on_any_number_of_threads() -> None:
+    corpus = corpus_of(6, n=20)
+    best = train(ALL, CRF(c2=0.3), corpus).info["history"][-1]["objective"]
+    one, two = (train(ALL, CRF(c2=0.3, solver="adagrad", epochs=60), corpus, n_threads=n) for n in (1, 2))
+    assert one.to_bytes() == two.to_bytes()
+    assert best < one.info["history"][-1]["objective"] < 1.1 * best
+    sparse = train(ALL, CRF(c1=0.5, c2=0.0), corpus)
+    assert 0 < len(weights_in(sparse)) < len(weights_in(one)) / 2
+
+
+@pytest.mark.parametrize("features", CHOICES, ids=["2", "1 2 3", "3"])
+def test_frank_wolfe_closes_the_gap_that_all_paths_say(features: list[str]) -> None:
+    """½ |w|² + sum_i C H_i(w), by all paths, comes down to the dual objective."""
+    words, labels = sample(12, n=8)
+    corpus = trellis.read({"word": words, "label": labels})
+    learner = trellis.HMSVM(solver="frank-wolfe", cost="hamming", C=1.0, epochs=300, tolerance=0.01)
+    tagger = train(features, learner, corpus)
+    w, primal, last = weights_in(tagger), 0.0, tagger.info["history"][-1]
+    for sentence, gold in zip(words, labels, strict=True):
+        every = Paths(sentence, tagger.labels, features, tagger.order)
+        right = dot(features_of(sentence, gold, features, tagger.order), w)
+        costs = [sum(y != z for y, z in zip(path, gold, strict=True)) for path in every.paths]
+        primal += max(cost + score - right for cost, score in zip(costs, every.scores(w), strict=True))
+    primal += 0.5 * sum(value * value for value in w.values())
+    assert last["objective"] == pytest.approx(primal, rel=1e-5)
+    assert 0 <= primal - last["dual"] < 0.02 * primal
+
+
+# ------------------------------------------------------------ tagging
+
+SPANS = ("O", "B-P", "I-P")
+ANSWERS = {
+    "CRF": CRF(c2=0.02),
+    "single": CRF(c2=0.02, solver="adagrad", precision="single"),
+    "perceptron": Perceptron(epochs=3),
+}
+
+
+@pytest.mark.parametrize("features", CHOICES, ids=["2", "1 2 3", "3"])
+@pytest.mark.parametrize("learner", ANSWERS.values(), ids=ANSWERS)
+def test_every_answer_is_that_of_all_paths(learner: Any, features: list[str], tmp_path: Path) -> None:
+    draw = random.Random(7)
+    words = [[draw.choice("abc") for _ in range(4)] for _ in range(12)]
+    corpus = trellis.read({"word": words, "label": [[draw.choice(SPANS) for _ in sentence] for sentence in words]})
+    tagger = train(features, learner, corpus)
+    tagger.save(tmp_path / "model")
+    again = trellis.load(tmp_path / "model")
+    assert again.to_bytes() == tagger.to_bytes()
+    w = weights_in(again)
+    for sentence in (["a"], ["b", "new"], list("cab"), list("abca")):
+        every = Paths(sentence, tagger.labels, features, tagger.order)
+        scores = dict(zip(every.paths, every.scores(w), strict=True))
+        best = max(scores.values())
+        assert scores[tuple(tagger.tag(sentence))] == pytest.approx(best, abs=1e-4)
+        for (path, score), wanted in zip(
+            again.kbest(sentence, 5), sorted(scores.values(), reverse=True)[:5], strict=False
+        ):
+            assert score == pytest.approx(wanted, abs=1e-4)
+            assert scores[tuple(path)] == pytest.approx(wanted, abs=1e-4)
+        probability = every.probabilities(w)
+        posterior = again.marginals(sentence)
+        for t, z in ((t, z) for t in range(len(sentence)) for z in tagger.labels):
+            assert posterior[t][z] == pytest.approx(sum(p for path, p in probability.items() if path[t] == z), abs=1e-4)
+        whole = sum(p for path, p in probability.items() if spans(path) == [Span("P", 0, len(sentence))])
+        assert again.span_probability(sentence, ("P", 0, len(sentence))) == pytest.approx(whole, abs=1e-4)
+        explained = again.explain(sentence)
+        for path in (explained.best, explained.second):
+            assert path is not None
+            assert path.score == pytest.approx(scores[tuple(path.labels)], abs=1e-4)
+            terms = {(term.feature, term.label) for term in path.terms}
+            counts = features_of(sentence, path.labels, features, tagger.order)
+            assert terms == {key for key in counts if w.get(key)}
+
+
+def test_many_threads_and_many_sentences_tag_alike() -> None:
+    tagger = train(ALL, Perceptron(epochs=3), corpus_of(8, n=60))
+    sentences = sample(9, n=200)[0]
+    one_by_one = [tagger.tag(sentence) for sentence in sentences]
+    assert tagger.tag_batch(sentences, n_threads=3) == one_by_one
+    assert [best[0][0] for best in tagger.kbest_batch(sentences, 1, n_threads=2)] == one_by_one
+
+
+# ------------------------------------------------------------ orders, warm starts, errors
+
+
+def test_labels_alone_raise_the_order() -> None:
+    words = ["word[0]", "label[-3..-1]"]
+    tagger = train(words, Perceptron())
+    assert tagger.order == 3
+    assert tagger.to_bytes() == train(["word[0]"], Perceptron(), order=3).to_bytes()
+    assert train(["word[0]", "label[-2] & label[-1]"], Perceptron()).order == 2
+    assert train(["word[0]", "label[-2..-1]"], Perceptron(), order=4).order == 4
+    assert train(["word[0]", "label[-1]"], Perceptron()).order == 1
+    with pytest.raises(LearnerError, match=r"templates of label\[-3..-1\] need order 3 or more, not 2"):
+        train(words, Perceptron(), order=2)
+    with pytest.raises(TemplateError, match="about labels alone"):
+        train(["label[-2..-1]"], Perceptron())
+
+
+@pytest.mark.parametrize("learner", [Perceptron(epochs=2), CRF(c2=0.1)], ids=["perceptron", "CRF"])
+def test_training_starts_from_a_model_with_such_templates(learner: Any) -> None:
+    """New words, new labels, a higher order; what was learnt is where training starts."""
+    first = train(ALL, learner, corpus_of(10))
+    before = weights_in(first)
+    words, labels = sample(11, labels="XYZW")
+    words[0].append("new")
+    labels[0].append("W")
+    more = trellis.read({"word": words, "label": labels})
+    assert n_at_start(first, more) == len(before)
+    trained = trellis.train(more, learner=learner, init=first, order=4)
+    assert trained.order == 4
+    assert any(feature == "label[-3..-1] & word[-1]=new" or "W" in label for feature, label in weights_in(trained))
+    still = trellis.train(more, learner=Perceptron(epochs=1), init=first, sample_weight=[0.0] * 11 + [1e-9])
+    found = weights_in(still)
+    assert all(found[key] == pytest.approx(value, abs=1e-4) for key, value in before.items())
+
+
+def n_at_start(tagger: trellis.Tagger, corpus: Any) -> int:
+    """How many weights a batch learner starts with."""
+    keeper = Kept()
+    with pytest.raises(trellis.StopTrainingError):
+        trellis.train(corpus, learner=keeper, init=tagger)
+    parameters = Parameters.of(keeper.problem, transitions="seen", start=True, sparse=True)
+    return parameters.weights(parameters.start(keeper.problem), keeper.problem).n_nonzero
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Perceptron(vote=True),
+        trellis.KernelPerceptron(),
+        trellis.HMM(),
+        trellis.MaxEnt(),
+        trellis.HMSVM(solver="dual"),
+        trellis.SequenceBoost(),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_other_learners_name_the_template(learner: Any) -> None:
+    why = r"has no weights for 'label\[-2..-1\] & word\[0\]'; online learners without votes, CRF"
+    with pytest.raises(LearnerError, match=type(learner).__name__ + " .*" + why):
+        train(["word[0]", "label[-2..-1] & word[0]"], learner)
