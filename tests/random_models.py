@@ -14,7 +14,8 @@ from oracle import score_of
 import trellis
 from trellis.corpus.corpus import Corpus
 from trellis.model.model import Rows
-from trellis.reference import Potentials, ngram_table
+from trellis.reference import Potentials, ngram_table, restrict
+from trellis.reference.loglinear import local_loss
 from trellis.tagger import Tagger
 
 WORDS = ("a", "b", "c")
@@ -103,6 +104,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "confidence": {"family": "scores", "temperature": 2.5},
     "local": {"family": "local"},
     "local 2": {"family": "local", "order": 2, "end": True},
+    "local 3": {"family": "local", "order": 3, "end": True},
+    "local edges 3": {"family": "local", "templates": ("word[0]", "label[-1] & word[0]"), "order": 3},
+    "local tag dictionary 3": {"family": "local", "tag_dictionary": 9, "order": 3},
     "joint": {"family": "joint", "end": True, "temperature": 0.7},
 }
 
@@ -130,14 +134,28 @@ def all_paths(
     tagger: Tagger, sentence: Sequence[str], allowed: Sequence[Sequence[str]] | None = None
 ) -> dict[tuple[str, ...], float]:
     """Every label sequence with its probability, by enumeration."""
-    paths = list(itertools.product(*(possible(tagger, sentence) if allowed is None else allowed)))
-    p = tagger._decoder.chains(tagger._decoder.encode([sentence]), None, 1).tables.potentials
+    listed = possible(tagger, sentence)
+    paths = list(itertools.product(*(listed if allowed is None else allowed)))
     number = {label: z for z, label in enumerate(tagger.labels)}
-    ngrams, n = tagger.model.weights.ngrams, len(tagger.labels)
+    codes = [[number[z] for z in path] for path in paths]
+    local = tagger.model.family == "local"
+    decoder = Tagger(replace(tagger.model, family="scores"))._decoder if local else tagger._decoder
+    p = with_ngrams(tagger, decoder.chains(decoder.encode([sentence]), None, 1).tables.potentials)
+    if local:  # decision by decision
+        known = replace(p, emit=restrict(p.emit, [[number[z] for z in labels] for labels in listed]))
+        ends = [0.0] * len(number) if p.end is None else p.end.tolist()
+        scores = np.array([(ends[path[-1]] if path else 0.0) - local_loss(known, path) for path in codes])
+        scores /= tagger.temperature
+    else:
+        scores = np.array([score_of(p, path) for path in codes]) / tagger.temperature
+    weights = np.exp(scores - scores.max())
+    return dict(zip(paths, (weights / weights.sum()).tolist(), strict=True))
+
+
+def with_ngrams(tagger: Tagger, p: Any) -> Potentials:
+    """Potentials of a sentence with the table of label n-grams, if the model has some."""
+    ngrams, n, tri = tagger.model.weights.ngrams, len(tagger.labels), p.tri
     if ngrams is not None:
         runs = zip(ngram_labels(ngrams, n)[n + 2 :], ngrams.weights.tolist(), strict=True)
         tri = ngram_table({run: w for run, w in runs if len(run) > 2}, n, tagger.order)
-        p = Potentials(p.emit, p.edge, tri, p.end)
-    scores = np.array([score_of(p, [number[z] for z in path]) for path in paths]) / tagger.temperature
-    weights = np.exp(scores - scores.max())
-    return dict(zip(paths, (weights / weights.sum()).tolist(), strict=True))
+    return Potentials(p.emit, p.edge, tri, p.end)

@@ -306,7 +306,7 @@ def test_illegal_gold_labels_in_memory() -> None:
         trellis.train(corpus_of(("P", "O")), target="label", scheme="iob2")
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize(
     "learner", [trellis.MaxEnt(epochs=5), trellis.CRF(epochs=5)], ids=lambda learner: type(learner).__name__
 )
@@ -324,3 +324,9 @@ def test_dictionary_yields_to_a_scheme(learner: trellis.Learner, order: int) -> 
     node = tagger.marginals(sentence).node
     np.testing.assert_allclose(node.sum(axis=1), 1.0, rtol=1e-6)
     assert node[0, tagger.labels.index("I-X")] == 0
+    # With others that the dictionary leaves a path, before and after it.
+    words = [["the", "old", "man", "man"], ["old", "man", "old", "man"], ["the", "man", "the"], ["old"]]
+    for one, found in zip(words, tagger.marginals_batch(words), strict=True):
+        assert found.node.tolist() == tagger.marginals(one).node.tolist()
+        if isinstance(learner, trellis.MaxEnt):
+            assert sum(np.exp(score) for _, score in tagger.kbest(one, 99)) == pytest.approx(1.0, abs=1e-5)

@@ -32,13 +32,16 @@ SETTINGS = list(itertools.product(CASES, [1, 2]))
 SETTINGS += [(name, order) for name in CASES if CASES[name].any_order for order in (3, 4)]
 
 
-@pytest.fixture(scope="module", params=SETTINGS, ids=str)
-def tagger(request: pytest.FixtureRequest) -> Tagger:
-    name, order = request.param
-    options: dict[str, Any] = {} if name == "hmm" else {"features": ["word[0]", "word[-1]"]}
+def trained(name: str, order: int, **options: Any) -> Tagger:
+    options |= {} if name == "hmm" else {"features": ["word[0]", "word[-1]"]}
     return trellis.train(
         legal_corpus("iob2"), target="label", order=order, learner=CASES[name], scheme="iob2", **options
     )
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=str)
+def tagger(request: pytest.FixtureRequest) -> Tagger:
+    return trained(*request.param)
 
 
 SENTENCES = [["a"], ["b", "new"], ["c", "a", "d"]]
@@ -55,6 +58,12 @@ def test_every_question(tagger: Tagger) -> None:
             for label, p in believed[t].items():
                 share = sum(q for path, q in paths.items() if path[t] == label)
                 assert p == pytest.approx(share, rel=1e-6, abs=1e-9)
+        likely = sorted(paths.values(), reverse=True)
+        best = tagger.kbest(sentence, 4)
+        assert len(best) == min(4, len(paths))
+        for (path, score), p in zip(best, likely, strict=False):
+            assert paths[tuple(path)] == pytest.approx(p, rel=1e-5)
+            assert np.exp(score - best[0][1]) == pytest.approx(p / likely[0], rel=1e-4)
         for span, p in tagger.tag_spans(sentence):
             share = sum(q for path, q in paths.items() if span in schemes.spans(path))
             assert p == pytest.approx(share, rel=1e-6, abs=1e-9)
@@ -76,6 +85,20 @@ def test_calibration(tagger: Tagger) -> None:
     assert kept["loss"] <= kept["loss_at_temperature_1"] + 1e-9
     assert fitted.tag_batch(dev) == tagger.tag_batch(dev)
     assert fitted.reliability(dev).tokens.n == dev.n_tokens
+
+
+@pytest.mark.parametrize(("name", "order"), SETTINGS, ids=str)
+def test_any_number_of_threads(name: str, order: int) -> None:
+    one, two = (trained(name, order, n_threads=n) for n in (1, 2))
+    found, same = one.model.weights.tensors(), two.model.weights.tensors()
+    assert found.keys() == same.keys()
+    assert all(np.array_equal(found[key], same[key]) for key in found)
+    sentences = SENTENCES * 40
+    assert one.tag_batch(sentences, n_threads=1) == two.tag_batch(sentences, n_threads=2)
+    for a, b in zip(
+        one.marginals_batch(sentences, n_threads=1), two.marginals_batch(sentences, n_threads=2), strict=True
+    ):
+        assert np.array_equal(a.node, b.node)
 
 
 def test_files(tagger: Tagger, tmp_path: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gradient_oracle import SPECS, Spec, problem_of, scipys_optimum
+from random_models import with_ngrams
 from samples import KINDS, random_corpus
 
 import trellis
@@ -27,12 +28,12 @@ def raw_potentials(tagger: Tagger, sentence: list) -> tuple[Potentials, list[lis
     """Potentials as the weights have them, before they are normalised."""
     plain = Tagger(replace(tagger.model, family="scores"))
     chains = plain._decoder.chains(plain._decoder.encode([sentence]), None, 1)
-    found, tags = chains.tables.potentials, plain.model.dictionary
+    found, tags = with_ngrams(plain, chains.tables.potentials), plain.model.dictionary
     allowed = None
     if tags is not None:
         sets = plain._decoder.native.set_of(plain._decoder.encode([sentence])).tolist()
         allowed = [tags.labels[tags.starts[s] : tags.starts[s + 1]].tolist() for s in sets]
-    return Potentials(found.emit, found.edge, found.tri), allowed
+    return found, allowed
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -44,7 +45,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
     assert events[-1].objective == pytest.approx(least, rel=1e-7)
 
 
-@pytest.mark.parametrize("name", ["order 0", "order 1", "order 2", "edges", "values", "weights"])
+@pytest.mark.parametrize("name", ["order 0", "order 1", "order 2", "order 3", "edges", "values", "weights"])
 @pytest.mark.parametrize("c2", [0.0, 0.2])
 def test_iterative_scaling_never_rises(name: str, c2: float) -> None:
     events: list[Event] = []
@@ -55,7 +56,7 @@ def test_iterative_scaling_never_rises(name: str, c2: float) -> None:
     assert values[-1] < values[0]
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("c2", [0.0, 0.2])
 def test_iterative_scaling_reaches_the_optimum(order: int, c2: float) -> None:
     corpus = trellis.read(
@@ -97,13 +98,18 @@ def mixed(problem: Problem) -> Problem:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["plain", "order 0", "order 2", "edges", "edges 2", "tag dictionary", "tag dictionary 2"],
+    ("kind", "order"),
+    [
+        *((kind, None) for kind in ("plain", "order 0", "order 2", "edges", "edges 2")),
+        *((kind, None) for kind in ("tag dictionary", "tag dictionary 2")),
+        *itertools.product(("plain", "edges", "tag dictionary", "bag"), (3, 4)),
+    ],
 )
-def test_decoding_is_brute_force_over_local_probabilities(kind: str) -> None:
+def test_decoding_is_brute_force_over_local_probabilities(kind: str, order: int | None) -> None:
     chosen = KINDS[kind]
-    tagger = chosen.train(learner=MaxEnt(c2=0.1))
+    tagger = chosen.train(learner=MaxEnt(c2=0.1), **({} if order is None else {"order": order}))
     assert tagger.model.family == "local"
+    assert (tagger.model.weights.ngrams is not None) == (order is not None)
     unseen = chosen.corpus(seed=7, n_sentences=15)
     names = [c for c in unseen.columns if c != "label"]
     for one in unseen:
@@ -130,7 +136,7 @@ def test_decoding_is_brute_force_over_local_probabilities(kind: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["lbfgs", "gis"])
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, 2, 3])
 def test_dev_scores_are_those_of_tagging(order: int, method: str) -> None:
     corpus, dev = random_corpus(1, 30), random_corpus(2, 30)
     learner = MaxEnt(solver=method, epochs=5, c2=0.1)

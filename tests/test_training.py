@@ -452,7 +452,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"tag_dictionary": -1}, "tag_dictionary must be"),
         ({"tag_dictionary": "yes"}, "tag_dictionary must be"),
         ({"order": 100}, "order must be a whole number from 0 to 99, not 100"),
-        ({"order": 3, "learner": trellis.MaxEnt()}, "MaxEnt trains at orders 0 to 2, not 3; online learners, CRF"),
+        ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM trains at orders 0 to 2, not 3; online learners, CRF"),
         (
             {"prune": 0},
             "prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not 0",

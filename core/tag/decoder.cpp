@@ -26,7 +26,7 @@ struct Decoder::Buffers : Potentials<float> {
   std::vector<std::int32_t> look_at;       // as Sum has them
   std::vector<std::size_t> look_offset;
   TokenSets candidates;                    // where there is a filter
-  std::vector<float> local;
+  LocalScratch local;
   Workspace<float> viterbi;
 };
 
@@ -95,7 +95,7 @@ std::uint64_t next_number() {
 
 Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     : model_(std::move(model)), cache_bytes_(cache_bytes), number_(next_number()),
-      normalizer_(model_.local ? LocalNormalizer(model_.labels.tri, model_.labels.n_labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
+      normalizer_(model_.local ? LocalNormalizer(model_.labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
       heavy_stride_(padded(model_.parts.width(model_.labels.n_labels))),
       row_stride_(heavy_stride_ + (has_filter() ? model_.labels.stride : 0)), bias_(row_stride_), state_(new State(n_forks)) {
   for (std::size_t k = 0; k < model_.plan.templates.size(); ++k) {
@@ -363,12 +363,12 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
     buffers.sets.resize(n);
     for (std::size_t t = 0; t < n; ++t) buffers.sets[t] = set_of(batch, begin + t);
   }
-  if (edges_by_token() || ngrams_by_token()) sum_edges(n, buffers);
+  if (edges_by_token() || has_runs()) sum_edges(n, buffers);
   if (!model_.local) return;
   LabelSets sets = sets_in(buffers);
   if (open) sets.starts = nullptr;
   normalizer_.normalize(buffers.chain(model_.labels, sets, 0, n, edges_by_token()), buffers.emit.data(),
-                        buffers.edge.data(), buffers.local);
+                        buffers.edge.data(), buffers.runs.ngrams, buffers.local);
 }
 
 // The candidates of every token of a sentence. Then scores of labels lie as close as they do without a filter.
@@ -423,7 +423,7 @@ void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
       }
     }
   };
-  if (!ngrams_by_token())
+  if (!has_runs())
     return each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) {
       model_.edge_rows.add_to(a, 1, buffers.edge.data() + t * size);
     });

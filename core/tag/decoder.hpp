@@ -159,10 +159,10 @@ class Decoder {
     std::vector<float> values;
   };
   Lists attribute_lists(const Batch& batch, bool on_edge) const;
-  // Whether label pairs have other potentials at every token: by templates, or by normalising at order 2.
-  bool edges_by_token() const { return model_.n_pair > 0 || (model_.local && model_.labels.tri); }
-  // Whether n-grams have scores at single tokens.
-  bool ngrams_by_token() const { return edge_.size() > model_.n_pair; }
+  // Whether label pairs have other potentials at every token: by templates, or by normalising above order 1.
+  bool edges_by_token() const { return model_.n_pair > 0 || (model_.local && (model_.labels.tri || model_.labels.ngrams)); }
+  // Whether n-grams have scores at single tokens: by templates, or by normalising.
+  bool ngrams_by_token() const { return has_runs() || (model_.local && model_.labels.ngrams); }
   // The label set of a token by the tag dictionary, -1 without one.
   std::int32_t set_of(const Batch& batch, std::size_t token) const;
   // The labels that the filter, if there is one, leaves each token.
@@ -213,6 +213,7 @@ class Decoder {
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
+  bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates speak of longer runs of labels
   void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
   ChainView<float> chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n_tokens) const;
   void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;

@@ -6,6 +6,7 @@
 
 #include "check.hpp"
 #include "engine/forward_backward.hpp"
+#include "random_sets.hpp"
 
 using namespace trellis;
 
@@ -35,7 +36,9 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
   }
   const LabelSets sets{set_of.data(), starts.data(), labels.data()};
   std::vector<double> losses;
-  std::vector<float> emit = raw_emit, edges = raw_edges, scratch;
+  std::vector<float> emit = raw_emit, edges = raw_edges;
+  LocalScratch scratch;
+  TokenNgrams<float> none;
   const bool own_edges = second || by_token;
   const ChainView<float> chain({L, stride, edge.data(), second ? tri.data() : nullptr}, n, emit.data(),
                                own_edges ? edges.data() : nullptr, with_sets ? &sets : nullptr);
@@ -46,7 +49,7 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
     CHECK_NEAR(std::exp(-losses.back()), static_cast<double>(p[t % L]), 1e-5);
     CHECK_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1.0, 1e-5);
   }
-  LocalNormalizer(chain.tri, L).normalize(chain, emit.data(), edges.data(), scratch);
+  LocalNormalizer({L, stride, edge.data(), chain.tri}).normalize(chain, emit.data(), edges.data(), none, scratch);
   SumWorkspace work;
   prepare_sums(chain, work);
   CHECK_NEAR(log_partition(chain, work), 0.0, 1e-4 * scale * static_cast<double>(n));
@@ -75,7 +78,77 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
   CHECK_NEAR(static_cast<double>(path_score(chain, path.data())), expected, 1e-4 * scale * static_cast<double>(n));
 }
 
+// Where label n-grams are sparse: every path has the product of its decisions, and all of them sum to one.
+void check_histories(std::size_t n, std::size_t L, std::size_t order, bool with_sets, float scale, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto number = [&] { return scale * (static_cast<float>(random() % 2001) / 1000 - 1); };
+  Ngrams ngrams(L, order);
+  for (int i = 0; i < 12; ++i) {
+    std::uint32_t node = random() % 3 ? Ngrams::kRoot : ngrams.null();
+    for (std::size_t length = 1 + random() % order; ngrams.length(node) <= length;) node = ngrams.extend(node, random() % L);
+  }
+  const std::size_t stride = padded(L), size = (L + 1) * stride;
+  std::vector<float> scores(ngrams.size()), emit(n * stride), edges(n * size);
+  for (auto* some : {&scores, &emit, &edges})
+    for (float& x : *some) x = number();
+  const std::size_t silent = random() % L;  // after it all is forbidden but at the end
+  for (std::size_t t = 0; seed % 5 == 0 && t < n; ++t)
+    std::fill_n(edges.data() + t * size + silent * stride, stride, kForbidden<float>);
+  testing::RandomSets sets;
+  sets.fill_sets(n, L, random);
+  NgramScores<float> scored{&ngrams, scores.data()};
+  const ChainView<float> chain({L, stride, nullptr, nullptr, nullptr, &scored}, n, emit.data(), edges.data(),
+                               with_sets ? &sets.sets : nullptr);
+  std::vector<std::vector<std::int32_t>> paths{{}};
+  for (std::size_t t = 0; t < n; ++t) {
+    std::vector<std::vector<std::int32_t>> longer;
+    for (const auto& path : paths)
+      for (std::size_t z = 0; z < L; ++z)
+        if (!with_sets || allows(sets.sets, t, z)) longer.push_back(path), longer.back().push_back(static_cast<std::int32_t>(z));
+    paths.swap(longer);
+  }
+  // log P of a path, decision by decision; minus infinity where it comes to a label that nothing may follow.
+  std::vector<double> expected;
+  for (const auto& path : paths) {
+    double total = 0;
+    std::uint32_t state = ngrams.null();
+    each_part(path.data(), n, L, [&](const Part& part) {
+      double sum = 0, own = 0;
+      for (std::size_t z = 0; z < L; ++z) {
+        if (with_sets && !allows(sets.sets, part.token, z)) continue;
+        const std::uint32_t node = ngrams.longest(state, z);
+        const double score = static_cast<double>(chain.emit_at(part.token)[z]) + chain.edge_at(part.token, part.y)[z] +
+                             ngram_total(scored, part.token, node);
+        sum += std::exp(score);
+        if (z == part.z) own = score;
+      }
+      total += sum == 0 ? kForbidden<double> : own - std::log(sum);
+      state = ngrams.state(ngrams.longest(state, part.z));
+    });
+    expected.push_back(total);
+  }
+  LocalScratch scratch;
+  TokenNgrams<float> by_token;
+  LocalNormalizer({L, stride, nullptr, nullptr, nullptr, &scored}).normalize(chain, emit.data(), edges.data(), by_token, scratch);
+  scored.by_token = &by_token;
+  CHECK(by_token.starts.size() == n + 1 && by_token.starts.back() == by_token.nodes.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const double found = static_cast<double>(path_score(chain, paths[i].data()));
+    if (expected[i] == kForbidden<double>) CHECK(found == kForbidden<double>);
+    else CHECK_NEAR(found, expected[i], 1e-4 * scale * static_cast<double>(n));
+  }
+}
+
 }  // namespace
+
+TEST(local_histories_are_products_of_decisions) {
+  unsigned seed = 0;
+  for (std::size_t n : {1, 2, 3, 5})
+    for (std::size_t L : {1, 2, 3})
+      for (std::size_t order : {2, 3, 4})
+        for (float scale : {1.0f, 10.0f, 60.0f})
+          for (bool with_sets : {false, true}) check_histories(n, L, order, with_sets, scale, ++seed);
+}
 
 TEST(local_chain_is_a_product_of_decisions) {
   unsigned seed = 0;

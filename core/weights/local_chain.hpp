@@ -5,11 +5,14 @@
 //
 // Training asks for the decisions along the gold path. A tagger takes log Z off the potentials, so that the score of a
 // path is the sum of its log P: at order 1 log Z depends on y alone and is taken from emit[t-1][y], at order 2 from the
-// edge x, y into t-1; the history of the first token is NULL, and its constant is taken from emit[0].
+// edge x, y into t-1; the history of the first token is NULL, and its constant is taken from emit[0]. Where label n-grams
+// are sparse log Z depends on the state d of the labels before t (ngrams.hpp). A state gives what its log Z is above that of
+// its shorter one: a label alone to emit[t-1], a pair to the edge into t-1, an n-gram of three labels and more to its own
+// score at t-1. So all of them are ordinary chains.
 #pragma once
 #include <vector>
 
-#include "engine/chain.hpp"
+#include "engine/ngram_scores.hpp"
 
 namespace trellis {
 
@@ -18,21 +21,31 @@ namespace trellis {
 double decide(const ChainView<float>& chain, const Part& part, const float* longer, float* probabilities);
 double decide(const ChainView<double>& chain, const Part& part, const double* longer, double* probabilities);
 
+// Scratch of one thread.
+struct LocalScratch {
+  std::vector<float> rows;                  // [2, stride]; [n_states, stride] exp of what labels score after a state
+  std::vector<float> tops, log_z;           // [n_states]
+  std::vector<std::uint32_t> states, next;  // at one token; a shorter state stands before a longer one
+  std::vector<std::uint32_t> place;         // [n_nodes] of states
+};
+
 // What all sentences share, for taggers.
 class LocalNormalizer {
  public:
   LocalNormalizer() = default;
-  // tri [L+1, L+1, stride], or null at order 1.
-  LocalNormalizer(const float* tri, std::size_t n_labels);
+  // Of the tables those of triples or n-grams count, if there are some.
+  explicit LocalNormalizer(const LabelTables<float>& labels);
 
   // Takes log Z off the potentials of a sentence. They are those that `chain` shows: emit [n, stride] and, at order 2,
-  // edges by token [n, L+1, stride].
-  void normalize(const ChainView<float>& chain, float* emit, float* edge, std::vector<float>& scratch) const;
+  // edges by token [n, L+1, stride]; with n-grams these too, and `ngrams` become what n-grams give at single tokens.
+  void normalize(const ChainView<float>& chain, float* emit, float* edge, TokenNgrams<float>& ngrams, LocalScratch& scratch) const;
 
  private:
   friend struct LocalPass;
-  std::vector<float> factors_;  // [L+1, L+1, stride] exp(tri - its row's top), or empty at order 1
+  friend struct LocalHistories;
+  std::vector<float> factors_;  // [L+1, L+1, stride] exp(tri - its row's top); [n_nodes] exp(score); or empty at order 1
   std::vector<float> tops_;     // [L+1, L+1]
+  float safe_ = 0;              // below this a sum of factors may owe something to factors that became zero
 };
 
 }  // namespace trellis

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arguments import whole_number
-from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
+from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, starts_of
 
 Scores = Doubles | Floats
 
@@ -85,6 +85,24 @@ class Tables(NamedTuple):
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
     # What n-grams have at single tokens beside: starts [T + 1], numbers of n-grams, scores.
     token_ngrams: tuple[Longs, npt.NDArray[np.uint32], npt.NDArray[Any]] | None = None
+
+    def replaced(self, where: Bools, others: Tables) -> Tables:
+        """Those of other potentials at some tokens; they share tables."""
+        at = where[:, None]
+        emit = np.where(at, others.emit, self.emit)
+        edge = np.where(at[..., None], others.edge, self.edge) if len(self.edge) > 1 else self.edge
+        own = self.token_ngrams
+        if own is not None and others.token_ngrams is not None:
+            both, kept = (own, others.token_ngrams), (~where, where)
+            sizes = [np.diff(given[0]) * these for given, these in zip(both, kept, strict=True)]
+            rows = [np.repeat(these, np.diff(given[0])) for given, these in zip(both, kept, strict=True)]
+            tokens = np.concatenate([np.repeat(np.arange(len(where)), size) for size in sizes])
+            order = np.argsort(tokens, kind="stable")
+            nodes, scores = (
+                np.concatenate([given[i][row] for given, row in zip(both, rows, strict=True)])[order] for i in (1, 2)
+            )
+            own = (starts_of(sizes[0] + sizes[1]), nodes, scores)
+        return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
     @property
     def doubles(self) -> Tables:

@@ -25,8 +25,8 @@ from trellis.learning.run import Event, Problem, State, Work
 class MaxEnt(BatchLearner):
     """Minimise -sum_t log p(gold_t | the gold labels before it, observations) + c2 · |w|².
 
-    p is proportional to exp of the sum of weights of label and observations, label and previous label, and at order 2
-    of the last three labels. ``solver="gis"`` is Generalized Iterative Scaling, ``epochs`` of it;
+    p is proportional to exp of the sum of weights of label and observations, label and previous label, and at higher
+    orders of the label with more labels before it. ``solver="gis"`` is Generalized Iterative Scaling, ``epochs`` of it;
     ``solver="lbfgs"`` stops by ``tolerance`` (default 1e-5). The other parameters are those of the CRF.
     """
 
@@ -37,6 +37,7 @@ class MaxEnt(BatchLearner):
     precision: Literal["single", "double"] = "double"
 
     family = "local"
+    any_order: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c2": real(),
@@ -134,7 +135,7 @@ def _lists(problem: Problem) -> list[Lists]:
 
 
 def _most_features(problem: Problem) -> float:
-    """C: the largest sum of features of a token, those of label pairs and triples among them."""
+    """C: the largest sum of features of a token, those of label pairs and longer n-grams among them."""
     total = np.full(len(problem.gold), float(problem.order))
     for starts, ids, values in _lists(problem):
         sums = np.concatenate([[0.0], np.cumsum(values if len(values) else np.ones(len(ids)))])

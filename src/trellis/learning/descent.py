@@ -36,7 +36,8 @@ class BatchLearner(Learner):
 
     def layout(self, problem: Problem) -> Parameters:
         """The weights that there are."""
-        sparse = self.any_order and (problem.is_sparse or (problem.order < 2 and problem.has_few_labels))
+        few = problem.order < 2 and problem.has_few_labels and self.family != "local"  # which sums over no paths
+        sparse = self.any_order and (problem.is_sparse or few)
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 

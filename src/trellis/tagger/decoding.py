@@ -238,10 +238,7 @@ class Decoder:
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
                 sets = sets.replaced(closed, opened.at(closed))
                 if self.model.family == "local":  # normalised over other labels then
-                    emit, edge, *_ = self._potentials(batch, n_threads, open=True)
-                    tables.emit[closed] = emit[closed]
-                    if len(edge) > 1:
-                        tables.edge[closed] = edge[closed]
+                    tables = tables.replaced(closed, Tables(*self._potentials(batch, n_threads, open=True)))
         return Chains(tables, starts, sets)
 
     def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, ...]:
@@ -270,8 +267,10 @@ class Decoder:
         if allowed is not None:
             check_number(allowed, len(sentences))
         n, begin, weights = len(self.labels), 0, self.model.weights
-        by_token = weights.edge_rows is not None or (self.model.family == "local" and weights.tri is not None)
-        edge_bytes = 20 * (n + 1) * n if by_token else 0
+        normalised = self.model.family == "local" and self.model.order > 1
+        edge_bytes = 20 * (n + 1) * n if normalised or weights.edge_rows is not None else 0
+        if normalised and weights.ngrams is not None:
+            edge_bytes += 20 * len(weights.ngrams.weights)
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
             yield self.chains(self.encode(some, n_threads), here, n_threads)

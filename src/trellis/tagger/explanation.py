@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from trellis.arguments import whole_number
 from trellis.arrays import Lists
-from trellis.engine.chain import Potentials
+from trellis.engine.chain import Tables
 from trellis.errors import ModelError
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
@@ -126,12 +127,9 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
     edge_attributes = None
     if model.weights.edge_rows is not None:
         edge_attributes = decoder.native.attribute_lists(batch, True)
-    attributes, potentials = (
-        decoder.native.attribute_lists(batch, False),
-        decoder.chains(batch, None, 1).tables.potentials,
-    )
+    attributes, tables = decoder.native.attribute_lists(batch, False), decoder.chains(batch, None, 1).tables
     tokens = [shown(t, token) for t, token in enumerate(decoder.rows_of(sentence))]
-    explainer = _Explainer(model, attributes, edge_attributes, potentials)
+    explainer = _Explainer(model, attributes, edge_attributes, tables)
     explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found = list[TokenExplanation]()
@@ -158,8 +156,8 @@ def _difference(best: PathExplanation, second: PathExplanation) -> list[Term]:
 class _Explainer:
     """The terms of one sentence."""
 
-    def __init__(self, model: Model, attributes: Lists, edge_attributes: Lists | None, potentials: Potentials) -> None:
-        self.model, self.potentials = model, potentials
+    def __init__(self, model: Model, attributes: Lists, edge_attributes: Lists | None, tables: Tables) -> None:
+        self.model, self.potentials = model, tables.potentials
         self.names = (*model.labels, START)
         named, columns = _named(model, attributes, on_edge=False), _columns(model)
         self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the heaviest first
@@ -179,6 +177,12 @@ class _Explainer:
             weighted = np.flatnonzero(ngrams.weights).tolist()
             runs = ngrams.label_runs(weighted, len(model.labels))
             self.longer = dict(zip(runs, ngrams.weights[weighted].tolist(), strict=True))
+        self.at_token: list[dict[tuple[int, ...], float]] = []  # what normalising gives n-grams at every token
+        if model.family == "local" and ngrams is not None and tables.token_ngrams is not None:
+            starts, nodes, scores = tables.token_ngrams
+            runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
+            found = list(zip(runs, scores.tolist(), strict=True))
+            self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
         self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
 
     def path(self, labels: list[str]) -> PathExplanation:
@@ -209,6 +213,8 @@ class _Explainer:
             p = self.potentials
             score = float(p.emit[t, z] + (p.edge[t, y, z] if p.edge.ndim == 3 else p.edge[y, z]))
             score += 0.0 if p.tri is None else float(p.tri[x, y, z])
+            own = self.at_token[t] if self.at_token else {}
+            score += sum(own.get(tuple(labels[-length:]), 0.0) for length in range(3, self.model.order + 2))
             terms.append(Term(t, "normalisation", pair, score - sum(term.weight for term in terms)))
         if last and weights.end is not None:
             terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))

@@ -212,8 +212,8 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
         order = chosen.order
     if order > 2 and not learner.any_order:
         raise LearnerError(
-            f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, ExponentialLoss, "
-            "HMM and HMSVM by frank-wolfe train at any order"
+            f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
+            "ExponentialLoss, HMM and HMSVM by frank-wolfe train at any order"
         )
     if init is None and order < chosen.history:
         name = history_name(chosen.history)
