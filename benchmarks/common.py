@@ -28,6 +28,7 @@ class Setting:
     data: Path
     rounds: int  # each contender gets as many turns; its best counts
     quick: bool = False  # less data, and the result is not kept
+    fold: int | None = None  # of cross-validation: only this one, and the result is not kept
 
     def file(self, name: str) -> Path:
         """A file of the data folder."""

@@ -99,12 +99,11 @@ auto state_of(const FrankWolfe& self) {
 void restore(FrankWolfe& self, const Encoded& corpus, std::int64_t clock, double dual, const RowState& rows,
              const RowState& edge_rows, const TableState& edge, const TableState& tri, const NgramArrays& ngrams,
              const MixturesIn& mixtures) {
-  restore_ngrams(self, ngrams);
+  restore_ngrams(self, ngrams, tri);
   self.steps.mixtures = mixtures_from(self, corpus, mixtures);
   restore_rows(self.rows, rows);
   restore_rows(self.edge_rows, edge_rows, self.ngrams ? &*self.ngrams : nullptr);
   restore_table(self.edge, edge);
-  restore_table(self.tri, tri);
   self.steps.clock = clock, self.steps.dual = dual;
 }
 

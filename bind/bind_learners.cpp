@@ -88,14 +88,13 @@ void check_log(const Array<std::int64_t, 1>& starts, const Array<std::uint32_t, 
 void restore(Online& self, std::int64_t clock, const RowState& rows, const RowState& edge_rows, const TableState& edge,
              const TableState& tri, const LogState& log, const NgramArrays& ngrams) {
   const auto& [clocks, starts, log_rows, places, changes] = log;
-  restore_ngrams(self, ngrams);
+  restore_ngrams(self, ngrams, tri);
   check_log(starts, log_rows, places, changes, self.rows.n_attributes(), self.edge_rows.n_attributes(), self.n_labels,
             self.tri.weights.size());
   if (clocks.size() + 1 != starts.size()) throw nb::value_error("updates that do not fit together");
   restore_rows(self.rows, rows);
   restore_table(self.edge, edge);
   restore_rows(self.edge_rows, edge_rows, self.ngrams ? &*self.ngrams : nullptr);
-  restore_table(self.tri, tri);
   self.clock = clock;
   UpdateLog& to = self.steps.log;
   to.clocks.assign(clocks.data(), clocks.data() + clocks.size());
@@ -308,6 +307,7 @@ void bind_learners(nb::module_& module) {
         self.ngrams_grown();
         require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
         std::copy_n(weights.data(), weights.size(), self.tri.weights.data() + self.n_labels + 2);
+        self.ngrams_given();
       }, "ngrams"_array, "weights"_array, "Begin with these n-grams of two labels and more: parents and last labels; weights.")
       .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
       .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),

@@ -137,13 +137,15 @@ inline RowStateOut row_state(const trellis::GrowingRows& rows) {
 inline auto ngram_state(const trellis::GrowingChain& self) {
   return ngram_arrays(self.ngrams ? *self.ngrams : trellis::Ngrams(self.n_labels, 1));
 }
-// Before the table of their weights.
-inline void restore_ngrams(trellis::GrowingChain& self, const NgramArrays& given) {
+// N-grams, or no n-grams and triples.
+inline void restore_ngrams(trellis::GrowingChain& self, const NgramArrays& given, const TableState& weights) {
   require(self.ngrams || std::get<0>(given).size() == 0, "n-grams of another training");
-  if (!self.ngrams) return;
+  if (!self.ngrams) return restore_table(self.tri, weights);
   self.ngrams.emplace(self.n_labels, static_cast<std::size_t>(self.order));
   make_ngrams(given, *self.ngrams);
   self.ngrams_grown();
+  restore_table(self.tri, weights);
+  self.ngrams_given();
 }
 inline void check_chain_order(int order, bool sparse) {
   require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");

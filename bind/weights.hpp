@@ -11,7 +11,7 @@ struct Weights : trellis::LinearChain {
   std::optional<Array<float, 1>> end;
   std::shared_ptr<PyNgrams> ngrams;                     // or null
   std::shared_ptr<trellis::NgramScores<float>> scores;  // of them, with
-  std::shared_ptr<std::vector<float>> relaxed;          // what label pairs give with them at most
+  std::shared_ptr<trellis::NgramBounds<float>> bounds;  // of what they give
   std::size_t n_attributes, n_edge_attributes = 0;
   bool local;  // labels are normalised one by one
   bool has_runs = false;  // whether some row has a run of more than two labels
@@ -25,9 +25,10 @@ struct Weights : trellis::LinearChain {
     require(!ngrams || (!tri && ngrams->ngrams.n_labels() == labels.n_labels), "n-grams for other labels");
     if (ngrams) {
       scores = std::make_shared<trellis::NgramScores<float>>(ngrams->floats);
-      relaxed = std::make_shared<std::vector<float>>();
-      trellis::relax(ngrams->ngrams, scores->totals, edge.data(), labels.n_labels, labels.stride, *relaxed);
-      scores->relaxed = relaxed->data();
+      bounds = std::make_shared<trellis::NgramBounds<float>>(labels.n_labels);
+      bounds->set(ngrams->ngrams, scores->scores);
+      bounds->stop_growing();
+      scores->relaxed = bounds->relaxed();
       labels.ngrams = scores.get();
     }
     parts = parts_from(parts_, labels.n_labels);

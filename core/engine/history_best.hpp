@@ -1,20 +1,9 @@
 // The best path and the k best paths of a chain with label n-grams; best_path, k_best and path_score of any chain call it.
 #pragma once
-#include "engine/history_passes.hpp"
+#include "engine/history_states.hpp"
 #include "engine/viterbi.hpp"
 
 namespace trellis {
-
-// Scratch of one thread; any number of sentences may follow one another through it.
-template <class Real>
-struct HistoryWorkspace {
-  HistoryPasses<Real> passes;
-  std::vector<StateList<Real>> alpha;       // [T + 1] best scores of histories, by their states
-  std::vector<std::int32_t> place;          // [n_nodes] of states of the best paths among those of their token; -1: not one
-  std::vector<Real> ahead;                  // [T, stride] what may follow at most
-  std::vector<std::int32_t> path;           // [T]
-  std::vector<std::uint32_t> tied, before; // states of equally good paths
-};
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards. If
 // all paths are forbidden the score is minus infinity, and the path has the lowest allowed labels.

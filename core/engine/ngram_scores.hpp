@@ -6,7 +6,7 @@
 // with g_t the longest n-gram that the labels up to z end in, and total the scores of an n-gram and of all its shorter
 // ones, added from the shortest on.
 #pragma once
-#include "engine/ngrams.hpp"
+#include "engine/ngram_bounds.hpp"
 #include "engine/semiring.hpp"
 
 namespace trellis {
@@ -25,11 +25,8 @@ struct NgramScores {
   const Real* scores;                           // [n_nodes]; those of one and two labels do not count
   const Real* totals = nullptr;                 // [n_nodes], or null: summed where needed
   const TokenNgrams<Real>* by_token = nullptr;  // null: none
-  // What a label pair with any history can give at most, [L of z, stride of y]: see relax. Null: not known.
-  const Real* relaxed = nullptr;
+  RelaxedChain<Real> relaxed{};                 // what they give at most, where that is known
 };
-
-inline constexpr std::size_t kScored = 3;  // labels of the shortest n-grams that have a score
 
 // The total of an n-gram, from a table ...
 template <class Real>
@@ -66,21 +63,6 @@ void join_scores(const Ngrams& ngrams, const Real* scores, std::vector<Real>& to
                 : length == kScored ? scores[g]
                                     : S::times(totals[ngrams.shorter(node)], scores[g]);
   }
-}
-
-// A chain of order 1 that no path scores higher in the chain itself:
-//   relaxed[z][y] = edge[y][z] + max over n-grams g that end in y, z of total[g], or 0
-template <class Real>
-void relax(const Ngrams& ngrams, const Real* totals, const Real* edge, std::size_t n_labels, std::size_t stride,
-           std::vector<Real>& relaxed) {
-  relaxed.assign(n_labels * stride, 0);
-  for (std::uint32_t g = 0; g < ngrams.size(); ++g)
-    if (ngrams.length(g) >= kScored) {
-      Real& most = relaxed[ngrams.label(g) * stride + ngrams.label(ngrams.parent(g))];
-      most = std::max(most, totals[g]);
-    }
-  for (std::size_t z = 0; z < n_labels; ++z)
-    for (std::size_t y = 0; y < n_labels; ++y) relaxed[z * stride + y] += edge[y * stride + z];
 }
 
 // Calls visit(t, g) for the longest n-gram that a path ends in at every token.

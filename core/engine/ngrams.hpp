@@ -11,6 +11,8 @@
 
 namespace trellis {
 
+inline constexpr std::size_t kScored = 3;  // labels of the shortest n-grams that have a score
+
 class Ngrams {
  public:
   // The empty n-gram, and of label z the node 1 + z; NULL, the label before the sentence, is label n_labels.

@@ -53,8 +53,8 @@ class Chains {
   }
   bool possible() const { return possible_; }
   void get_ready() {
-    if constexpr (requires { weights_.join_ngrams(); })
-      if (weights_.ngrams && !examples_.data.sets.starts) weights_.join_ngrams();
+    if constexpr (requires { weights_.bound_ngrams(); })
+      if (weights_.ngrams) weights_.bound_ngrams();
   }
   bool grows() const { return weights_.ngrams.has_value(); }
 

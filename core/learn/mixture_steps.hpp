@@ -31,8 +31,8 @@ struct MixtureResult {
   double gap = 0;             // sum of gap_i, each as it was met: about the duality gap
 };
 
-// Weights have find and make as Steps wants them, each_weight(visit), which calls visit(row, place) for all there are,
-// empty(), which gives others of the same kind that are zero, and changed(), which is told of changes by what find gave.
+// Weights have find and make as Steps wants them, each_weight(visit), which calls visit(row, place) for all there are, and
+// empty(), which gives others of the same kind that are zero.
 template <class Part>
 class MixtureSteps {
  public:
@@ -84,7 +84,6 @@ class MixtureSteps {
       *to.sum += now * (static_cast<double>(*to.weight) - old);
       norm += value * value;
     });
-    weights.changed();
     dual = costs - 0.5 * norm;
   }
 
@@ -178,7 +177,6 @@ class MixtureSteps {
   // w += scale · change_. Weights that there are come first: those that come into being may move the others.
   template <class Weights>
   void apply(Weights& weights, double scale) {
-    weights.changed();
     const double now = moments() - static_cast<double>(clock);  // of all steps before this one
     const auto add = [&](const LearntWeight& place, double by) {
       const float old = *place.weight;

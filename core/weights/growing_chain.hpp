@@ -27,7 +27,7 @@ struct GrowingChain {
         n_labels(n_labels_), stride(padded(n_labels_)), order(order_), ngrams(std::move(ngrams_)),
         edge((n_labels_ + 1) * stride, variances),
         tri(order_ == 2 && !ngrams ? (n_labels_ + 1) * (n_labels_ + 1) * stride : 0, variances) {
-    if (ngrams) ngrams_grown();
+    if (ngrams) ngrams_grown(), ngrams_given();
   }
   GrowingChain(const GrowingChain&) = delete;  // ngram_scores points into it
 
@@ -41,13 +41,13 @@ struct GrowingChain {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.find(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(row - n), place);
+    if (ngrams && row > pair_row()) ngrams_asked.push_back(place);  // who asks may change it
     return (row == pair_row() ? edge : tri).at(place);
   }
   LearntWeight make(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.make(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(row - n), place);
-    ngrams_changed = true;
     return find(row, place);
   }
 
@@ -66,8 +66,6 @@ struct GrowingChain {
   GrowingChain empty() const {
     return {rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, ngrams, parts};
   }
-  // After weights were changed that find() gave.
-  void changed() { ngrams_changed = true; }
 
   // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
   // (reach 0), by its last two (1), by all three (2). Of the parts of a label only those that label
@@ -131,17 +129,22 @@ struct GrowingChain {
   // After n-grams were made: weights for them.
   void ngrams_grown() {
     tri.resize(ngrams->size());
-    ngram_scores = {&*ngrams, tri.weights.data()};
-    ngrams_changed = true;
+    ngram_scores.ngrams = &*ngrams;
+    ngram_scores.scores = tri.weights.data();
   }
-  // Totals of n-grams by the weights of now. That is one walk over all of them: not for sentences with few labels each.
-  void join_ngrams() {
-    if (!ngrams_changed) return;  // so that many may ask at once
-    join_scores<MaxPlus>(*ngrams, tri.weights.data(), totals);
-    relax(*ngrams, totals.data(), edge.weights.data(), n_labels, stride, relaxed);
-    ngram_scores.relaxed = relaxed.data();
-    ngrams_changed = false;
-    ngram_scores.totals = totals.data();
+  // After all n-grams were given their weights.
+  void ngrams_given() {
+    ngram_bounds.emplace(n_labels);
+    ngram_bounds->set(*ngrams, tri.weights.data());
+    ngram_scores.relaxed = ngram_bounds->relaxed();
+    ngrams_asked.clear();
+  }
+  // What n-grams give at most, by the weights of now.
+  void bound_ngrams() {
+    if (ngrams_asked.empty()) return;  // so that many may ask at once
+    ngram_bounds->grow(*ngrams);
+    for (std::uint32_t g : ngrams_asked) ngram_bounds->update(*ngrams, tri.weights.data(), g);
+    ngrams_asked.clear();
   }
   LabelWeights labels() const {
     return {n_labels, stride, edge.weights.data(), order == 2 && !ngrams ? tri.weights.data() : nullptr,
@@ -156,8 +159,8 @@ struct GrowingChain {
   int order;
   std::optional<Ngrams> ngrams;
   NgramScores<float> ngram_scores{};
-  std::vector<float> totals, relaxed;  // [n_nodes], [n_labels, stride] where they were asked for
-  bool ngrams_changed = false;  // since then
+  std::optional<NgramBounds<float>> ngram_bounds;
+  std::vector<std::uint32_t> ngrams_asked;  // n-grams whose weights may have changed since the bounds were right
   LearntTable edge, tri;  // as LabelTables has them; tri [n_nodes] with n-grams, else empty below order 2
   std::vector<float> end;  // as LabelTables has it, or empty; never changes
 };

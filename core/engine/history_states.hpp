@@ -1,0 +1,75 @@
+// Forward by maxima over the states of a chain with label n-grams: of all states, or of those that good paths may be in.
+#pragma once
+#include <span>
+
+#include "engine/history_passes.hpp"
+
+namespace trellis {
+
+// Scratch of one thread; any number of sentences may follow one another through it.
+template <class Real>
+struct HistoryWorkspace {
+  HistoryPasses<Real> passes;
+  std::vector<StateList<Real>> alpha;       // [T + 1] best scores of histories, by their states
+  std::vector<std::int32_t> place;          // [n_nodes] of some states among those of their token; -1 between uses
+  std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
+  Real slack = 0;                           // far above what rounding adds up to
+  std::size_t few = 16;                     // states per token that are tried first
+  std::vector<Real> row;                    // [stride]
+  std::vector<std::int32_t> path;           // [T]
+  std::vector<std::uint32_t> tied, before;  // states of equally good paths
+  std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
+
+  // What may follow labels x and any other one at token t.
+  Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {
+    return ahead.data() + (t * chain.ngrams->relaxed.n_before + x) * chain.stride;
+  }
+};
+
+// alpha of all tokens and states; false where no path is possible.
+template <class Real>
+bool reach_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
+
+// Fills work.ahead and gives a score that some path has; minus infinity where little is known, and reach_all remains.
+template <class Real>
+Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
+
+// After look_ahead: alpha of the states through which a path may score `least` or more, at each token of the `width` most
+// promising of them. Gives the most that paths through the others may score.
+inline constexpr std::size_t kAllStates = static_cast<std::size_t>(-1);
+template <class Real>
+Real reach_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width);
+
+template <class Real>
+Real end_score(const ChainView<Real>& chain, std::uint32_t state, Real score) {
+  return chain.end ? score + chain.end[chain.ngrams->ngrams->label(state)] : score;
+}
+template <class Real>
+Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) {
+  Real best = kForbidden<Real>;
+  const StateList<Real>& last = work.alpha[chain.n_tokens];
+  for (std::size_t i = 0; i < last.size(); ++i) best = std::max(best, end_score(chain, last.states[i], last.values[i]));
+  return best;
+}
+
+// Calls visit(i, state, total, edge, emit) for states i before token t that may go to one of the wanted states, which have
+// one last label: where they go with that label, and by which scores.
+template <class Real, class Visit>
+void each_step(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t,
+               std::span<const std::uint32_t> wanted, Visit visit) {
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
+  const std::size_t z = ngrams.label(wanted[0]);
+  // A state of two labels and more is reached from states that end in all but its last.
+  const std::uint32_t parent = wanted.size() == 1 ? ngrams.parent(wanted[0]) : Ngrams::kRoot;
+  work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) {
+    const Real emit = labels.emit[labels.at(z)];
+    const std::vector<std::uint32_t>& before = work.alpha[t].states;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (parent != Ngrams::kRoot && ngrams.label(before[i]) != ngrams.label(parent)) continue;
+      const std::uint32_t node = ngrams.longest(before[i], z);
+      visit(i, ngrams.state(node), score(node), chain.edge_at(t, ngrams.label(before[i]))[z], emit);
+    }
+  });
+}
+
+}  // namespace trellis

@@ -1,0 +1,103 @@
+// What label n-grams of three labels and more can give at most, kept up to date while their scores change:
+//
+//   most[g] = score[g] + max(0, max over n-grams h one label longer at their front of most[h])
+//
+// is the most that g and all longer n-grams that end in it give together. So a chain of order 2, or of order 1 with many
+// labels, is known that scores no path lower than the chain itself: the relaxed chain.
+#pragma once
+#include <algorithm>
+#include <limits>
+
+#include "engine/ngrams.hpp"
+#include "engine/simd.hpp"
+
+namespace trellis {
+
+// The most that a label z gives after labels x, y: rows [n_labels of y, n_before of x, stride of z], minus infinity in the
+// padding. With n_before 1 after any x; else x is a label, NULL (L), or, after histories that end in no n-gram with x, y,
+// n_labels + 1; the rest is padding.
+template <class Real>
+struct RelaxedChain {
+  const Real* rows = nullptr;  // null: not known
+  std::size_t n_before = 1;
+
+  // Which x stands before the last label of a state; which one y is.
+  std::size_t before(const Ngrams& ngrams, std::uint32_t state) const {
+    if (ngrams.length(state) == 1) return after_none(ngrams.n_labels());
+    return n_before == 1 ? 0 : ngrams.label(ngrams.parent(state));
+  }
+  std::size_t after_none(std::size_t n_labels) const { return n_before == 1 ? 0 : n_labels + 1; }
+  std::size_t before(std::size_t y) const { return n_before == 1 ? 0 : y; }
+  const Real* row(std::size_t x, std::size_t y, std::size_t stride) const { return rows + (y * n_before + x) * stride; }
+};
+
+template <class Real>
+class NgramBounds {
+ public:
+  // Up to so many labels all triples have a place.
+  explicit NgramBounds(std::size_t n_labels, std::size_t most_triples = 60)
+      : n_before_(n_labels <= most_triples ? padded(n_labels + 2) : 1), stride_(padded(n_labels)),
+        rows_(n_before_ * n_labels * stride_) {
+    for (std::size_t row = 0; row < rows_.size(); row += stride_)
+      for (std::size_t z = n_labels; z < stride_; ++z) rows_[row + z] = -std::numeric_limits<Real>::infinity();
+  }
+
+  // After n-grams were made; they score 0 until update says otherwise.
+  void grow(const Ngrams& ngrams) {
+    const auto first = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.resize(ngrams.size());
+    for (std::uint32_t g = first; g < ngrams.size(); ++g)
+      if (ngrams.length(g) >= kScored) {
+        Node& shorter = nodes_[ngrams.shorter(g)];
+        nodes_[g].next = shorter.longer;
+        shorter.longer = g;
+      }
+  }
+  // After the score of an n-gram has changed.
+  void update(const Ngrams& ngrams, const Real* scores, std::uint32_t g) {
+    for (; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) {
+      Node& node = nodes_[g];
+      const Real old = node.most;
+      node.most = scores[g] + node.gain;
+      if (node.most == old) return;
+      const bool last = ngrams.length(g) == kScored;
+      if (last && n_before_ > 1) {
+        cell(ngrams, g, ngrams.label(ngrams.parent(ngrams.parent(g)))) = node.most;
+        return;
+      }
+      Node& shorter = nodes_[ngrams.shorter(g)];
+      const Real gain = shorter.gain;
+      if (node.most > gain) {
+        shorter.gain = node.most;
+      } else if (old == gain) {
+        shorter.gain = 0;
+        for (std::uint32_t h = shorter.longer; h != Ngrams::kNone; h = nodes_[h].next)
+          shorter.gain = std::max(shorter.gain, nodes_[h].most);
+      }
+      if (shorter.gain == gain) return;
+      if (last) cell(ngrams, g, 0) = shorter.gain;
+    }
+  }
+  void set(const Ngrams& ngrams, const Real* scores) {
+    grow(ngrams);
+    for (auto g = static_cast<std::uint32_t>(ngrams.size()); g-- > 0;) update(ngrams, scores, g);
+  }
+  void stop_growing() { nodes_ = {}; }  // no score will change any more
+  RelaxedChain<Real> relaxed() const { return {rows_.data(), n_before_}; }
+
+ private:
+  struct Node {
+    Real most = 0, gain = 0;                                 // gain: of longer ones
+    std::uint32_t longer = Ngrams::kNone, next = Ngrams::kNone;  // those one label longer at the front are a list
+  };
+
+  Real& cell(const Ngrams& ngrams, std::uint32_t g, std::size_t x) {
+    return rows_[(ngrams.label(ngrams.parent(g)) * n_before_ + x) * stride_ + ngrams.label(g)];
+  }
+
+  std::size_t n_before_, stride_;
+  std::vector<Node> nodes_;  // [n_nodes]
+  std::vector<Real> rows_;
+};
+
+}  // namespace trellis
