@@ -83,7 +83,9 @@ TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWork
                 const std::size_t z = labels.label(j);
                 const double p = probability(row[j]);
                 if (wanted.node) wanted.node[t * chain.stride + z] += p;
-                if (wanted.pairs) wanted.pairs[y * chain.stride + z] += wanted.weight * p;
+                const auto pair = static_cast<std::ptrdiff_t>(y * chain.stride + z);
+                if (const std::ptrdiff_t place = wanted.places ? wanted.places[pair] : pair; wanted.pairs && place >= 0)
+                  wanted.pairs[place] += wanted.weight * p;
                 if (wanted.token_pairs) wanted.token_pairs[t * pair_size + y * chain.stride + z] = p;
               }
             else if (wanted.ngrams)

@@ -92,7 +92,7 @@ class AdaGradPass {
           piece.edge_slots[k] = 0;
         }
     for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
-      sums_.set_pair(i, step_one(first_pair + i, piece.pairs[layout_.edge_places[i]], batch_share_));
+      sums_.set_pair(i, step_one(first_pair + i, piece.pairs[sums_.pair_place(i)], batch_share_));
     for (std::size_t i = 0; i < layout_.tri_places.size(); ++i)
       sums_.set_triple(i, step_one(first_triple + i, piece.triples[layout_.tri_places[i]], batch_share_));
     sums_.set_factors();

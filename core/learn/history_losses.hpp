@@ -33,10 +33,11 @@ struct HistoryScratch {
 };
 
 // log Z over the paths of n tokens, with w.runs where they are by_token; with a gradient w.node, w.token_pairs (where
-// edges differ by token) and w.token_ngrams, and in pairs [L+1, stride] and ngrams [n_nodes] += weight · expectations.
+// edges differ by token) and w.token_ngrams, and in pairs (by `places`, see HistoryExpectations) and ngrams [n_nodes]
+// += weight · expectations.
 template <class Real>
 double sum_paths(const NgramTables& tables, std::size_t n, const Real* emit, const Real* token_edge, bool by_token,
-                 const LabelSets* allowed, double weight, HistoryScratch& w, double* pairs, double* ngrams,
+                 const LabelSets* allowed, double weight, HistoryScratch& w, const std::int32_t* places, double* pairs, double* ngrams,
                  bool with_gradient) {
   const std::size_t stride = tables.labels().stride, pair_cells = (tables.labels().n_labels + 1) * stride;
   w.emit.assign(emit, emit + n * stride);
@@ -47,7 +48,7 @@ double sum_paths(const NgramTables& tables, std::size_t n, const Real* emit, con
     if (token_edge) w.token_pairs.resize(n * pair_cells);
     w.token_ngrams.resize(w.runs.ngrams.nodes.size());
     wanted = {w.node.data(), token_edge ? w.token_pairs.data() : nullptr, pairs, ngrams,
-              by_token ? w.token_ngrams.data() : nullptr, weight};
+              by_token ? w.token_ngrams.data() : nullptr, weight, places};
   }
   return tables.sum(n, w.emit.data(), token_edge ? w.edge.data() : nullptr, by_token ? &w.runs.ngrams : nullptr, allowed,
                     w.sums, wanted);

@@ -61,7 +61,7 @@ class ChainObjective final : public Objective {
         },
         [&](State& state, std::size_t b, std::size_t k) {
           const Buffer& buffer = buffers_[b % ahead];
-          if (k == 0) add_pieces(b, buffers_[b % ahead], gradient);
+          if (k == 0) add_pieces(buffer, gradient);
           else sum_piece(*this, b, k - 1, buffer.residual.data(), state.row.data(), gradient);  // by instruction set, below
         });
   }
@@ -112,17 +112,8 @@ class ChainObjective final : public Objective {
           each_sentence(b, [&](std::size_t s, Real* residual) { step_on(steps, s, residual, part, n_parts); });
         return;
       }
-      Piece& sum = blocks[0].piece;
-      for (std::size_t b = 1; b * kBlock < size; ++b) {
-        if (sentences_.listed())
-          each_sentence(b, [&](std::size_t s, Real*) {
-            sentences_.take_pairs(s, blocks[b].piece, [&](std::size_t cell, double value) { sum.pairs[cell] += value; });
-          });
-        add_piece(blocks[b].piece, sum);
-      }
-      step_edges_on(steps, batch, size, sum);
-      for (std::size_t i = 0; sentences_.listed() && i < size; ++i)
-        sentences_.take_pairs(static_cast<std::size_t>(batch[i]), sum, [](std::size_t, double) {});
+      for (std::size_t b = 1; b * kBlock < size; ++b) add_piece(blocks[b].piece, blocks[0].piece);
+      step_edges_on(steps, batch, size, blocks[0].piece);
     };
     bool stepping = false;
     Rounds::run(rule.batch > 1 ? n_threads : 1, [&](std::size_t i) { stepping ? step_part(i) : run_block(i); }, [&](auto each) {
@@ -166,9 +157,6 @@ class ChainObjective final : public Objective {
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
     n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64);
     block_tokens_ = tokens;
-    if (!sentences_.listed()) return;
-    pair_of_cell_.assign(sentences_.cells(), -1);
-    for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pair_of_cell_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
   }
 
   // A second buffer for threads that are ahead, unless it would be large.
@@ -179,9 +167,10 @@ class ChainObjective final : public Objective {
       buffers_.push_back({std::vector<Real>(block_tokens_ * stride_), std::vector<Piece>(n_pieces_)});
   }
 
+  // The sentences of piece k of a block.
   void run_piece(std::size_t block, std::size_t k, const double* weights, Scratch& w, Buffer& buffer, double* losses) {
-    const std::size_t begin = sums_->first_example(block);
-    const auto [first, last] = sentences_of(block, k);
+    const std::size_t begin = sums_->first_example(block), n = sums_->first_example(block + 1) - begin;
+    const std::size_t first = begin + n * k / n_pieces_, last = begin + n * (k + 1) / n_pieces_;
     Piece& piece = buffer.pieces[k];
     sentences_.begin_piece(w, piece);
     piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
@@ -191,37 +180,23 @@ class ChainObjective final : public Objective {
     sentences_.end_piece(w, piece);
   }
 
-  // Adds one piece to another, and clears its edge slots; but for pairs of listed labels.
-  void add_piece(Piece& from, Piece& to) const {
+  // Adds one piece to another, and clears its edge slots.
+  static void add_piece(Piece& from, Piece& to) {
     const auto add = [](const std::vector<double>& a, std::vector<double>& b) {
       for (std::size_t i = 0; i < a.size(); ++i) b[i] += a[i];
     };
-    if (!sentences_.listed()) add(from.pairs, to.pairs);
-    add(from.triples, to.triples), add(from.edge_slots, to.edge_slots);
+    add(from.pairs, to.pairs), add(from.triples, to.triples), add(from.edge_slots, to.edge_slots);
     std::fill(from.edge_slots.begin(), from.edge_slots.end(), 0.0);
   }
 
-  // The sentences of piece k of a block.
-  std::pair<std::size_t, std::size_t> sentences_of(std::size_t block, std::size_t k) const {
-    const std::size_t begin = sums_->first_example(block), n = sums_->first_example(block + 1) - begin;
-    return {begin + n * k / n_pieces_, begin + n * (k + 1) / n_pieces_};
-  }
-
   // Sums of pieces, always in the same order.
-  void add_pieces(std::size_t block, Buffer& buffer, double* gradient) const {
+  void add_pieces(const Buffer& buffer, double* gradient) const {
     double* edge_slots = gradient + layout_.row_labels.size();
     double* pairs = edge_slots + sentences_.n_edge_slots();
     double* triples = pairs + layout_.edge_places.size();
-    for (std::size_t k = 0; k < buffer.pieces.size(); ++k) {
-      Piece& piece = buffer.pieces[k];
+    for (const Piece& piece : buffer.pieces) {
       for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) edge_slots[s] += piece.edge_slots[s];
-      if (sentences_.listed())
-        for (auto [s, last] = sentences_of(block, k); s < last; ++s)
-          sentences_.take_pairs(s, piece, [&](std::size_t cell, double value) {
-            if (pair_of_cell_[cell] >= 0) pairs[pair_of_cell_[cell]] += value;
-          });
-      else
-        for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pairs[i] += piece.pairs[layout_.edge_places[i]];
+      for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pairs[i] += piece.pairs[sentences_.pair_place(i)];
       for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) triples[i] += piece.triples[layout_.tri_places[i]];
     }
   }
@@ -235,7 +210,6 @@ class ChainObjective final : public Objective {
   std::unique_ptr<Shares> shares_;             // made by the first pass
   std::size_t n_pieces_ = 0, block_tokens_ = 0;  // of each block; of the longest
   std::vector<Buffer> buffers_;                // one, or two for block and next block
-  std::vector<std::int32_t> pair_of_cell_;     // [L+1, stride] and more, -1: no parameter; of listed labels
 };
 
 TRELLIS_CLONES void sum_piece(const ChainObjective<float>& o, std::size_t block, std::size_t piece,

@@ -26,7 +26,11 @@ SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData&
     : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0), layout_(layout), data_(data),
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
-      edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {}
+      edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
+  if (!layout_.ngrams || local_) return;
+  places_.assign(pair_cells_, -1);
+  for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
+}
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::set(const double* parameters) {
@@ -64,7 +68,7 @@ void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
-  if (!listed() || piece.pairs.size() != pair_cells_) piece.pairs.assign(pair_cells_, 0);
+  piece.pairs.assign(n_pairs(), 0);
   piece.triples.assign(longer_cells(), 0);
   if (layout_.ngrams) return;
   w.pairs.assign((stride_ + 1) * stride_, 0);
@@ -150,7 +154,8 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
     score += static_cast<double>(w.emit[t * stride_ + z]) + edge + (triple_cells_ ? tri_[triple] : 0);
     if (with_gradient) {
       residual[t * stride_ + z] -= static_cast<Real>(weight);
-      piece.pairs[pair] -= weight;
+      if (const std::ptrdiff_t place = places_.empty() ? static_cast<std::ptrdiff_t>(pair) : places_[pair]; place >= 0)
+        piece.pairs[place] -= weight;
       if (triple_cells_) piece.triples[triple] -= weight;
       if (!data_.histories)
         add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
@@ -231,7 +236,7 @@ double SentenceSums<Real, AnyRows>::history_paths(std::size_t s, double weight, 
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   HistoryScratch& h = w.histories;
   const double log_z = sum_paths(histories_, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr,
-                                 data_.histories != nullptr, allowed, sign * weight, h, piece.pairs.data(),
+                                 data_.histories != nullptr, allowed, sign * weight, h, places_.data(), piece.pairs.data(),
                                  piece.triples.data(), with_gradient);
   if (!with_gradient) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)

@@ -12,7 +12,7 @@ namespace trellis {
 
 // What sentences give to the gradient, but for attributes. Edge slots are the caller's to clear.
 struct Piece {
-  std::vector<double> pairs;           // [L+1, stride]
+  std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] where label n-grams are sparse
   std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] where label n-grams are sparse
   std::vector<double> edge_slots;      // [n_edge_slots]
 };
@@ -41,7 +41,9 @@ class SentenceSums {
                const Gold& gold, bool local);
 
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
-  std::size_t cells() const { return pair_cells_ + longer_cells() + n_edge_slots(); }
+  std::size_t cells() const { return n_pairs() + longer_cells() + n_edge_slots(); }
+  // Where parameter i of label pairs stands in a piece.
+  std::size_t pair_place(std::size_t i) const { return places_.empty() ? layout_.edge_places[i] : i; }
   bool edges_by_token() const { return data_.pairs_by_token(); }
   const Factors<Real>& factors() const { return factors_; }
 
@@ -55,27 +57,6 @@ class SentenceSums {
   void set_factors();
   // One parameter to another value.
   void change(std::size_t k, double value) requires std::same_as<AnyRows, FewRows>;
-
-  // Whether only pairs of listed labels occur. Then the pairs of a piece are not cleared but taken, sentence by sentence:
-  // with many labels their table is much larger than what some sentences put into it.
-  bool listed() const { return layout_.ngrams && data_.sets.starts && !local_; }
-  // Calls add(cell, value) for the label pairs to which sentence s may have given something, and clears them.
-  template <class Add>
-  void take_pairs(std::size_t s, Piece& piece, Add add) const {
-    const auto take = [&](std::size_t cell) {
-      if (double& value = piece.pairs[cell]; value != 0) add(cell, value), value = 0;
-    };
-    const auto null = static_cast<std::int32_t>(L_);
-    const auto first = static_cast<std::size_t>(starts_[s]), last = static_cast<std::size_t>(starts_[s + 1]);
-    for (std::size_t t = first; t < last; ++t) {
-      const ListedLabels ys = t == first ? ListedLabels{&null, 1} : labels_of(data_.sets, t - 1), zs = labels_of(data_.sets, t);
-      for (std::size_t i = 0; i < ys.n; ++i)
-        for (std::size_t j = 0; j < zs.n; ++j) take(ys[i] * stride_ + zs[j]);
-    }
-    each_part(gold_.labels + first, last - first, L_, [&](const Part& part) {  // which no list may have; unknown ones have none
-      if (part.y <= L_ && part.z < L_) take(part.cell(1, L_, stride_));
-    });
-  }
 
   void begin_piece(Scratch& w, Piece& piece) const;
   void end_piece(const Scratch& w, Piece& piece) const;
@@ -91,6 +72,7 @@ class SentenceSums {
   std::vector<Real> edge_weights;  // [n_edge_slots]
 
  private:
+  std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
   std::size_t longer_cells() const { return layout_.ngrams ? layout_.ngrams->size() : triple_cells_; }
   double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double all_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece, Real* residual,
@@ -112,6 +94,7 @@ class SentenceSums {
   const bool local_;
   const std::size_t L_, stride_, pair_cells_, triple_cells_;
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
+  std::vector<std::int32_t> places_;    // of a piece's pairs, as HistoryExpectations has them, or empty
   Factors<Real> factors_;
   NgramTables histories_;  // in place of factors where label n-grams are sparse
 };
