@@ -26,8 +26,9 @@ using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, 
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
                                 std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>>;
 using BagArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
-// set starts, set labels, the set of unknown words
+// set starts, set labels, the set of unknown words; endings of such words, the set of each
 using DictionaryArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
+using EndingArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
 
 FrozenStrings strings_from(const StringArrays& given) {
   const auto& [data, starts, slots] = given;
@@ -47,6 +48,7 @@ struct Features {
   std::vector<ColumnArrays> columns;
   std::optional<BagArrays> bag;
   std::optional<DictionaryArrays> dictionary;
+  std::optional<EndingArrays> endings;
 
   TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const {
     TaggerModel model;
@@ -75,6 +77,12 @@ struct Features {
       model.sets = {nullptr, starts.data(), labels.data()};
       model.open_set = open;
     }
+    if (endings) {
+      model.endings = strings_from(endings->first);
+      require(endings->second.size() == model.endings.size(), "sets that do not fit their endings");
+      check_numbers(endings->second, n_sets, "an ending without a set of labels");
+      model.ending_sets = endings->second.data();
+    }
     for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
     for (const Atom& atom : model.plan.atoms)
       require(static_cast<std::size_t>(atom.view) < model.columns[atom.column].views.size(), "an atom without a view");
@@ -91,7 +99,7 @@ struct Features {
       model.filter = rows_from(rows, weights.labels.n_labels);
       model.rule = {margin, most};
     }
-    make_read_only(std::tie(tables, folds, columns, bag, dictionary, weights.row_arrays, weights.edge_row_arrays, filter));
+    make_read_only(std::tie(tables, folds, columns, bag, dictionary, endings, weights.row_arrays, weights.edge_row_arrays, filter));
     return model;
   }
 
@@ -377,11 +385,11 @@ void bind_decoder(nb::module_& module) {
   nb::class_<Features>(module, "Features", "What turns strings into attributes, and the tag dictionary.")
       .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, TableArrays tables, TableArrays folds,
                           std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
-                          std::optional<DictionaryArrays> dictionary) {
+                          std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings) {
         new (self) Features{std::move(plan), n_emission, n_pair, std::move(tables), std::move(folds), std::move(columns),
-                            std::move(bag), std::move(dictionary)};
+                            std::move(bag), std::move(dictionary), std::move(endings)};
       }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "tables"_array, "folds"_array, "columns"_array,
-           "bag"_array.none(), "dictionary"_array.none());
+           "bag"_array.none(), "dictionary"_array.none(), "endings"_array.none());
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,
                     std::size_t>(),

@@ -307,6 +307,12 @@ def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: li
     assert sorted(here.iterdir()) == before
 
 
+def test_smoothed_tag_dictionary(here: Path, call) -> None:
+    assert call(f"train {TRAIN} --tag-dictionary smoothed --set epochs=1 --model m --quiet").err == ""
+    assert trellis.load("m").model.endings is not None
+    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "--tag-dictionary", "smooth")
+
+
 def test_train_options(here: Path, call) -> None:
     line = f"train {TRAIN} --no-average --shuffle --seed 3 --cutoff 2 --pairs seen"
     done = call(f"{line} --tag-dictionary 2 --threads 1 --set epochs=3 --dev test.txt --model m --json --quiet")

@@ -23,6 +23,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
     "perceptron-voted": (trellis.Perceptron(epochs=2, vote=True), PLAIN),
     "perceptron-dictionary": (trellis.Perceptron(epochs=2), {**PLAIN, "order": 2, "tag_dictionary": 2}),
+    "perceptron-smoothed": (trellis.Perceptron(epochs=2), {**PLAIN, "tag_dictionary": "smoothed", "prune": 0.99}),
     "perceptron-attributes": (trellis.Perceptron(epochs=2), {"features": "attributes"}),
     "passive-aggressive": (trellis.PassiveAggressive(epochs=2), PLAIN),
     "mira": (trellis.MIRA(epochs=2, k=2), EDGES),

@@ -94,7 +94,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     tagger.save(tmp_path / "m")
     again = trellis.load(tmp_path / "m")
     assert isinstance(again.model.filter, LabelFilter)
-    assert again.model.filter.margin == tagger.model.filter.margin  # type: ignore[union-attr]
+    assert again.model.filter.header == tagger.model.filter.header  # type: ignore[union-attr]
     assert again.tag_corpus(DEV).codes.tolist() == tagger.tag_corpus(DEV).codes.tolist()
 
 
@@ -139,6 +139,21 @@ def test_gold_labels_survive(share: float) -> None:
     ids = corpus.lists[1]
     kept = scores[ids, gold] >= scores[ids].max(axis=1) - found.margin
     assert abs(kept.mean() - share) < 0.02
+    assert found.n_candidates == np.diff(sets.starts)[sets.set_of].mean()
+    assert 0 <= share - found.survival < 0.05  # some gold labels are not among the 16 best
+
+
+def test_survival_counts_what_the_filters_of_other_folds_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, gold = encoded()
+    for most in (2, 30):
+        monkeypatch.setattr("trellis.training.pruning.MOST", most)
+        found, sets = learn_filter(corpus, gold, 0.9, 1)
+        sizes = np.diff(sets.starts)[sets.set_of]
+        n_beyond = int((sizes > most).sum())
+        assert found.survival <= 1 - n_beyond / len(gold)
+        if most == 30:
+            assert n_beyond == 0
+            assert 0.9 <= found.survival < 0.91
 
 
 def test_labels_that_are_not_known_are_not_pruned() -> None:
@@ -178,9 +193,10 @@ def test_info_says_how_labels_are_pruned() -> None:
     tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
     facts = facts_of(tagger, 0)
     assert tagger.model.filter is not None
-    assert facts["prune"] == {"margin": tagger.model.filter.margin, "most": 16}
+    assert facts["prune"] == tagger.model.filter.header
     facts["sizes"]["bytes"] = 1
-    assert "at most 16 labels per token, within" in shown_facts(facts, 0)
+    shown = " ".join(shown_facts(facts, 0).split())
+    assert f"at most 16; {tagger.model.filter.survival:.2%} of held-out gold labels survive" in shown
     assert facts_of(tagger.pruned(None), 0)["prune"] is None
 
 

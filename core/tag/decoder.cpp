@@ -120,6 +120,8 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
       look->templates.push_back(static_cast<std::int32_t>(k));
     }
   }
+  for (std::size_t e = 0; e < model_.endings.size(); ++e)
+    longest_ending_ = std::max(longest_ending_, static_cast<std::size_t>(model_.endings.starts[e + 1] - model_.endings.starts[e]));
   const auto n_outside = static_cast<std::size_t>(2 * model_.plan.reach);
   for (std::size_t c = 0; c < model_.columns.size(); ++c) {
     const std::size_t n_views = model_.columns[c].views.size();
@@ -258,8 +260,17 @@ void Decoder::set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type
     const std::int32_t id = said[j].data() ? known.views[j].lookup(said[j]) : -1;
     lexicon.views(type)[j] = id < 0 ? -1 : id + known.first_id;
   }
-  lexicon.set(type) = model_.open_set;
+  lexicon.set(type) = column == 0 ? guess_set(lexicon.name(type)) : model_.open_set;
   sum_vectors(lexicon, column, type);
+}
+
+// The set of a word that the tag dictionary lacks.
+std::int32_t Decoder::guess_set(std::string_view word) const {
+  if (!model_.ending_sets) return model_.open_set;
+  for (std::size_t begin = word.size() - std::min(word.size(), longest_ending_); begin < word.size(); ++begin)
+    if ((word[begin] & 0xC0) != 0x80)  // where a character begins
+      if (const std::int32_t ending = model_.endings.lookup(word.substr(begin)); ending >= 0) return model_.ending_sets[ending];
+  return model_.open_set;
 }
 
 void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const {

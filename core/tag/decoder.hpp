@@ -111,7 +111,9 @@ struct TaggerModel : LinearChain {
   const std::int32_t* bag_attributes = nullptr;  // [bag.size()] their numbers, or -1
   std::size_t n_attributes = 0;
   LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
-  std::int32_t open_set = -1;  // the set of words that the dictionary lacks
+  std::int32_t open_set = -1;  // the set of words that the dictionary lacks,
+  FrozenStrings endings{};     // unless they end in one of these: the longest decides
+  const std::int32_t* ending_sets = nullptr;  // [endings.size()], or null: there are none
   bool local = false;          // labels are normalised one by one
   Rows<std::uint16_t> filter{};  // of the filter that prunes labels; starts null: there is none
   FilterRule rule{};
@@ -203,6 +205,7 @@ class Decoder {
     std::vector<float> vectors;       // [2 * reach, n_slots, stride]
   };
   bool define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const;
+  std::int32_t guess_set(std::string_view word) const;
   void set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type, std::span<const std::string_view> said) const;
   void sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const;
   void add_row(std::int32_t attribute, float* emit) const;
@@ -230,6 +233,7 @@ class Decoder {
   const std::size_t heavy_stride_;          // padded columns of rows, more than labels if those have parts
   const std::size_t row_stride_;            // the stride of vectors here: the same, and after them the labels of the filter
   std::vector<float> bias_;                 // [stride] templates that look nowhere
+  std::size_t longest_ending_ = 0;          // of the model, in bytes
   mutable std::atomic<State*> state_;
 };
 

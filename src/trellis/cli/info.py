@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trellis.tagger import Tagger
 
 LAST_EPOCHS = 5
+PRUNED = "{n_candidates:.1f} labels per token, at most {most}; {survival:.2%} of held-out gold labels survive"
 
 
 def describe(parser: Parser) -> None:
@@ -56,7 +57,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "order": tagger.order,
         "labels": list(tagger.labels),
         "label_parts": list(model.row_names[len(tagger.labels) :]),
-        "prune": None if model.filter is None else {"margin": model.filter.margin, "most": model.filter.most},
+        "prune": None if model.filter is None else model.filter.header,
         "templates": [str(template) for template in model.vocabulary.templates]
         + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else []),
         "training": rest,
@@ -87,7 +88,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         ("sizes", f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB"),
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
-        *([("pruned to", "at most {most} labels per token, within {margin:.2f}".format(**pruned))] if pruned else []),
+        *([("pruned to", PRUNED.format(**pruned))] if pruned else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)

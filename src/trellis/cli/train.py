@@ -60,8 +60,8 @@ def describe(parser: Parser) -> None:
     add("--order", type=int, metavar="N", help="number of previous labels a label depends on")
     add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
     add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
-    dictionary = "a word seen at least N times gets only labels it was seen with"
-    add("--tag-dictionary", type=at_least(1), metavar="N", help=dictionary)
+    dictionary = "a word seen N times gets only labels seen with it; smoothed: also those of words that end alike"
+    add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
     prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
     add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
@@ -174,6 +174,11 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
     if len(given.corpus) > 1:
         raise ArgumentError("several files are read in blocks: give --stream, or join them into one file")
     return shape.read(given.corpus[0], given.columns)
+
+
+def _dictionary(text: str) -> int | str:
+    """The argument of a tag dictionary."""
+    return text if text == "smoothed" else at_least(1)(text)
 
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis.arrays import Arrays, Bools, Floats, Ints, LabelSets, Longs
 from trellis.corpus.columns import CONLLU_NAMES, Naming
-from trellis.corpus.corpus import columns_named
+from trellis.corpus.corpus import Strings, columns_named
 from trellis.errors import CorpusError
 from trellis.features.vocabulary import Vocabulary
 
@@ -303,6 +303,13 @@ def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Fl
     return out
 
 
+class Endings(NamedTuple):
+    """What words that a tag dictionary lacks may end in, with the set of labels that they have then."""
+
+    strings: Strings
+    set_of: Ints  # [n_strings]
+
+
 @dataclass(frozen=True, slots=True)
 class LabelFilter:
     """What prunes labels before a sentence is decoded: scores of single labels, over the attributes of the model.
@@ -314,11 +321,20 @@ class LabelFilter:
     rows: Rows
     margin: float
     most: int
+    # In training, by filters that were not trained on a sentence: the share of gold labels that they keep, and how many
+    # candidates a token has on average.
+    survival: float
+    n_candidates: float
 
     @property
     def native(self) -> tuple[tuple[Any, Any, Floats], float, int]:
         """As native code takes it."""
         return self.rows.arrays, self.margin, self.most
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What is no array."""
+        return {name: getattr(self, name) for name in ("margin", "most", "survival", "n_candidates")}
 
 
 START = "<start>"  # the label before the sentence
@@ -344,6 +360,8 @@ class Model:
     family: str = "scores"  # what scores mean, see FAMILIES
     temperature: float = 1.0  # by which scores are divided before they become probabilities
     filter: LabelFilter | None = None  # what prunes labels
+    # Where the dictionary has them, the longest ending of another word decides; without any it has the first set.
+    endings: Endings | None = None
 
     @property
     def row_names(self) -> tuple[str, ...]:

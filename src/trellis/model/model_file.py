@@ -16,7 +16,7 @@ from trellis.arrays import Arrays, LabelSets
 from trellis.corpus.corpus import Strings
 from trellis.features.templates import Call, Look, Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Plan, View, Vocabulary
-from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model, Rows
+from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model, Rows
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
@@ -79,6 +79,8 @@ def _tensors(model: Model) -> Arrays:
         out |= _strings_tensors(f"lookup{i}.said", Strings.of(lookup.values()), slots=False)
     if model.dictionary is not None:
         out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
+    if model.endings is not None:
+        out |= {**_strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
     return out if model.filter is None else out | model.filter.rows.tensors("filter")
 
 
@@ -98,7 +100,7 @@ def _header(model: Model) -> dict[str, Any]:
         "family": model.family,
         "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
         "temperature": model.temperature,
-        "filter": None if model.filter is None else [model.filter.margin, model.filter.most],
+        "filter": None if model.filter is None else model.filter.header,
     }
 
 
@@ -138,6 +140,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*(tensors[f"tags.{part}"] for part in LabelSets._fields))
+    endings = None
+    if "endings.set_of" in tensors:
+        endings = Endings(_strings("endings", tensors), tensors["endings.set_of"])
     parts = None
     if header.get("label_parts") is not None:
         from trellis.corpus.label_parts import LabelParts
@@ -148,9 +153,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
         raise ValueError(f"order {order}, but weights of another")
     label_filter = None
-    if header.get("filter") is not None:
-        margin, most = header["filter"]
-        label_filter = LabelFilter(Rows.of_tensors("filter", tensors), float(margin), int(most))
+    if (told := header.get("filter")) is not None:
+        numbers = float(told["margin"]), int(told["most"]), float(told["survival"]), float(told["n_candidates"])
+        label_filter = LabelFilter(Rows.of_tensors("filter", tensors), *numbers)
     return Model(
         labels,
         str(header["target"]),
@@ -162,6 +167,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         str(header["family"]),
         float(header["temperature"]),
         label_filter,
+        endings,
     )
 
 

@@ -51,7 +51,7 @@ class Decoder:
 
     def __init__(self, model: Model) -> None:
         self.model, self.labels, self.columns = model, model.labels, model.columns
-        vocabulary, weights, tags = model.vocabulary, model.weights, model.dictionary
+        vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
         tables = (weights.edge, weights.end)
         self.forbids = any(table is not None and bool(np.isneginf(table).any()) for table in tables)
         self.functions: list[list[Function | None]] = [
@@ -76,6 +76,7 @@ class Decoder:
             ],
             bag=None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
             dictionary=None if tags is None else (tags.starts, tags.labels, 0),
+            endings=None if endings is None else (endings.strings.arrays, endings.set_of),
         )
         self.ngrams = None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order)
         self.native = _core.Decoder(

@@ -21,9 +21,10 @@ from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem, is_sparse
 from trellis.memory import free_bytes
-from trellis.model.model import LabelFilter, Rows, dense_cells
+from trellis.model.model import Endings, LabelFilter, Rows, dense_cells
 from trellis.model.ngram_tables import more_labels
 from trellis.tagger import Tagger
+from trellis.training.dictionary import tag_dictionary
 from trellis.training.edges import Edges, Seen, edge_histories, runs_seen
 from trellis.training.pruning import learn_filter
 from trellis.training.warm_start import carried_over
@@ -237,6 +238,7 @@ class Setup:
     cutoff: int
     pairs: Pairs
     frequent: int  # of the tag dictionary; 0: there is none
+    smoothed: bool  # the tag dictionary
     rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
     sentence_weights: Doubles | None
     label_costs: Floats | None
@@ -310,6 +312,7 @@ class Encoding:
     dictionary: LabelSets | None  # by words
     filter: LabelFilter | None = None  # of the attributes as the problem numbers them
     digests: tuple[str, ...] = ()  # of the blocks of a stream, where a checkpoint is written
+    endings: Endings | None = None  # of a smoothed dictionary
 
 
 def encode(setup: Setup) -> Encoding:
@@ -335,6 +338,7 @@ def encode(setup: Setup) -> Encoding:
     extraction = replace(extraction, lists=Ragged.none())
     edges = _edges(setup, extraction)
     dictionary = None if not setup.frequent else _dictionary(setup, extraction)
+    by_token = None if dictionary is None else dictionary[1]
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1
 
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
@@ -342,7 +346,7 @@ def encode(setup: Setup) -> Encoding:
         sizes = n_attributes, n_edges, n
         return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, edges.histories)
 
-    encoded, label_filter = with_sets(None if dictionary is None else dictionary[1]), None
+    encoded, label_filter = with_sets(by_token), None
     if setup.survival:
         label_filter, sets = learn_filter(encoded, labelling.gold, setup.survival, setup.n_threads)
         encoded = with_sets(sets)
@@ -364,8 +368,8 @@ def encode(setup: Setup) -> Encoding:
         initial=initial,
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
-    words = None if dictionary is None else dictionary[0]
-    return Encoding(problem, extraction, rank, edges.rank, words, label_filter)
+    words, _, endings = dictionary or (None, None, None)
+    return Encoding(problem, extraction, rank, edges.rank, words, label_filter, endings=endings)
 
 
 def _edges(setup: Setup, extraction: Extraction) -> Edges:
@@ -384,23 +388,11 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
     return Edges(rank, lists.renumber(rank), rows, histories, ngrams)
 
 
-def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets]:
-    """The tag dictionary, which labels a word may have, by words and by the tokens of the corpus.
-
-    A word seen often may have the labels it was seen with; a rare or unknown one has the open-class labels, those that
-    rare words were seen with. They are the first set.
-    """
+def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets, Endings | None]:
+    """The tag dictionary: which labels words may have, those of the tokens of the corpus, those of other words."""
     if not extraction.vocabulary.columns:
         raise LearnerError("a tag dictionary needs a column of words")
     column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
-    (tokens, tags), n = setup.labelling.pairs(), len(setup.labelling.labels)
-    codes, n_values = column.codes[tokens], len(column.values)
-    frequent = np.bincount(codes, minlength=n_values)[codes] >= setup.frequent  # [n_tokens]
-    open_class = np.unique(tags[~frequent]).tolist() or range(n)
-    pairs = np.unique(codes[frequent].astype(np.int64) * n + tags[frequent])
-    words, first = np.unique(pairs // n, return_index=True)
-    seen = np.split(pairs % n, first[1:]) if len(words) else []
-    sets = LabelSets.of([open_class, *(labels.tolist() for labels in seen)])
-    set_of = np.zeros(n_values, np.int32)
-    set_of[words] = sets.set_of[1:]
-    return sets._replace(set_of=set_of), LabelSets(set_of[column.codes], sets.starts, sets.labels)
+    seen, n = setup.labelling.pairs(), len(setup.labelling.labels)
+    words, endings = tag_dictionary(column, *seen, n, setup.frequent, smoothed=setup.smoothed)
+    return words, words.at(column.codes), endings

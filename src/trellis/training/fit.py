@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,7 @@ from trellis.training.streaming import check_streamed, encode_stream, survey
 from trellis.training.warm_start import check_start, features_of, order_from
 
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
+SURE = 300  # the same of a smoothed one: a rarer word may also have labels of words that end like it
 
 
 def train(
@@ -64,7 +65,7 @@ def train(
     order: int | None = None,
     cutoff: int = 0,
     pairs: Pairs | None = None,
-    tag_dictionary: int | bool = False,
+    tag_dictionary: int | bool | Literal["smoothed"] = False,
     prune: float | bool = False,
     partial: bool = False,
     scheme: str | None = None,
@@ -89,7 +90,8 @@ def train(
     labels back a label looks: any number (some learners: up to 2); 0 where the features ask for no label bigrams.
     ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
     with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the
-    number given) have only the labels they were seen with. ``prune`` makes training and tagging with many labels fast:
+    number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
+    unless the word was seen 300 times. ``prune`` makes training and tagging with many labels fast:
     a filter, trained first, leaves each token few candidate labels; the number is the share of gold labels that must
     survive it on held-out sentences (True: 0.997).
 
@@ -141,6 +143,7 @@ def train(
         cutoff=whole().check("cutoff", cutoff),
         pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
         frequent=_frequent(tag_dictionary, init),
+        smoothed=tag_dictionary == "smoothed",
         rules=None if scheme is None else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme),
         sentence_weights=sentence_weights(sample_weight, corpus),
         label_costs=_costs(label_costs, labelling.labels, learner),
@@ -226,8 +229,11 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
     return order
 
 
-def _frequent(tag_dictionary: int | bool, init: Tagger | None) -> int:
-    if isinstance(tag_dictionary, bool | np.bool_):
+def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
+    if isinstance(tag_dictionary, str):
+        choice("smoothed").check("tag_dictionary", tag_dictionary)
+        tag_dictionary = SURE
+    elif isinstance(tag_dictionary, bool | np.bool_):
         tag_dictionary = FREQUENT if tag_dictionary else 0
     number: int = whole().check("tag_dictionary", tag_dictionary)
     if number and init is not None:
@@ -401,4 +407,5 @@ def _tagger(
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
     labels, family = setup.labelling.labels, setup.learner.family
     rest = (weights, encoding.dictionary, info, family)
-    return Tagger(Model(labels, setup.target, setup.order, vocabulary, *rest, filter=label_filter))
+    model = Model(labels, setup.target, setup.order, vocabulary, *rest, filter=label_filter, endings=encoding.endings)
+    return Tagger(model)

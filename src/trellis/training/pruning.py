@@ -49,8 +49,14 @@ def learn_filter(corpus: _core.Encoded, gold: Ints, share: float, n_threads: int
     ascending = np.sort(np.concatenate(margins))
     margin = float(ascending[math.ceil(share * len(ascending)) - 1]) if len(ascending) else math.inf
     sets = LabelSets(np.empty(len(gold), np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
-    for native, fold in zip(of_others, folds, strict=True):
+    n_lost = 0
+    for native, fold, gaps in zip(of_others, folds, margins, strict=True):
         _, tokens = runs_of(starts, fold)
-        sets = sets.replaced(tokens, LabelSets(*native.candidates(fold, margin, MOST, n_threads)))
+        found = LabelSets(*native.candidates(fold, margin, MOST, n_threads))
+        beyond = np.diff(found.starts)[gold[tokens] >= 0] > MOST  # the gold label is one too many
+        n_lost += int((beyond | (gaps > margin)).sum())
+        sets = sets.replaced(tokens, found)
     row_starts, labels, weights = whole.rows
-    return LabelFilter(Rows(row_starts, labels.astype(np.uint16), weights), margin, MOST), sets
+    rows = Rows(row_starts, labels.astype(np.uint16), weights)
+    n_kept = float(np.diff(sets.starts)[sets.set_of].mean())
+    return LabelFilter(rows, margin, MOST, 1 - n_lost / max(1, len(ascending)), n_kept), sets
