@@ -25,6 +25,32 @@ TRELLIS_INLINE bool reach_all_any(const ChainView<Real>& chain, HistoryWorkspace
   return true;
 }
 
+// Calls work(more), more [n_labels, stride] what label pairs y, z may give more at token t than the relaxed chain says, or
+// null: the most over n-grams that end in them of what is positive of these and of their shorter ones there.
+template <class Real, class Work>
+TRELLIS_INLINE void with_own(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, Work visit) {
+  const TokenNgrams<Real>* own = chain.ngrams->by_token;
+  if (!own || own->starts[t] == own->starts[t + 1]) return visit(static_cast<const Real*>(nullptr));
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
+  const std::size_t first = own->starts[t], last = own->starts[t + 1];
+  if (work.own.size() < ngrams.size()) work.own.resize(ngrams.size(), Real(0));
+  if (work.more.size() < chain.n_labels * chain.stride) work.more.resize(chain.n_labels * chain.stride, Real(0));
+  const auto cell = [&](std::uint32_t g) -> Real& {
+    return work.more[ngrams.label(ngrams.parent(g)) * chain.stride + ngrams.label(g)];
+  };
+  for (std::size_t i = first; i < last; ++i) work.own[own->nodes[i]] = std::max(own->scores[i], Real(0));
+  for (std::size_t i = first; i < last; ++i) {
+    Real sum = 0;
+    for (std::uint32_t g = own->nodes[i]; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) sum += work.own[g];
+    if (sum > 0) cell(own->nodes[i]) = std::max(cell(own->nodes[i]), sum);
+  }
+  visit(static_cast<const Real*>(work.more.data()));
+  for (std::size_t i = first; i < last; ++i) {
+    work.own[own->nodes[i]] = 0;
+    if (ngrams.length(own->nodes[i]) >= kScored) cell(own->nodes[i]) = 0;
+  }
+}
+
 // The greatest of each of kLanes vectors.
 template <class Real>
 TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
@@ -39,9 +65,10 @@ TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
 }
 
 // What may follow labels x, y at token t at most, by the relaxed chain:
-//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z])
+//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
 template <class Real>
-TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work) {
+TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work,
+                                  const Real* more) {
   constexpr std::size_t N = kLanes<Real>;
   const std::size_t stride = chain.stride;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
@@ -51,6 +78,7 @@ TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, H
     const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
     for (std::size_t z = 0; z < stride; z += N)
       lanes(base + z) = (lanes(edge + z) + lanes(emit + z)) + lanes(follows + z);
+    for (std::size_t z = 0; more && z < stride; z += N) lanes(base + z) += lanes(more + y * stride + z);
     const auto greatest = [&](const Real* most) TRELLIS_INLINE_LAMBDA {
       Vector<Real> top = Vector<Real>{} + kForbidden<Real>;
       for (std::size_t z = 0; z < stride; z += N) top = MaxPlus::plus(top, lanes(most + z) + lanes(base + z));
@@ -69,14 +97,17 @@ TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, H
 
 // The same over lists of labels.
 template <class Real>
-void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work) {
+void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* more) {
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const ListedLabels after = labels_of(*chain.allowed, t), here = labels_of(*chain.allowed, t - 1);
   const Real* emit = chain.emit_at(t);
   for (std::size_t j = 0; j < here.size(); ++j) {
     const std::size_t y = here[j];
     const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
-    for (std::size_t i = 0; i < after.size(); ++i) work.row[i] = (edge[after[i]] + emit[after[i]]) + follows[after[i]];
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      work.row[i] = (edge[after[i]] + emit[after[i]]) + follows[after[i]];
+      if (more) work.row[i] += more[y * chain.stride + after[i]];
+    }
     const auto fill = [&](std::size_t x) {
       const Real* most = relaxed.row(x, y, chain.stride);
       Real top = kForbidden<Real>;
@@ -94,7 +125,8 @@ void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorksp
 // One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few
 // are left for which n-grams are looked up.
 template <class Real>
-TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t, Real least) {
+TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t, Real least,
+                            const Real* more) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const std::size_t stride = chain.stride;
@@ -113,11 +145,13 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
         for (std::size_t j = 0; j < labels.n; ++j) {
           const std::size_t z = labels.label(j);
           most[j] = (alpha + (longer ? longer[z] : 0)) + ((edge[z] + labels.emit[j]) + follows[z]);
+          if (more && t) most[j] += more[y * stride + z];
         }
       } else {
         for (std::size_t z = 0; z < stride; z += kLanes<Real>)
           lanes(most + z) = alpha + ((lanes(edge + z) + lanes(labels.emit + z)) + lanes(follows + z));
         for (std::size_t z = 0; longer && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(longer + z);
+        for (std::size_t z = 0; more && t && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(more + y * stride + z);
       }
       for (std::size_t j = 0; j < labels.n; ++j) {
         if (!(most[j] >= least)) continue;
@@ -172,7 +206,7 @@ TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspac
   if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
   Real lost = kForbidden<Real>;
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    advance(chain, work, t, least);
+    with_own(chain, t, work, [&](const Real* more) TRELLIS_INLINE_LAMBDA { advance(chain, work, t, least, more); });
     lost = std::max(lost, narrow(chain, work, t, width));
   }
   return lost;
@@ -184,11 +218,12 @@ TRELLIS_CLONES bool run_all(const ChainView<float>& chain, HistoryWorkspace<floa
 TRELLIS_CLONES bool run_all(const ChainView<double>& chain, HistoryWorkspace<double>& work) {
   return reach_all_any(chain, work);
 }
-TRELLIS_CLONES void look_back(const ChainView<float>& chain, HistoryWorkspace<float>& work) {
-  for (std::size_t t = chain.n_tokens - 1; t > 0; --t) look_back_any(chain, t, work);
+TRELLIS_CLONES void look_back(const ChainView<float>& chain, std::size_t t, HistoryWorkspace<float>& work, const float* more) {
+  look_back_any(chain, t, work, more);
 }
-TRELLIS_CLONES void look_back(const ChainView<double>& chain, HistoryWorkspace<double>& work) {
-  for (std::size_t t = chain.n_tokens - 1; t > 0; --t) look_back_any(chain, t, work);
+TRELLIS_CLONES void look_back(const ChainView<double>& chain, std::size_t t, HistoryWorkspace<double>& work,
+                              const double* more) {
+  look_back_any(chain, t, work, more);
 }
 TRELLIS_CLONES float run_some(const ChainView<float>& chain, HistoryWorkspace<float>& work, float least, std::size_t width) {
   return reach_some_any(chain, work, least, width);
@@ -209,15 +244,16 @@ bool reach_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 template <class Real>
 Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  if (!relaxed.rows || chain.ngrams->by_token) return kForbidden<Real>;
+  if (!relaxed.rows) return kForbidden<Real>;
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   if (work.ahead.size() < T * relaxed.n_before * stride) work.ahead.resize(T * relaxed.n_before * stride);
   if (work.row.size() < stride) work.row.resize(stride);
   for (std::size_t x = 0; x < relaxed.n_before; ++x)
     for (std::size_t z = 0; z < L; ++z) work.ahead_of(chain, T - 1, x)[z] = chain.end ? chain.end[z] : 0;
-  if (chain.allowed)
-    for (std::size_t t = T - 1; t > 0; --t) look_back_listed(chain, t, work);
-  else look_back(chain, work);
+  for (std::size_t t = T - 1; t > 0; --t)
+    with_own(chain, t, work, [&](const Real* more) {
+      chain.allowed ? look_back_listed(chain, t, work, more) : look_back(chain, t, work, more);
+    });
   work.path.resize(T);
   Real size = 1;
   std::size_t x = L, y = L;

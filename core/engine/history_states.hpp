@@ -16,6 +16,7 @@ struct HistoryWorkspace {
   Real slack = 0;                           // far above what rounding adds up to
   std::size_t few = 16;                     // states per token that are tried first
   std::vector<Real> row;                    // [stride]
+  std::vector<Real> own, more;              // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_own
   std::vector<std::int32_t> path;           // [T]
   std::vector<std::uint32_t> tied, before;  // states of equally good paths
   std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score

@@ -454,6 +454,7 @@ void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
 ChainView<float> Decoder::chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n) const {
   ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
   if (ngrams_by_token()) buffers.add_runs(chain);
+  if (model_.local) buffers.ngrams.relaxed = {};  // bounds of what is not normalised say little
   return chain;
 }
 
