@@ -63,3 +63,4 @@ void bind_frank_wolfe(nb::module_& module);
 void bind_boost(nb::module_& module);
 void bind_kernels(nb::module_& module);
 void bind_hypergraphs(nb::module_& module);
+void bind_derivations(nb::module_& module);

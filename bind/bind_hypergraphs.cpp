@@ -1,8 +1,9 @@
 // Hypergraphs: best derivations, k best, sums, marginals, counts and expectations, many at a time on threads.
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 
-#include "checks.hpp"
 #include "engine/hypergraph_kbest.hpp"
+#include "hypergraphs.hpp"
 #include "parallel.hpp"
 
 using namespace nb::literals;
@@ -14,26 +15,27 @@ using Scores = Array<double, 1>;
 // Scores of derivations; where the edges of each begin, and the edges, by their numbers within their hypergraph.
 using Derivations = std::tuple<Numpy<double>, Numpy<std::int64_t>, Numpy<std::int64_t>>;
 
-struct PyHypergraphs {
-  Hypergraphs graphs;
-
-  static Hypergraphs checked(const Array<std::int64_t, 1>& node_counts, const Array<std::int64_t, 1>& edge_starts,
-                             const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& tail_starts,
-                             const Array<std::int32_t, 1>& tails, const Array<std::int32_t, 1>& goals) {
-    require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "one of each per hypergraph");
-    require(tail_starts.size() == heads.size() + 1, "one list of tails per edge");
-    check_starts(edge_starts, heads.size());
-    check_starts(tail_starts, tails.size());
-    std::int64_t n_nodes = 0;
-    for (std::int64_t n : span(node_counts)) {
-      require(n > 0 && n <= std::numeric_limits<std::int32_t>::max(), "a hypergraph has from 1 to 2^31 - 1 nodes");
-      require(!__builtin_add_overflow(n_nodes, n, &n_nodes), "too many nodes");
-    }
-    const HypergraphArrays given{span(node_counts), span(edge_starts), span(heads), span(tail_starts), span(tails), span(goals)};
-    const std::string wrong = wrong_with(given);
-    require(wrong.empty(), wrong.c_str());
-    return without_gil([&] { return Hypergraphs(given); });
+Hypergraphs checked(const Array<std::int64_t, 1>& node_counts, const Array<std::int64_t, 1>& edge_starts,
+                           const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& tail_starts,
+                           const Array<std::int32_t, 1>& tails, const Array<std::int32_t, 1>& goals) {
+  require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "one of each per hypergraph");
+  require(tail_starts.size() == heads.size() + 1, "one list of tails per edge");
+  check_starts(edge_starts, heads.size());
+  check_starts(tail_starts, tails.size());
+  std::int64_t n_nodes = 0;
+  for (std::int64_t n : span(node_counts)) {
+    require(n > 0 && n <= std::numeric_limits<std::int32_t>::max(), "a hypergraph has from 1 to 2^31 - 1 nodes");
+    require(!__builtin_add_overflow(n_nodes, n, &n_nodes), "too many nodes");
   }
+  const HypergraphArrays given{span(node_counts), span(edge_starts), span(heads), span(tail_starts), span(tails), span(goals)};
+  const std::string wrong = wrong_with(given);
+  require(wrong.empty(), wrong.c_str());
+  return without_gil([&] { return Hypergraphs(given); });
+}
+
+// Hypergraphs with what is asked of them.
+struct Asked {
+  const Hypergraphs& graphs;
 
   // Scores as they must be, in the order of the edges here; call(scores) is made without the GIL.
   template <class Call>
@@ -166,6 +168,12 @@ struct PyHypergraphs {
   }
 };
 
+// The same as a method of Python's class.
+template <class Result, class... Given>
+auto asked(Result (Asked::*method)(Given...) const) {
+  return [method](const PyHypergraphs& self, Given... given) { return (Asked{self.graphs}.*method)(given...); };
+}
+
 }  // namespace
 
 void bind_hypergraphs(nb::module_& module) {
@@ -173,14 +181,14 @@ void bind_hypergraphs(nb::module_& module) {
       .def("__init__", [](PyHypergraphs* self, const Array<std::int64_t, 1>& node_counts, const Array<std::int64_t, 1>& edge_starts,
                           const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& tail_starts,
                           const Array<std::int32_t, 1>& tails, const Array<std::int32_t, 1>& goals) {
-        new (self) PyHypergraphs{PyHypergraphs::checked(node_counts, edge_starts, heads, tail_starts, tails, goals)};
+        new (self) PyHypergraphs{checked(node_counts, edge_starts, heads, tail_starts, tails, goals)};
       }, "node_counts"_array, "edge_starts"_array, "heads"_array, "tail_starts"_array, "tails"_array, "goals"_array)
-      .def("best", &PyHypergraphs::best, "scores"_array, "n_threads"_a, "The best derivation of each: (scores, starts, edges).")
-      .def("k_best", &PyHypergraphs::k_best, "scores"_array, "k"_a, "n_threads"_a,
+      .def("best", asked(&Asked::best), "scores"_array, "n_threads"_a, "The best derivation of each: (scores, starts, edges).")
+      .def("k_best", asked(&Asked::k_best), "scores"_array, "k"_a, "n_threads"_a,
            "Up to k derivations of each, best first: (starts, (scores, starts of edges, edges)).")
-      .def("marginals", &PyHypergraphs::marginals, "scores"_array, "n_threads"_a, "(log Z, of edges, of nodes)")
-      .def("inside", &PyHypergraphs::inside, "scores"_array, "n_threads"_a, "(log Z, log sums of nodes)")
-      .def("counts", &PyHypergraphs::counts, "scores"_array, "n_threads"_a, "How many derivations are not forbidden.")
-      .def("expectations", &PyHypergraphs::expectations, "scores"_array, "values"_array, "n_threads"_a,
+      .def("marginals", asked(&Asked::marginals), "scores"_array, "n_threads"_a, "(log Z, of edges, of nodes)")
+      .def("inside", asked(&Asked::inside), "scores"_array, "n_threads"_a, "(log Z, log sums of nodes)")
+      .def("counts", asked(&Asked::counts), "scores"_array, "n_threads"_a, "How many derivations are not forbidden.")
+      .def("expectations", asked(&Asked::expectations), "scores"_array, "values"_array, "n_threads"_a,
            "The mean over derivations of the sum of their edges' values.");
 }

@@ -10,6 +10,7 @@
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/online.hpp"
+#include "rule.hpp"
 #include "text/table.hpp"
 #include "tag/voting.hpp"
 #include "weights/seen_ngrams.hpp"
@@ -18,16 +19,6 @@ using namespace nb::literals;
 using namespace trellis;
 
 namespace {
-
-Rule rule_from(const std::string& name, std::size_t k, double c) {
-  static const std::pair<const char*, Rule::Kind> kinds[] = {
-      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa},     {"PA-I", Rule::kPa1},
-      {"PA-II", Rule::kPa2},             {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
-  if (k < 1 || !(c > 0)) throw nb::value_error("k and c must be positive");
-  for (const auto& [known, kind] : kinds)
-    if (name == known) return {kind, k, c};
-  throw nb::value_error("no such rule");
-}
 
 using LogState = std::tuple<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>,
                             Array<std::uint32_t, 1>, Array<float, 1>>;

@@ -5,25 +5,24 @@
 
 #include "layout.hpp"
 #include "learn/lbfgs.hpp"
-#include "learn/objective.hpp"
 #include "learn/proximal.hpp"
+#include "objective.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
 
 namespace {
 
-// Keeps what the objective points into.
-struct PyObjective {
+// Of a chain; keeps what the objective points into.
+struct ChainObjective : PyObjective {
   const PyLayout& layout;
   Array<std::int32_t, 1> gold;
   std::optional<SetArrays> partial;
-  std::size_t n_sentences, n_parameters;
-  std::unique_ptr<Objective> core;
 
-  PyObjective(const PyLayout& layout, Array<std::int32_t, 1> gold_, std::optional<SetArrays> partial_, bool local,
+  ChainObjective(const PyLayout& layout, Array<std::int32_t, 1> gold_, std::optional<SetArrays> partial_, bool local,
               bool single)
-      : layout(layout), gold(std::move(gold_)), partial(std::move(partial_)), n_parameters(layout.core.n_parameters()) {
+      : layout(layout), gold(std::move(gold_)), partial(std::move(partial_)) {
+    n_parameters = layout.core.n_parameters();
     const Encoded& corpus = layout.corpus;
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, partial.has_value());
     Gold known{gold.data(), {}};
@@ -33,40 +32,6 @@ struct PyObjective {
     make_read_only(std::tie(gold, partial));
     n_sentences = corpus.n_sentences();
     core = make_objective(layout.core, corpus.data, corpus.starts.data(), n_sentences, known, local, single);
-  }
-
-  Numpy<double> losses(const Array<double, 1>& parameters, std::size_t n_threads) {
-    if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
-    std::vector<double> out(n_sentences);
-    without_gil([&] { core->losses(parameters.data(), n_threads, out.data()); });
-    return to_numpy(std::move(out));
-  }
-
-  std::pair<Numpy<double>, Numpy<double>> gradient(const Array<double, 1>& parameters,
-                                                   const std::optional<Array<double, 1>>& weights,
-                                                   std::size_t n_threads) {
-    if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
-    check_weights(weights, n_sentences);
-    std::vector<double> out(n_sentences), slope(n_parameters);
-    without_gil([&] {
-      core->gradient(parameters.data(), weights ? weights->data() : nullptr, n_threads, out.data(), slope.data());
-    });
-    return {to_numpy(std::move(out)), to_numpy(std::move(slope))};
-  }
-
-  Numpy<double> pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares,
-                     const Array<std::int64_t, 1>& order, const std::optional<Array<double, 1>>& weights, double rate,
-                     double c1, double c2, std::size_t batch, std::size_t n_threads) {
-    require(batch >= 1, "batch must be positive");
-    if (parameters.size() != n_parameters || squares.size() != n_parameters) throw nb::value_error("one number a parameter");
-    check_weights(weights, n_sentences);
-    check_order(order, n_sentences);
-    std::vector<double> out(n_sentences);
-    without_gil([&] {
-      core->pass({rate, c1, c2, batch}, order.data(), order.size(), weights ? weights->data() : nullptr, n_threads,
-                 parameters.data(), squares.data(), out.data());
-    });
-    return to_numpy(std::move(out));
   }
 };
 
@@ -157,9 +122,7 @@ void bind_objective(nb::module_& module) {
            nb::keep_alive<1, 2>(), "corpus"_a, nb::kw_only(), "order"_a, "rows"_array, "edge_rows"_array,
            "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array,
            "parts"_array.none() = nb::none(), "ngrams"_array.none() = nb::none());
-  nb::class_<PyObjective>(module, "Objective", "Losses of a chain over an encoded corpus.")
-      .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<SetArrays>, bool, bool>(),
-           nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "partial"_array.none(), nb::kw_only(), "local"_a, "single"_a)
+  nb::class_<PyObjective>(module, "Objective", "Losses over examples, and their gradients.")
       .def_ro("n_parameters", &PyObjective::n_parameters)
       .def("losses", &PyObjective::losses, "parameters"_array, "n_threads"_a, "loss_i of every sentence.")
       .def("gradient", &PyObjective::gradient, "parameters"_array, "weights"_array.none(), "n_threads"_a,
@@ -167,4 +130,7 @@ void bind_objective(nb::module_& module) {
       .def("one_pass", &PyObjective::pass, "parameters"_array, "squares"_array, "order"_array, "weights"_array.none(), "rate"_a, "c1"_a,
            "c2"_a, "batch"_a = 1, "n_threads"_a = 1,
            "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
+  nb::class_<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.")
+      .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<SetArrays>, bool, bool>(),
+           nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "partial"_array.none(), nb::kw_only(), "local"_a, "single"_a);
 }

@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   bind_learners(module);    // training: encoded corpora, learners by epochs, votes
   bind_objective(module);   // training: losses and gradients
   bind_frank_wolfe(module);  // training: the margin of whole paths in the dual
+  bind_derivations(module);  // training: any structure, one weight per feature
   bind_boost(module);       // training: Sequence AdaBoost
   bind_kernels(module);     // training in the dual, kernel models
   bind_filter(module);      // training: the filter that prunes labels

@@ -55,6 +55,7 @@ class Hypergraphs {
             lattice_ ? nullptr : tail_starts_.data() + e, lattice_ ? tails_.data() + e : tails_.data()};
   }
 
+  bool is_sorted() const { return order_.empty(); }
   // The number by which edge e, of all hypergraphs, was given.
   std::size_t given(std::size_t e) const { return order_.empty() ? e : static_cast<std::size_t>(order_[e]); }
   // Numbers that belong to edges, as given, in the order of the edges here: themselves where it is the same order.

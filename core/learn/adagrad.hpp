@@ -18,6 +18,15 @@ namespace trellis {
 struct AdaGrad {
   double rate = 0.1, c1 = 0, c2 = 0;
   std::size_t batch = 1;  // sentences
+
+  // The step of one parameter.
+  TRELLIS_INLINE void step(double& w, double& squares, double g, double share) const {
+    g += 2 * c2 * share * w;
+    squares += g * g;
+    const double own = squares > 0 ? rate / std::sqrt(squares) : 0, nearer = own * c1 * share;
+    w -= own * g;
+    if (c1 > 0) w = w > nearer ? w - nearer : w < -nearer ? w + nearer : 0;
+  }
 };
 
 // One over the number of tokens at which each attribute stands.
@@ -118,13 +127,8 @@ class AdaGradPass {
   }
 
   TRELLIS_INLINE double step_one(std::size_t k, double g, double share) {
-    double& w = parameters_[k];
-    g += 2 * rule_.c2 * share * w;
-    squares_[k] += g * g;
-    const double rate = squares_[k] > 0 ? rule_.rate / std::sqrt(squares_[k]) : 0, nearer = rate * rule_.c1 * share;
-    w -= rate * g;
-    if (rule_.c1 > 0) w = w > nearer ? w - nearer : w < -nearer ? w + nearer : 0;
-    return w;
+    rule_.step(parameters_[k], squares_[k], g, share);
+    return parameters_[k];
   }
 
   TRELLIS_INLINE void step_vector(std::size_t number, double value, double share, const Real* residual) {

@@ -74,6 +74,9 @@ class SequenceBoost(BatchLearner):
 class _Rounds(VectorWork):
     """One training, round by round."""
 
+    problem: Problem
+    parameters: Parameters
+
     def __init__(self, learner: SequenceBoost, problem: Problem, parameters: Parameters) -> None:
         super().__init__(problem, parameters, learner.epochs)
         self.learner, self.score_every = learner, learner.score_every

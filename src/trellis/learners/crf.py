@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer
+from trellis.errors import LearnerError
+from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer, vector_of
+from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.run import Problem
 
@@ -43,6 +45,7 @@ class CRF(BatchLearner):
     batch: int | None = None
 
     any_order: ClassVar[bool] = True
+    any_structure: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c1": real(),
@@ -67,13 +70,15 @@ class CRF(BatchLearner):
         """Whether attributes can have weights with label n-grams of three labels and more."""
         return True
 
-    def begin(self, problem: Problem) -> Descent:
+    def begin(self, problem: Problem | FeatureProblem) -> Descent:
         """The weights in training."""
         given = self.effective()
+        if isinstance(problem, FeatureProblem) and self.precision == "single":
+            raise LearnerError('precision="single" is for chains; leave it out')
         single = self.precision == "single"
         if self.precision == "auto":
             single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6
-        parameters = self.layout(problem)
+        parameters = vector_of(self, problem)
         objective = parameters.objective(problem, local=False, single=single)
         passes = None
         if "rate" in given:

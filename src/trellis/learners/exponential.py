@@ -13,7 +13,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.learning.descent import BatchLearner, Descent
+from trellis.learning.descent import BatchLearner, Descent, vector_of
+from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.lbfgs import Floats
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.run import Problem
@@ -33,6 +34,7 @@ class ExponentialLoss(BatchLearner):
     precision: Literal["single", "double"] = "double"
 
     any_order: ClassVar[bool] = True
+    any_structure: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c2": real(),
@@ -51,9 +53,9 @@ class ExponentialLoss(BatchLearner):
         """Whether attributes can have weights with label n-grams of three labels and more."""
         return True
 
-    def begin(self, problem: Problem) -> Descent:
+    def begin(self, problem: Problem | FeatureProblem) -> Descent:
         """The weights in training."""
-        parameters = self.layout(problem)
+        parameters = vector_of(self, problem)
         objective = parameters.objective(problem, local=False, single=self.precision == "single")
 
         def function(x: Floats) -> tuple[float, Floats]:

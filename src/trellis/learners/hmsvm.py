@@ -7,12 +7,13 @@ Disadvantage: with a kernel, time and memory grow with the square of the number 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from trellis.errors import LearnerError
 from trellis.learning.dual_run import KERNEL, DualRun
+from trellis.learning.feature_problem import FeatureFrankWolfe, FeatureProblem
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import Constraints, Learner, choice, flag, real, whole
 from trellis.learning.run import Event, Problem, State, Work
@@ -81,21 +82,22 @@ class HMSVM(Learner):
         """Working sets have no attributes with label n-grams."""
         return self.solver == "frank-wolfe"
 
-    def begin(self, problem: Problem) -> Work:
+    @property
+    def any_structure(self) -> bool:
+        """Kernels compare tokens."""
+        return self.solver == "frank-wolfe"
+
+    def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The working sets, or the weights, in training."""
+        options: dict[str, Any] = {"C": self.C, "cost": self.cost, "epochs": self.epochs, "tolerance": self.tolerance}
+        options |= {"average": self.effective().get("average"), "seed": self.seed}
+        if isinstance(problem, FeatureProblem):
+            return FeatureFrankWolfe(problem, **options)
         if problem.label_costs is not None and self.cost != "hamming":
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "dual":
             return _Margins(problem, self)
-        return FrankWolfeRun(
-            problem,
-            C=self.C,
-            cost=self.cost,
-            epochs=self.epochs,
-            tolerance=self.tolerance,
-            average=self.effective()["average"],
-            seed=self.seed,
-        )
+        return FrankWolfeRun(problem, **options)
 
 
 class _Margins(DualRun):

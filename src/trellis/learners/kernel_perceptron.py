@@ -33,6 +33,7 @@ class KernelPerceptron(OnlineLearner):
     takes_init = False
     streams = False
     any_order: ClassVar[bool] = False
+    any_structure: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
     @property

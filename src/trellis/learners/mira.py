@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, real, whole
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.run import Problem
+from trellis.learning.online import MiniBatchLearner, online_work
+from trellis.learning.run import Problem, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class MIRA(MiniBatchLearner):
         **MiniBatchLearner.constraints,
     }
 
-    def begin(self, problem: Problem) -> OnlineRun:
+    def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The weights in training."""
         given = self.effective()
-        return OnlineRun(problem, "MIRA", c=given.pop("C"), **given)
+        return online_work(problem, "MIRA", c=given.pop("C"), **given)

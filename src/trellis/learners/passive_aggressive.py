@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, choice, real
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.run import Problem
+from trellis.learning.online import MiniBatchLearner, online_work
+from trellis.learning.run import Problem, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class PassiveAggressive(MiniBatchLearner):
         **MiniBatchLearner.constraints,
     }
 
-    def begin(self, problem: Problem) -> OnlineRun:
+    def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The weights in training."""
         given = self.effective()
-        return OnlineRun(problem, given.pop("variant"), c=given.pop("C", 1.0), **given)
+        return online_work(problem, given.pop("variant"), c=given.pop("C", 1.0), **given)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, flag
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.run import Problem
+from trellis.learning.online import MiniBatchLearner, online_work
+from trellis.learning.run import Problem, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,6 @@ class Perceptron(MiniBatchLearner):
         """Nor are there weights of attributes with longer label n-grams."""
         return not self.vote
 
-    def begin(self, problem: Problem) -> OnlineRun:
+    def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The weights in training."""
-        return OnlineRun(problem, "perceptron", **self.effective())
+        return online_work(problem, "perceptron", **self.effective())

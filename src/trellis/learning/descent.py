@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from trellis import _core
 from trellis.arrays import Bools
 from trellis.errors import LearnerError
+from trellis.learning.feature_problem import FeatureParameters, FeatureProblem
 from trellis.learning.lbfgs import Floats, Function, Minimizer
 from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Problem, State, Work
-from trellis.model.model import ChainWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,36 @@ class BatchLearner(Learner):
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 
-def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:
+class Vector(Protocol):
+    """The weights that there are, as one flat vector: `Parameters` of chains, `FeatureParameters` of others."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def start(self, problem: Any) -> Floats:
+        """Where training begins."""
+
+    def weights(self, vector: Floats, problem: Any) -> Any:
+        """What a vector stands for."""
+
+    def only(self, kept: Bools) -> Vector:
+        """Some of them."""
+
+    def objective(self, problem: Any, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector."""
+
+
+def vector_of(learner: BatchLearner, problem: Problem | FeatureProblem) -> Vector:
+    """The weights of a problem, of whatever structure."""
+    if not isinstance(problem, FeatureProblem):
+        return learner.layout(problem)
+    if learner.transitions != "seen" or not learner.start:
+        raise LearnerError("transitions and start are for chains; leave them out")
+    return FeatureParameters(problem)
+
+
+def log_loss(problem: Problem | FeatureProblem, objective: _core.Objective, c2: float) -> Function:
     """sum_i weight_i · loss_i + c2 · |w|², with its gradient: the same for whole paths and for local decisions."""
 
     def function(x: Floats) -> tuple[float, Floats]:
@@ -55,15 +84,15 @@ def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Functio
 class VectorWork(Work):
     """A training whose weights are one flat vector."""
 
-    def __init__(self, problem: Problem, parameters: Parameters, epochs: int) -> None:
+    def __init__(self, problem: Problem | FeatureProblem, parameters: Vector, epochs: int) -> None:
         self.problem, self.parameters, self.epochs = problem, parameters, epochs
 
     def vector(self) -> Floats:
         """The weights as they are now."""
         raise NotImplementedError
 
-    def weights(self) -> ChainWeights:
-        """The weights to tag with, were the training over now."""
+    def weights(self) -> Any:
+        """The weights to predict with, were the training over now."""
         return self.parameters.weights(self.vector(), self.problem)
 
     def nonzero(self) -> int:
@@ -79,7 +108,7 @@ class Passes:
     weights become exactly zero.
     """
 
-    problem: Problem
+    problem: Problem | FeatureProblem
     objective: _core.Objective
     c1: float
     c2: float
@@ -114,7 +143,13 @@ class Passes:
 
 
 def sparse_minimizer(
-    problem: Problem, parameters: Parameters, objective: _core.Objective, c1: float, c2: float, *, single: bool
+    problem: Problem | FeatureProblem,
+    parameters: Vector,
+    objective: _core.Objective,
+    c1: float,
+    c2: float,
+    *,
+    single: bool,
 ) -> ProximalMinimizer:
     """The log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1, still to be started."""
 
@@ -142,8 +177,8 @@ class Descent(VectorWork):
 
     def __init__(
         self,
-        problem: Problem,
-        parameters: Parameters,
+        problem: Problem | FeatureProblem,
+        parameters: Vector,
         function: Function,
         *,
         epochs: int,

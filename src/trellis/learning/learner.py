@@ -152,6 +152,11 @@ class Learner:
         return False
 
     @property
+    def any_structure(self) -> bool:
+        """Whether it trains on structures other than chains: trellis.structured."""
+        return False
+
+    @property
     def takes_parts(self) -> bool:
         """Whether parts of labels can have weights."""
         return False

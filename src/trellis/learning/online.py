@@ -11,6 +11,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Longs
 from trellis.errors import LearnerError
+from trellis.learning.feature_problem import FeatureProblem, FeatureRun
 from trellis.learning.learner import Constraints, Learner, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
@@ -32,6 +33,7 @@ class OnlineLearner(Learner):
     seed: int | None = None
 
     any_order: ClassVar[bool] = True
+    any_structure: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         "epochs": whole(1),
         "average": flag(),
@@ -58,6 +60,15 @@ class MiniBatchLearner(OnlineLearner):
     batch: int = 1
 
     constraints: ClassVar[Constraints] = {**OnlineLearner.constraints, "batch": whole(1, 2**16)}
+
+
+def online_work(problem: Problem | FeatureProblem, rule: str, **options: Any) -> Work:
+    """The training of an online learner, over chains or any other structure."""
+    return (
+        FeatureRun(problem, rule, **options)
+        if isinstance(problem, FeatureProblem)
+        else OnlineRun(problem, rule, **options)
+    )
 
 
 class OnlineRun(Work):

@@ -87,7 +87,7 @@ class Parameters:
 
     def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        return _core.Objective(self._layout(problem), problem.gold, problem.partial, local=local, single=single)
+        return _core.ChainObjective(self._layout(problem), problem.gold, problem.partial, local=local, single=single)
 
     def booster(self, problem: Problem, sentence_weights: Doubles | None, bound: str, max_step: float) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""

@@ -20,6 +20,7 @@ from trellis.model.model import MANY_LABELS, ChainWeights, Ngrams, Rows
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
+    from trellis.learning.feature_problem import FeatureProblem
 
 State = Mapping[str, npt.NDArray[Any]]
 
@@ -48,8 +49,30 @@ def is_sparse(n_labels: int, order: int, *, has_histories: bool) -> bool:
     return order > 2 or (order == 2 and (n_labels > MANY_LABELS or has_histories))
 
 
+class ExampleOrder:
+    """In which order examples are taken, and how much each counts: the same for every structure."""
+
+    __slots__ = ()
+    sentence_weights: Doubles | None
+
+    @property
+    def n_sentences(self) -> int:
+        """How many examples there are."""
+        raise NotImplementedError
+
+    def sentence_order(self, number: int, seed: int | None) -> Longs:
+        """The order of the sentences in epoch ``number``: shuffled by ``seed``, or as they stand."""
+        if seed is None:
+            return np.arange(self.n_sentences, dtype=np.int64)
+        return _core.shuffled(self.n_sentences, (seed * 1_000_003 + number) % 2**64)
+
+    def weigh(self, losses: Doubles) -> Doubles:
+        """The loss of every sentence, as much as it counts."""
+        return losses if self.sentence_weights is None else losses * self.sentence_weights
+
+
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(ExampleOrder):
     """A training problem."""
 
     corpus: _core.Encoded
@@ -116,16 +139,6 @@ class Problem:
             return self.end_base if given is None else given
         return self.end_base + given
 
-    def sentence_order(self, number: int, seed: int | None) -> Longs:
-        """The order of the sentences in epoch ``number``: shuffled by ``seed``, or as they stand."""
-        if seed is None:
-            return np.arange(self.n_sentences, dtype=np.int64)
-        return _core.shuffled(self.n_sentences, (seed * 1_000_003 + number) % 2**64)
-
-    def weigh(self, losses: Doubles) -> Doubles:
-        """The loss of every sentence, as much as it counts."""
-        return losses if self.sentence_weights is None else losses * self.sentence_weights
-
     def token_weights(self) -> Doubles:
         """How much each token counts: as its sentence does."""
         lengths = np.diff(self.starts)
@@ -191,8 +204,8 @@ class Work:
         """Epoch ``number``, from 1; None if there is nothing left to gain. The loop fills in what all events have."""
         raise NotImplementedError
 
-    def weights(self) -> ChainWeights:
-        """The weights to tag with, were the training over now."""
+    def weights(self) -> Any:
+        """The weights to predict with, were the training over now; of a chain `ChainWeights`."""
         raise NotImplementedError
 
     def state(self) -> State:
@@ -242,7 +255,7 @@ class Progress:
         return event
 
 
-def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple[ChainWeights, list[Event]]:
+def run(problem: Problem | FeatureProblem, work: Work, observer: Observer | None = None) -> tuple[Any, list[Event]]:
     """All epochs, from a checkpoint if there is one: the weights to tag with and the history.
 
     With a dev corpus they are the weights of the best epoch, the first among equals.
@@ -260,20 +273,21 @@ def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple
     return progress.best or work.weights(), progress.history
 
 
-def _begin(problem: Problem, work: Work) -> Progress:
+def _begin(problem: Problem | FeatureProblem, work: Work) -> Progress:
     saved = None if problem.checkpoint is None else problem.checkpoint.read()
     if saved is None:
         return Progress()
+    assert isinstance(problem, Problem)  # no other has checkpoints
     work.restore(saved.state)
     saved.best = None if saved.best is None else work.restored(replace(saved.best, parts=problem.label_parts))
     return saved
 
 
-def _is_tired(problem: Problem, progress: Progress) -> bool:
+def _is_tired(problem: Problem | FeatureProblem, progress: Progress) -> bool:
     return problem.patience is not None and progress.since_best >= problem.patience
 
 
-def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
+def _epoch(problem: Problem | FeatureProblem, work: Work, progress: Progress) -> Event | None:
     """One epoch with what goes around it; None if there is nothing left to gain."""
     number, begun = progress.done + 1, time.perf_counter()
     event = work.step(number)

@@ -1,0 +1,204 @@
+"""Training over any structure: one weight per feature, and outputs found by a hypergraph or by a search of the user's.
+
+`FeatureProblem` is to learners what `Problem` is for chains; they run on it through the same loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trellis import _core
+from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
+from trellis.errors import LearnerError
+from trellis.learning.run import Event, ExampleOrder, Work
+
+# Outputs of example i by the weights of now, to step away from: each its cost and Phi(right) - Phi(output), as numbers
+# of features and amounts; none where the best one is right. How many there may be, and whether by score + cost.
+Outputs = list[tuple[float, Ints, Doubles]]
+Search = Callable[["FeatureRun", int, int, bool], Outputs]
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Every update in turn, for voting: update u changes features[starts[u]:starts[u + 1]]."""
+
+    counts: Longs  # [n_updates + 1] how many examples the weights before each update, and the last ones, stood for
+    starts: Longs  # [n_updates + 1]
+    features: Ints
+    changes: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureWeights:
+    """What a learner has learnt of any structure."""
+
+    values: Floats  # [n_features]
+    votes: Votes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureProblem(ExampleOrder):
+    """A training problem over any structure: hypergraphs with features on their edges, or a search."""
+
+    gold: Longs  # what stands in right outputs: edges one after the other, or one number per example
+    n_examples: int
+    n_features: int  # of a search: so far
+    n_threads: int
+    graphs: _core.Hypergraphs | None = None
+    features: Lists | None = None  # of all edges, which are in the order of their heads
+    right_starts: Longs | None = None  # [n_examples + 1], in `gold`
+    costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
+    search: Search | None = None
+    sentence_weights: Doubles | None = None  # [n_examples]
+
+    @property
+    def n_sentences(self) -> int:
+        """How many examples there are."""
+        return self.n_examples
+
+    # What the training loop and solvers ask, and no structure but chains has yet.
+    @property
+    def checkpoint(self) -> None:
+        """No file to resume from."""
+
+    @property
+    def score_dev(self) -> None:
+        """No dev corpus."""
+
+    @property
+    def patience(self) -> None:
+        """No early end."""
+
+    @property
+    def initial(self) -> None:
+        """No warm start."""
+
+    def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
+        """For native code; of some features only where ``kept`` says which. LearnerError if there are no parts."""
+        if self.graphs is None or self.features is None or self.right_starts is None:
+            raise LearnerError(
+                "this learner sums over all outputs, or adds costs to parts, and the problem finds the best one only; "
+                "give it candidates(x) or parts(x), or choose Perceptron or PassiveAggressive"
+            )
+        features, n = self.features, self.n_features
+        if kept is not None:
+            rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+            features, n = _core.renumber(*features, rank), int(kept.sum())
+        return _core.DerivationExamples(self.graphs, features, n, self.right_starts, self.gold, self.costs)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureParameters:
+    """The weights of features as the flat vector that gradient learners work on."""
+
+    problem: FeatureProblem
+    kept: Bools | None = None
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return self.problem.n_features if self.kept is None else int(self.kept.sum())
+
+    def only(self, kept: Bools) -> FeatureParameters:
+        """Some of the weights."""
+        return FeatureParameters(self.problem, kept)
+
+    def start(self, problem: FeatureProblem) -> Doubles:
+        """Zero."""
+        return np.zeros(self.size)
+
+    def weights(self, vector: Doubles, problem: FeatureProblem) -> FeatureWeights:
+        """What a vector stands for."""
+        return FeatureWeights(vector.astype(np.float32))
+
+    def objective(self, problem: FeatureProblem, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the flat vector, in double precision."""
+        return _core.DerivationObjective(problem.examples(self.kept))
+
+
+class FeatureRun(Work):
+    """Weights in training by an online learner (core/learn/steps.hpp)."""
+
+    def __init__(
+        self,
+        problem: FeatureProblem,
+        rule: str,
+        *,
+        average: bool,
+        epochs: int = 1,
+        shuffle: bool = False,
+        seed: int = 0,
+        k: int = 1,
+        c: float = 1.0,
+        vote: bool = False,
+        batch: int = 1,
+    ) -> None:
+        self.problem, self.average, self.vote, self.epochs, self.batch = problem, average, vote, epochs, batch
+        self.seed = seed if shuffle else None
+        self.k, self.augmented = k, rule in ("MIRA", "AROW")
+        self.native = _core.FeatureOnline(problem.n_features, rule, k, c, vote)
+        self.examples = None if problem.search is not None else problem.examples()
+        if problem.search is not None and batch > 1:
+            raise LearnerError("batch has an effect only where a problem has candidates or parts; leave it out")
+
+    def step(self, number: int) -> Event:
+        """One pass over all examples."""
+        problem = self.problem
+        order = problem.sentence_order(number, self.seed)
+        if self.examples is not None:
+            found = self.native.epoch(self.examples, order, problem.sentence_weights, self.batch, problem.n_threads)
+            return Event(number, mistakes=found[0], updates=found[1])
+        assert problem.search is not None
+        mistakes = updates = 0
+        for i in order.tolist():
+            scale = 1.0 if problem.sentence_weights is None else float(problem.sentence_weights[i])
+            outputs = problem.search(self, i, self.k, self.augmented) if scale else []
+            mistakes += bool(outputs)
+            updates += self.native.take(outputs, scale)
+        return Event(number, mistakes=mistakes, updates=updates)
+
+    def weights(self) -> FeatureWeights:
+        """The weights to predict with, were the training over now."""
+        values = self.native.values(self.average)
+        if not self.vote:
+            return FeatureWeights(values)
+        clocks, starts, features, changes = self.native.log()
+        counts = np.diff(np.concatenate([[0], clocks, [self.native.clock]]))
+        return FeatureWeights(values, Votes(counts, starts, features.astype(np.int32), changes))
+
+
+class FeatureFrankWolfe(Work):
+    """Weights and dual variables in training by Frank-Wolfe (core/learn/mixture_steps.hpp)."""
+
+    def __init__(
+        self, problem: FeatureProblem, *, C: float, cost: str, epochs: int, tolerance: float, average: bool, seed: int
+    ) -> None:
+        self.problem, self.C, self.zero_one, self.average = problem, C, cost == "zero-one", average
+        self.epochs, self.tolerance, self.seed, self.solved = epochs, tolerance, seed, False
+        self.examples = problem.examples()
+        self.native = _core.FeatureFrankWolfe(problem.n_features, problem.n_sentences, C, self.zero_one)
+
+    def step(self, number: int) -> Event | None:
+        """One pass over all examples, and the exact gap where it may be small enough."""
+        if self.solved:
+            return None
+        problem = self.problem
+        order = problem.sentence_order(number, self.seed)
+        mistakes, updates, gap = self.native.epoch(self.examples, order, problem.sentence_weights)
+        primal = None
+        if number == self.epochs or gap <= self.tolerance * (self.native.dual + gap):
+            self.native.renew(self.examples, problem.sentence_weights)
+            values = self.native.values(self.average)
+            losses = _core.hinge_losses(self.examples, values, self.zero_one, problem.n_threads)
+            squares = values.astype(np.float64)
+            primal = 0.5 * _core.dot(squares, squares) + self.C * float(problem.weigh(losses).sum())
+            gap = primal - self.native.dual
+            self.solved = gap <= self.tolerance * primal
+        return Event(number, mistakes=mistakes, updates=updates, objective=primal, dual=self.native.dual, gap=gap)
+
+    def weights(self) -> FeatureWeights:
+        """The weights to predict with, were the training over now."""
+        return FeatureWeights(self.native.values(self.average))

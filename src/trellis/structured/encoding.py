@@ -1,0 +1,168 @@
+"""Examples as learners take them: features numbered, outputs as derivations of hypergraphs, or found by a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trellis.arrays import Doubles, Ints, starts_of
+from trellis.engine.hypergraph import Hypergraph, Hypergraphs
+from trellis.errors import ArgumentError, LearnerError
+from trellis.learning.feature_problem import FeatureProblem, FeatureRun, Outputs
+from trellis.structured.problem import (
+    CandidateProblem,
+    Features,
+    Parts,
+    PartsProblem,
+    Problem,
+    SearchProblem,
+    Weights,
+    check_derivation,
+    check_features,
+    check_parts,
+    same,
+)
+
+Example = tuple[Any, Any]
+
+
+def candidate_parts(problem: CandidateProblem[Any, Any], x: Any, where: str) -> tuple[list[Any], Parts]:
+    """Candidates, and the lattice that has an edge for each."""
+    candidates = list(problem.candidates(x))
+    if not candidates:
+        raise ArgumentError(f"{where}: candidates(x) gives no output")
+    graph = Hypergraph(np.ones(len(candidates), np.int32), np.zeros(len(candidates), np.int32))
+    return candidates, Parts(graph, [problem.features(x, y) for y in candidates])
+
+
+class Encoder:
+    """Numbers features by their names, in the order in which they are met."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.numbers: dict[str, int] = {}
+
+    def encode(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
+        """The training problem."""
+        problem = self.problem
+        if isinstance(problem, PartsProblem | CandidateProblem):
+            return self._encode_parts(examples, weights, n_threads)
+        for i, (x, y) in enumerate(examples):
+            self._numbered(problem.features(x, y), f"example {i}")
+        search = _Search(self, problem, examples)
+        gold = np.zeros(len(examples), np.int64)
+        return FeatureProblem(
+            gold, len(examples), len(self.numbers), n_threads, search=search, sentence_weights=weights
+        )
+
+    def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
+        lists: list[tuple[Ints, Doubles]] = []
+        graphs, right, costs = [], [], []
+        for i, (x, y) in enumerate(examples):
+            parts, edges, cost = self._example(x, y, f"example {i}")
+            order = np.argsort(parts.graph.heads, kind="stable")
+            place = np.argsort(order, kind="stable")
+            graph = parts.graph
+            tails = [graph.tails_of(int(e)) for e in order]
+            graphs.append(Hypergraph(graph.heads[order], tails, n_nodes=graph.n_nodes, goal=graph.goal))
+            lists.extend(self._numbered(parts.features[int(e)], f"example {i}, edge {e}") for e in order)
+            right.append(place[edges])
+            costs.append(None if cost is None else cost[order])
+        with_costs = [one for one in costs if one is not None]
+        return FeatureProblem(
+            np.concatenate([np.empty(0, np.int64), *right]).astype(np.int64),
+            len(examples),
+            len(self.numbers),
+            n_threads,
+            graphs=Hypergraphs(graphs).native,
+            features=(
+                starts_of([len(ids) for ids, _ in lists]),
+                np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in lists)]).astype(np.int32),
+                np.concatenate([np.empty(0, np.float32), *(values for _, values in lists)]).astype(np.float32),
+            ),
+            right_starts=starts_of([len(edges) for edges in right]),
+            costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
+            sentence_weights=weights,
+        )
+
+    def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
+        """Its parts, the edges of its right output, and what each edge costs."""
+        problem = self.problem
+        if isinstance(problem, PartsProblem):
+            parts = check_parts(problem.parts(x), where)
+            edges = check_derivation(parts.graph, problem.edges(x, y), where)
+            costs = getattr(problem, "costs", None)
+            return parts, edges, None if costs is None else _costs(costs(x, y), parts.graph.n_edges, where)
+        assert isinstance(problem, CandidateProblem)
+        candidates, parts = candidate_parts(problem, x, where)
+        cost = getattr(problem, "cost", None)
+        if cost is None:
+            right = next((i for i, z in enumerate(candidates) if same(z, y)), None)
+            if right is None:
+                raise LearnerError(f"{where}: y is not among its candidates; add it, or give the problem cost(x, y, z)")
+            return parts, [right], None
+        # Where the right one is not among them, the best of them stands for it.
+        paid = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
+        return parts, [int(paid.argmin())], paid - paid.min()
+
+    def _numbered(self, features: Features, where: str) -> tuple[Ints, Doubles]:
+        numbers, pairs = self.numbers, list(check_features(features, where))
+        ids = np.array([numbers.setdefault(name, len(numbers)) for name, _ in pairs], np.int32)
+        return ids, np.array([value for _, value in pairs], np.float64)
+
+    def difference(self, right: Features, other: Features, where: str) -> tuple[Ints, Doubles]:
+        """Phi(right) - Phi(other)."""
+        amounts: dict[int, float] = {}
+        for features, sign in ((right, 1.0), (other, -1.0)):
+            for i, value in zip(*self._numbered(features, where), strict=True):
+                amounts[int(i)] = amounts.get(int(i), 0.0) + sign * float(value)
+        kept = {i: amount for i, amount in sorted(amounts.items()) if amount}
+        return np.array(list(kept), np.int32), np.array(list(kept.values()), np.float64)
+
+
+class _Search:
+    """Finds outputs by the methods of the user's problem."""
+
+    def __init__(self, encoder: Encoder, problem: SearchProblem[Any, Any], examples: Sequence[Example]) -> None:
+        self.encoder, self.problem, self.examples = encoder, problem, examples
+
+    def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
+        x, y = self.examples[i]
+        weights = Weights(self.encoder.numbers, run.native.score)
+        cost = getattr(self.problem, "cost", None)
+        outputs: Outputs = []
+        for z in self._best(x, y, weights, k, augmented):
+            if same(z, y):
+                continue
+            where = f"example {i}"
+            d = self.encoder.difference(self.problem.features(x, y), self.problem.features(x, z), where)
+            paid = 1.0 if cost is None else float(_costs([cost(x, y, z)], 1, where)[0])
+            outputs.append((paid, *d))
+        run.native.resize(len(self.encoder.numbers))
+        return outputs
+
+    def _best(self, x: Any, y: Any, weights: Weights, k: int, augmented: bool) -> Sequence[Any]:
+        problem: Any = self.problem
+        if augmented and k == 1:
+            return [self._method("augmented", "finds the best output by score + cost")(x, y, weights)]
+        if k > 1:
+            return list(self._method("kbest", "looks at the k best outputs")(x, weights, k))
+        return [problem.argmax(x, weights)]
+
+    def _method(self, name: str, why: str) -> Any:
+        method = getattr(self.problem, name, None)
+        if method is None:
+            raise LearnerError(f"this learner {why}: give the problem a method {name}, or candidates(x) or parts(x)")
+        return method
+
+
+def _costs(given: Any, n: int, where: str) -> Doubles:
+    try:
+        costs = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        costs = np.empty(0)
+    if costs.shape != (n,) or not (np.isfinite(costs) & (costs >= 0)).all():
+        raise ArgumentError(f"{where}: costs must be {n} finite numbers from 0 on")
+    return costs

@@ -1,0 +1,75 @@
+"""From examples to a model: figure 2 of Collins 2002, and every other learner that a problem can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.arguments import items, thread_count
+from trellis.errors import ArgumentError, LearnerError
+from trellis.learners.perceptron import Perceptron
+from trellis.learning.learner import Learner
+from trellis.learning.run import Observer, run
+from trellis.structured.encoding import Encoder
+from trellis.structured.model import StructuredModel
+from trellis.structured.problem import Problem, check_problem
+
+
+def fit(
+    problem: Problem,
+    examples: Iterable[tuple[Any, Any]],
+    learner: Learner | None = None,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    n_threads: int | None = None,
+    observer: Observer | None = None,
+) -> StructuredModel:
+    """Learn from pairs of an input and its right output.
+
+    ``learner`` (default: the averaged perceptron) is one of those of chains: the online learners, ``CRF``,
+    ``ExponentialLoss``, ``HMSVM(solver="frank-wolfe")``. A problem with ``candidates`` or ``parts`` answers all of
+    them; one with ``argmax`` answers the perceptron and passive-aggressive learners, and with ``augmented`` or
+    ``kbest`` MIRA and AROW. ``sample_weight`` is how much each example counts. ``observer`` is called after every
+    epoch.
+    """
+    problem = check_problem(problem)
+    learner = Perceptron() if learner is None else learner
+    if not isinstance(learner, Learner):
+        raise LearnerError(f"learner must be a learner, such as trellis.Perceptron(), not {learner!r}")
+    if not learner.any_structure:
+        raise LearnerError(
+            f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "
+            'HMSVM(solver="frank-wolfe")'
+        )
+    pairs = items(examples)
+    if not pairs:
+        raise ArgumentError("examples must be a list of pairs of an input and its right output, not empty")
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ArgumentError(f"example {i} must be a pair of an input and its right output")
+    weights = None
+    if sample_weight is not None:
+        try:
+            weights = np.asarray(sample_weight, np.float64)
+        except (TypeError, ValueError):
+            weights = np.empty(0)
+        if weights.shape != (len(pairs),) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ArgumentError(f"sample_weight must be {len(pairs)} finite numbers from 0 on, one per example")
+    encoder = Encoder(problem)
+    encoded = encoder.encode([(x, y) for x, y in pairs], weights, thread_count(n_threads))
+    learnt, history = run(encoded, learner.begin(encoded), observer)  # type: ignore[arg-type]
+    info = {
+        "learner": {"name": type(learner).__name__, **learner.parameters()},
+        "problem": type(problem).__name__,
+        "examples": len(pairs),
+        "history": [event.to_dict() for event in history],
+    }
+    return StructuredModel(problem, tuple(encoder.numbers), learnt, info)
+
+
+def _named(learner: Learner) -> str:
+    solver = learner.parameters().get("solver")
+    return type(learner).__name__ + (f"(solver={solver!r})" if solver is not None else "")

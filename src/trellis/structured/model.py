@@ -1,0 +1,218 @@
+"""A model of any structure as its user meets it: predictions, the k best, explanations, one file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trellis.arguments import whole_number
+from trellis.arrays import Arrays, Doubles, Ints
+from trellis.corpus.corpus import Strings
+from trellis.errors import LearnerError
+from trellis.learning.feature_problem import FeatureWeights, Votes
+from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
+from trellis.structured.encoding import candidate_parts
+from trellis.structured.problem import (
+    CandidateProblem,
+    Features,
+    Parts,
+    PartsProblem,
+    Problem,
+    Weights,
+    check_features,
+    check_parts,
+    check_problem,
+    same,
+)
+
+FORMAT = "trellis structured model 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """An output and what it scores."""
+
+    output: Any
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTerm:
+    """One summand of a score."""
+
+    feature: str
+    value: float
+    weight: float
+    product: float  # what it gives to the score
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredModel:
+    """Weights of features, and the problem that says what outputs are."""
+
+    problem: Problem
+    names: tuple[str, ...]  # of features
+    weights: FeatureWeights
+    info: Mapping[str, Any] = field(default_factory=dict)  # the learner and the history of training
+    _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_numbers", {name: i for i, name in enumerate(self.names)})
+
+    def __repr__(self) -> str:
+        return f"<model of {type(self.problem).__name__} with {len(self.names):,} features>"
+
+    def __getitem__(self, feature: str) -> float:
+        """The weight of a feature; 0 if training never met it."""
+        number = self._numbers.get(feature)
+        return 0.0 if number is None else float(self.weights.values[number])
+
+    def score(self, features: Features) -> float:
+        """The sum of weight times value."""
+        return sum(self[name] * value for name, value in check_features(features, "score"))
+
+    def predict(self, x: Any) -> Any:
+        """The best output; of a voted perceptron the one with the most votes."""
+        if self.weights.votes is not None:
+            return self._most_voted(x, self.weights.votes)
+        return self._best(x, 1)[0].output
+
+    def kbest(self, x: Any, k: int) -> list[Prediction]:
+        """The ``k`` best outputs with their scores, best first."""
+        return self._best(x, whole_number("k", k, 1, 2**31 - 1))
+
+    def explain(self, x: Any) -> list[FeatureTerm]:
+        """What the prediction's score is made of, the greatest first."""
+        total: dict[str, float] = {}
+        for name, value in self._features_of(x):
+            total[name] = total.get(name, 0.0) + value
+        terms = [FeatureTerm(name, value, self[name], self[name] * value) for name, value in total.items() if value]
+        return sorted(terms, key=lambda term: (-abs(term.product), term.feature))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the weights to one file; it appears whole or not at all. The problem is code, and stays outside."""
+        names = Strings.of(self.names)
+        tensors: Arrays = {"names.data": names.data, "names.starts": names.starts, "weights": self.weights.values}
+        if (votes := self.weights.votes) is not None:
+            tensors |= {"votes.counts": votes.counts, "votes.starts": votes.starts}
+            tensors |= {"votes.features": votes.features, "votes.changes": votes.changes}
+        write_tensors(path, FORMAT, tensors, json.dumps(self.info, ensure_ascii=False))
+
+    # ------------------------------------------------------------ outputs
+
+    def _best(self, x: Any, k: int) -> list[Prediction]:
+        problem: Any = self.problem
+        if isinstance(problem, PartsProblem | CandidateProblem):
+            parts, output = self._parts(x)
+            found = parts.graph.kbest(self._edge_scores(parts), k)
+            return [Prediction(output(one.edges), one.score) for one in found]
+        weights = self._view(self.weights.values.astype(np.float64))
+        if k > 1 and not hasattr(problem, "kbest"):
+            raise LearnerError("the problem finds the best output only; give it a method kbest(x, weights, k)")
+        outputs = [problem.argmax(x, weights)] if k == 1 else list(problem.kbest(x, weights, k))
+        return [Prediction(y, weights.score(problem.features(x, y))) for y in outputs]
+
+    def _parts(self, x: Any) -> tuple[Parts, Any]:
+        """The parts of an input, and the function from edges to an output."""
+        problem = self.problem
+        if isinstance(problem, PartsProblem):
+            return check_parts(problem.parts(x), "x"), lambda edges: problem.output(x, list(edges))
+        assert isinstance(problem, CandidateProblem)
+        candidates, parts = candidate_parts(problem, x, "x")
+        return parts, lambda edges: candidates[edges[0]]
+
+    def _edge_scores(self, parts: Parts) -> Doubles:
+        return np.array([self.score(features) for features in parts.features], np.float64)
+
+    def _features_of(self, x: Any) -> Iterable[tuple[str, float]]:
+        """Features of the prediction; of parts the same may come more than once."""
+        problem: Any = self.problem
+        if isinstance(problem, PartsProblem):
+            parts = check_parts(problem.parts(x), "x")
+            edges = parts.graph.best(self._edge_scores(parts)).edges
+            return [pair for e in edges for pair in check_features(parts.features[e], "x")]
+        return check_features(problem.features(x, self._best(x, 1)[0].output), "x")
+
+    def _view(self, values: Doubles) -> Weights:
+        return Weights(self._numbers, lambda ids, amounts: float(values[ids] @ amounts))
+
+    def _most_voted(self, x: Any, votes: Votes) -> Any:
+        """Weights after each update vote for as many examples as they stood for; the first voted for wins a tie."""
+        problem: Any = self.problem
+        values = np.zeros(len(self.names))
+        ballots: list[tuple[Any, int]] = []
+        if isinstance(problem, PartsProblem | CandidateProblem):
+            parts, output = self._parts(x)
+            ids, amounts, edges = self._sparse(parts)
+            scores: Doubles = np.zeros(parts.graph.n_edges)
+            own = set(ids.tolist())
+
+            def best() -> Any:
+                return parts.graph.best(scores).edges
+        else:
+            own, output = None, lambda y: y
+            weights = self._view(values)
+
+            def best() -> Any:
+                return problem.argmax(x, weights)
+
+        now = best()
+        for u, count in enumerate(votes.counts.tolist()):
+            if u:
+                changed = slice(votes.starts[u - 1], votes.starts[u])
+                features = votes.features[changed]
+                np.add.at(values, features, votes.changes[changed])
+                if own is None or not own.isdisjoint(features.tolist()):
+                    if own is not None:
+                        scores = np.bincount(edges, values[ids] * amounts, parts.graph.n_edges).astype(np.float64)
+                    now = best()
+            for i, (there, n) in enumerate(ballots):
+                if same(there, now):
+                    ballots[i] = (there, n + count)
+                    break
+            else:
+                ballots.append((now, count))
+        return output(max(ballots, key=lambda ballot: ballot[1])[0])
+
+    def _sparse(self, parts: Parts) -> tuple[Ints, Doubles, Ints]:
+        """Features that have weights, their values, and the edges they are on."""
+        found = [
+            (self._numbers[name], value, e)
+            for e, features in enumerate(parts.features)
+            for name, value in check_features(features, "x")
+            if name in self._numbers
+        ]
+        ids, values, edges = zip(*found, strict=True) if found else ((), (), ())
+        return np.array(ids, np.int32), np.array(values, np.float64), np.array(edges, np.int32)
+
+
+def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
+    """Read a model; ModelError if the file is not one, or is damaged. ``problem`` is the one it was trained on."""
+    problem = check_problem(problem)
+    return read_tensors(path, FORMAT, "a trellis structured model").made(
+        lambda tensors, text: _model(tensors, text, problem)
+    )
+
+
+def _model(tensors: Tensors, text: str, problem: Problem) -> StructuredModel:
+    names = tuple(Strings(tensors["names.data"], tensors["names.starts"]))
+    values, info = tensors["weights"], json.loads(text)
+    if values.dtype != np.float32 or values.shape != (len(names),) or not np.isfinite(values).all():
+        raise ValueError("weights that are not one finite number per feature")
+    if len(set(names)) != len(names) or not isinstance(info, dict):
+        raise ValueError("features with the same name")
+    votes = None
+    if "votes.counts" in tensors:
+        votes = Votes(*(tensors[f"votes.{name}"] for name in ("counts", "starts", "features", "changes")))
+        n, m = len(votes.counts), len(votes.features)
+        kinds = [a.dtype.str for a in (votes.counts, votes.starts, votes.features, votes.changes)]
+        fits = len(votes.starts) == n and len(votes.changes) == m and kinds == ["<i8", "<i8", "<i4", "<f4"]
+        rises = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m and (np.diff(votes.starts) >= 0).all()
+        if not rises or (m and not 0 <= votes.features.min() <= votes.features.max() < len(names)):
+            raise ValueError("votes that do not fit together")
+    return StructuredModel(problem, names, FeatureWeights(values, votes), info)

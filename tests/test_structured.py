@@ -1,0 +1,429 @@
+"""The generic learner: every learner with every structure that answers it, and chains as a special case."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trellis
+from trellis import reference, structured
+from trellis.structured import Parts, Weights
+
+WORDS = [
+    ["the", "dog", "barks"],
+    ["a", "cat", "sees", "the", "dog"],
+    ["dogs", "bark"],
+    ["the", "bark", "barks", "a", "lot"],
+]
+TAGS = ["D N V", "D N V D N", "N V", "D N V D N"]
+SENTENCES = [(tuple(x), tuple(y.split())) for x, y in zip(WORDS, TAGS, strict=True)]
+LABELS = ("D", "N", "V")
+
+
+def phi(x: Sequence[str], y: Sequence[str]) -> dict[str, float]:
+    """Words and suffixes with labels, and label pairs."""
+    out: dict[str, float] = {}
+    for t, (word, label) in enumerate(zip(x, y, strict=True)):
+        for name in (f"{word}|{label}", f"-{word[-1]}|{label}", f"{y[t - 1] if t else '^'}>{label}"):
+            out[name] = out.get(name, 0.0) + 1
+    return out
+
+
+class Listed:
+    """All label sequences of a sentence, one by one: GEN."""
+
+    def features(self, x: Any, y: Any) -> dict[str, float]:
+        return phi(x, y)
+
+    def candidates(self, x: Any) -> list[Any]:
+        return list(itertools.product(LABELS, repeat=len(x)))
+
+
+class ListedWithCosts(Listed):
+    def cost(self, x: Any, y: Any, z: Any) -> float:
+        return float(sum(a != b for a, b in zip(y, z, strict=True)))
+
+
+class Searched(Listed):
+    """The same, of which only the best can be asked."""
+
+    candidates = None  # type: ignore[assignment]
+
+    def _ranked(self, x: Any, score: Any, k: int) -> list[Any]:
+        # Ties as in chains: the lowest label wins, decided from the last label backwards.
+        every = sorted(itertools.product(LABELS, repeat=len(x)), key=lambda y: y[::-1])
+        return sorted(every, key=lambda y: -score(y))[:k]
+
+    def argmax(self, x: Any, weights: Weights) -> Any:
+        return self._ranked(x, lambda y: weights.score(phi(x, y)), 1)[0]
+
+    def kbest(self, x: Any, weights: Weights, k: int) -> list[Any]:
+        return self._ranked(x, lambda y: weights.score(phi(x, y)), k)
+
+    def augmented(self, x: Any, y: Any, weights: Weights) -> Any:
+        return self._ranked(x, lambda z: weights.score(phi(x, z)) + self.cost(x, y, z), 1)[0]
+
+    def cost(self, x: Any, y: Any, z: Any) -> float:
+        return float(sum(a != b for a, b in zip(y, z, strict=True)))
+
+
+class Lattice:
+    """The same as paths of a lattice: node 1 + 3 t + z is label z of word t."""
+
+    binary = False
+
+    def _edges(self, x: Any) -> list[tuple[int, int, int, int]]:
+        """(head, tail, token, label); the last ones lead to the goal."""
+        n = len(x)
+        steps = [
+            (1 + 3 * t + z, 1 + 3 * (t - 1) + y if t else 0, t, z)
+            for t in range(n)
+            for z in range(3)
+            for y in range(3 if t else 1)
+        ]
+        return [*steps, *((1 + 3 * n, 1 + 3 * (n - 1) + z, n, z) for z in range(3))]
+
+    def parts(self, x: Any) -> Parts:
+        edges, n = self._edges(x), len(x)
+        features: list[dict[str, float]] = []
+        for _, tail, t, z in edges:
+            if t == n:
+                features.append({})
+                continue
+            before = LABELS[(tail - 1) % 3] if t else "^"
+            features.append({f"{x[t]}|{LABELS[z]}": 1, f"-{x[t][-1]}|{LABELS[z]}": 1, f"{before}>{LABELS[z]}": 1})
+        # As a hypergraph every word is a leaf, the second tail of its edges.
+        shift = n if self.binary else 0
+        heads = [head + shift for head, _, _, _ in edges]
+        tails = [[tail + shift, *([t] if self.binary and t < n else [])] for _, tail, t, _ in edges]
+        return Parts(trellis.Hypergraph(heads, tails), features)
+
+    def edges(self, x: Any, y: Any) -> list[int]:
+        chosen = [LABELS.index(label) for label in y]
+        return [
+            e
+            for e, (_, tail, t, z) in enumerate(self._edges(x))
+            if (t == len(x) and chosen[-1] == z)
+            or (t < len(x) and chosen[t] == z and (t == 0 or chosen[t - 1] == (tail - 1) % 3))
+        ]
+
+    def output(self, x: Any, edges: Sequence[int]) -> Any:
+        every = self._edges(x)
+        return tuple(LABELS[every[e][3]] for e in reversed(edges) if every[e][2] < len(x))
+
+
+class Forest(Lattice):
+    """The same as derivations of a hypergraph whose edges have two tails."""
+
+    binary = True
+
+
+STRUCTURES: dict[str, Any] = {"list": ListedWithCosts, "search": Searched, "lattice": Lattice, "hypergraph": Forest}
+LEARNERS: dict[str, Any] = {
+    "perceptron": trellis.Perceptron(epochs=5, average=False),
+    "averaged": trellis.Perceptron(epochs=5),
+    "voted": trellis.Perceptron(epochs=5, vote=True),
+    "PA": trellis.PassiveAggressive(epochs=5, variant="PA"),
+    "PA-I": trellis.PassiveAggressive(epochs=5),
+    "PA-II": trellis.PassiveAggressive(epochs=5, variant="PA-II"),
+    "MIRA": trellis.MIRA(epochs=5),
+    "3-best MIRA": trellis.MIRA(epochs=5, k=3),
+    "AROW": trellis.AROW(epochs=5),
+    "CRF": trellis.CRF(c2=0.1),
+    "CRF, L1": trellis.CRF(c1=0.1, c2=0.1),
+    "CRF, AdaGrad": trellis.CRF(c2=0.1, solver="adagrad"),
+    "exponential": trellis.ExponentialLoss(c2=0.1),
+    "Frank-Wolfe": trellis.HMSVM(solver="frank-wolfe", cost="hamming", C=1.0, epochs=200),
+    "Frank-Wolfe, zero-one": trellis.HMSVM(solver="frank-wolfe", C=1.0, epochs=200),
+}
+SUMS = ("CRF", "CRF, L1", "CRF, AdaGrad", "exponential", "Frank-Wolfe", "Frank-Wolfe, zero-one")
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_learns_every_structure_that_answers_it(name: str, structure: str, tmp_path: Path) -> None:
+    problem, learner = STRUCTURES[structure](), LEARNERS[name]
+    if structure == "search" and name in SUMS:
+        with pytest.raises(trellis.LearnerError, match="give it candidates"):
+            structured.fit(problem, SENTENCES, learner)
+        return
+    model = structured.fit(problem, SENTENCES, learner)
+    assert [model.predict(x) for x, _ in SENTENCES] == [y for _, y in SENTENCES]
+    x = ("the", "cat", "barks")
+    found = model.kbest(x, 4)
+    scores = {y: model.score(phi(x, y)) for y in itertools.product(LABELS, repeat=3)}
+    assert [one.score for one in found] == pytest.approx(sorted(scores.values(), reverse=True)[:4], abs=1e-5)
+    assert all(scores[one.output] == pytest.approx(one.score, abs=1e-5) for one in found)
+    assert sum(term.product for term in model.explain(x)) == pytest.approx(found[0].score, abs=1e-5)
+    model.save(tmp_path / "m")
+    again = structured.load(tmp_path / "m", problem)
+    assert again.names == model.names
+    assert again.info == model.info
+    assert again.weights.values.tobytes() == model.weights.values.tobytes()
+    assert again.predict(x) == model.predict(x)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in ("AROW",)])
+def test_structures_agree(name: str) -> None:
+    """The same outputs packed in other ways give the same weights."""
+    models = {
+        key: structured.fit(make(), SENTENCES, LEARNERS[name])
+        for key, make in STRUCTURES.items()
+        if key not in ("list", "search")
+    }
+    first = models["lattice"]
+    for model in models.values():
+        for feature in first.names:
+            assert model[feature] == pytest.approx(first[feature], abs=1e-4)
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    for learner in (
+        trellis.Perceptron(epochs=3, batch=3),
+        trellis.MIRA(epochs=3, batch=3),
+        trellis.CRF(),
+        trellis.CRF(solver="adagrad"),
+    ):
+        digests = {
+            structured.fit(Lattice(), SENTENCES, learner, n_threads=n).weights.values.tobytes() for n in (1, 2, 5)
+        }
+        assert len(digests) == 1
+
+
+# ---------------------------------------------------------------------------- chains are a special case
+
+
+def by_name(tagger: trellis.Tagger) -> dict[str, float]:
+    """The weights of a tagger under the names of ``phi``."""
+    out = {}
+    for one in tagger.heaviest(10_000):
+        kind, _, value = one.feature.partition("=")
+        before, _, label = one.label.partition(" ")
+        name = {"word[0]": f"{value}|{one.label}", "end[0]": f"-{value}|{one.label}"}
+        out[name.get(kind, f"{'^' if before not in LABELS else before}>{label}")] = one.weight
+    return out
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("structure", ["search", "lattice", "hypergraph"])
+def test_a_chain_as_a_problem_gives_the_weights_of_the_tagger_bit_for_bit(average: bool, structure: str) -> None:
+    learner = trellis.Perceptron(epochs=4, average=average)
+    model = structured.fit(STRUCTURES[structure](), SENTENCES, learner)
+    corpus = {
+        "word": [list(x) for x, _ in SENTENCES],
+        "end": [[word[-1] for word in x] for x, _ in SENTENCES],
+        "label": [list(y) for _, y in SENTENCES],
+    }
+    tagger = trellis.train(corpus, target="label", features=["word[0]", "end[0]"], learner=learner, order=1)
+    weights = by_name(tagger)
+    assert len(weights) > 20
+    assert {name: model[name] for name in model.names if model[name]} == weights
+
+
+@pytest.mark.parametrize("structure", ["search", "lattice", "hypergraph"])
+def test_a_chain_as_a_problem_gives_the_weights_of_the_reference(structure: str) -> None:
+    words = sorted({word for x, _ in SENTENCES for word in x})
+    ends = sorted({word[-1] for word in words})
+    tokens = [[[words.index(w), len(words) + ends.index(w[-1])] for w in x] for x, _ in SENTENCES]
+    golds = [[LABELS.index(label) for label in y] for _, y in SENTENCES]
+    final, averaged = reference.perceptron(tokens, golds, len(words) + len(ends), 3, 1, 4)
+    for average, wanted in ((False, final), (True, averaged)):
+        model = structured.fit(STRUCTURES[structure](), SENTENCES, trellis.Perceptron(epochs=4, average=average))
+        for z, label in enumerate(LABELS):
+            for f, name in enumerate([*words, *(f"-{end}" for end in ends)]):
+                assert model[f"{name}|{label}"] == pytest.approx(wanted.emit[f, z], abs=1e-6)
+            for y, before in enumerate((*LABELS, "^")):
+                assert model[f"{before}>{label}"] == pytest.approx(wanted.edge[y, z], abs=1e-6)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_figure_2_by_hand(average: bool) -> None:
+    """The perceptron of figure 2 in a few lines over dicts."""
+    weights: dict[str, float] = {}
+    total: dict[str, float] = {}
+    problem, n = Searched(), 0
+    for _ in range(4):
+        for x, y in SENTENCES:
+            z = problem._ranked(x, lambda y: sum(weights.get(f, 0) * v for f, v in phi(x, y).items()), 1)[0]  # noqa: B023
+            if z != y:
+                for features, sign in ((phi(x, y), 1), (phi(x, z), -1)):
+                    for f, v in features.items():
+                        weights[f] = weights.get(f, 0) + sign * v
+            n += 1
+            for f, w in weights.items():
+                total[f] = total.get(f, 0) + w
+    wanted = {f: total[f] / n for f in total} if average else weights
+    for make in STRUCTURES.values():
+        if make is ListedWithCosts:
+            continue  # other ties
+        model = structured.fit(make(), SENTENCES, trellis.Perceptron(epochs=4, average=average))
+        for f, w in wanted.items():
+            assert model[f] == pytest.approx(w, abs=1e-6)
+
+
+# ---------------------------------------------------------------------------- oracles
+
+
+def test_the_objective_of_a_crf_is_that_of_all_outputs() -> None:
+    model = structured.fit(Lattice(), SENTENCES, trellis.CRF(c2=0.3, tolerance=1e-10, warm_up=0))
+    values = {name: float(model[name]) for name in model.names}
+    loss = 0.3 * sum(w * w for w in values.values())
+    gradient = {name: 0.6 * w for name, w in values.items()}
+    for x, y in SENTENCES:
+        every = {z: model.score(phi(x, z)) for z in itertools.product(LABELS, repeat=len(x))}
+        log_z = float(np.logaddexp.reduce(list(every.values())))
+        loss += log_z - every[y]
+        for z, score in every.items():
+            for f, v in phi(x, z).items():
+                gradient[f] += math.exp(score - log_z) * v
+        for f, v in phi(x, y).items():
+            gradient[f] -= v
+    assert model.info["history"][-1]["objective"] == pytest.approx(loss, rel=1e-5)
+    assert max(map(abs, gradient.values())) < 1e-3  # the optimum
+
+
+def test_costs_of_edges_and_of_candidates() -> None:
+    class Dear(Lattice):
+        def costs(self, x: Any, y: Any) -> list[float]:
+            right = set(self.edges(x, y))
+            return [0.0 if e in right else 2.0 for e in range(len(self._edges(x)))]
+
+    learner = trellis.MIRA(epochs=1, C=100.0, average=False)
+    single = structured.fit(Lattice(), SENTENCES[:1], learner)
+    double = structured.fit(Dear(), SENTENCES[:1], learner)
+    for name in single.names:
+        assert double[name] == pytest.approx(2 * single[name], abs=1e-5)
+
+
+def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> None:
+    class Rerank(ListedWithCosts):
+        def candidates(self, x: Any) -> list[Any]:
+            return [y for y in super().candidates(x) if y != ("D", "N", "V")]
+
+    example = [(("the", "dog", "barks"), ("D", "N", "V"))]
+    model = structured.fit(Rerank(), example, trellis.Perceptron(epochs=50, average=False))
+    assert sum(a != b for a, b in zip(model.predict(example[0][0]), example[0][1], strict=True)) == 1
+
+    class NoCosts(Rerank):
+        cost = None  # type: ignore[assignment]
+
+    with pytest.raises(trellis.LearnerError, match="example 0: y is not among its candidates"):
+        structured.fit(NoCosts(), example)
+
+
+def test_votes_are_those_of_all_moments() -> None:
+    """Against a count over all weight vectors, kept one by one."""
+    learner = trellis.Perceptron(epochs=3, vote=True)
+    x = ("a", "bark", "sees")
+    for make in (Searched, Lattice, Forest):
+        model = structured.fit(make(), SENTENCES, learner)
+        weights: dict[str, float] = {}
+        votes: dict[Any, int] = {}
+        problem = Searched()
+        for _ in range(3):
+            for given, y in SENTENCES:
+                z = problem._ranked(given, lambda y: sum(weights.get(f, 0) * v for f, v in phi(given, y).items()), 1)[0]  # noqa: B023
+                if z != y:
+                    for features, sign in ((phi(given, y), 1), (phi(given, z), -1)):
+                        for f, v in features.items():
+                            weights[f] = weights.get(f, 0) + sign * v
+                best = problem._ranked(x, lambda y: sum(weights.get(f, 0) * v for f, v in phi(x, y).items()), 1)[0]  # noqa: B023
+                votes[best] = votes.get(best, 0) + 1
+        assert model.predict(x) == max(votes, key=lambda y: votes[y])
+
+
+def test_sample_weights_count() -> None:
+    twice = structured.fit(Lattice(), [*SENTENCES, SENTENCES[0]], trellis.CRF(tolerance=1e-9, warm_up=0))
+    weighted = structured.fit(Lattice(), SENTENCES, trellis.CRF(tolerance=1e-9, warm_up=0), sample_weight=[2, 1, 1, 1])
+    for name in twice.names:
+        assert weighted[name] == pytest.approx(twice[name], abs=1e-3)
+    without = structured.fit(Lattice(), SENTENCES, sample_weight=[0, 0, 1, 0])
+    assert without["the|D"] == 0
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+class Odd(Lattice):
+    """Whatever it is told to give in place of what is right."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+
+    def parts(self, x: Any) -> Any:
+        return self.given.get("parts", super().parts(x))
+
+    def edges(self, x: Any, y: Any) -> Any:
+        return self.given.get("edges", super().edges(x, y))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: structured.fit(object(), SENTENCES), "problem needs the methods features and candidates, or"),
+        (lambda: structured.fit(Lattice(), []), "examples must be a list of pairs"),
+        (lambda: structured.fit(Lattice(), 5), "examples must be a list of pairs"),  # type: ignore[arg-type]
+        (lambda: structured.fit(Lattice(), [1]), "example 0 must be a pair"),  # type: ignore[list-item]
+        (lambda: structured.fit(Lattice(), SENTENCES, "CRF"), "learner must be a learner, such as"),  # type: ignore[arg-type]
+        (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMM()), "HMM learns chains only; choose an online"),
+        (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMSVM()), "HMSVM\\(solver='dual'\\) learns chains only"),
+        (lambda: structured.fit(Lattice(), SENTENCES, trellis.MaxEnt()), "MaxEnt.* learns chains only"),
+        (
+            lambda: structured.fit(Lattice(), SENTENCES, trellis.CRF(transitions="all")),
+            "transitions and start are for chains",
+        ),
+        (lambda: structured.fit(Lattice(), SENTENCES, trellis.CRF(precision="single")), "is for chains"),
+        (lambda: structured.fit(Lattice(), SENTENCES, sample_weight=[1]), "sample_weight must be 4 finite numbers"),
+        (
+            lambda: structured.fit(Odd(parts=5), SENTENCES),
+            "example 0: parts\\(x\\) must give trellis.structured.Parts, not int",
+        ),
+        (
+            lambda: structured.fit(Odd(parts=Parts(trellis.Hypergraph([1], [0]), [])), SENTENCES),
+            "each of the 1 edges, not for 0",
+        ),
+        (lambda: structured.fit(Odd(edges=[0]), SENTENCES), "example 0: edges\\(x, y\\) has no edge into node"),
+        (lambda: structured.fit(Odd(edges=[99]), SENTENCES), "example 0: edges\\(x, y\\) gives edge 99"),
+        (lambda: structured.fit(Odd(edges="ab"), SENTENCES), "must give numbers of edges"),
+        (lambda: structured.fit(Searched(), SENTENCES, trellis.Perceptron(batch=4)), "batch has an effect only where"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
+    with pytest.raises(trellis.TrellisError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), "x", None, 1e300])
+def test_features_are_finite_numbers(value: Any) -> None:
+    class Bad(Listed):
+        def features(self, x: Any, y: Any) -> dict[str, float]:
+            return {"f": value}
+
+    with pytest.raises(
+        trellis.ArgumentError,
+        match="example 0, edge 0: feature 'f' must have a number from -1e\\+12 to 1e\\+12 as its value",
+    ):
+        structured.fit(Bad(), SENTENCES)
+
+
+def test_files_that_are_no_model(tmp_path: Path) -> None:
+    model = structured.fit(Lattice(), SENTENCES, trellis.Perceptron(vote=True))
+    model.save(tmp_path / "m")
+    data = (tmp_path / "m").read_bytes()
+    (tmp_path / "cut").write_bytes(data[:-4])
+    changed = bytearray(data)
+    changed[-2] ^= 1
+    (tmp_path / "changed").write_bytes(bytes(changed))
+    (tmp_path / "none").write_bytes(b"no model")
+    for name in ("cut", "changed", "none", "missing"):
+        with pytest.raises(trellis.ModelError):
+            structured.load(tmp_path / name, Lattice())
+    with pytest.raises(trellis.ModelError, match="not a trellis model"):
+        trellis.load(tmp_path / "m")
