@@ -14,6 +14,7 @@ from test_explain import check_sums
 import trellis
 from trellis.corpus import schemes
 from trellis.learners import LEARNERS, learner_named
+from trellis.model.model import MANY_LABELS
 from trellis.tagger import Tagger
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -75,6 +76,27 @@ def test_every_question(tagger: Tagger) -> None:
         else:  # a kernel model has no weights of features
             with pytest.raises(trellis.ModelError, match="to explain"):
                 tagger.explain(sentence)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].any_order])
+def test_triples_of_many_labels(name: str) -> None:
+    """At order 2 there is no table of all triples then."""
+    rng = np.random.default_rng(1)
+    codes = [*range(MANY_LABELS + 1), *rng.integers(0, 9, 39).tolist()]
+    words = [[f"w{z // 2}" for z in codes[i : i + 5]] for i in range(0, 100, 5)]
+    labels = [[f"L{z}" for z in codes[i : i + 5]] for i in range(0, 100, 5)]
+    options: dict[str, Any] = {} if name == "hmm" else {"features": ["word[0]"]}
+    corpus = trellis.read({"word": words, "label": labels})
+    tagger = trellis.train(corpus, target="label", order=2, learner=CASES[name], **options)
+    assert tagger.model.weights.tri is None
+    assert tagger.model.weights.ngrams is not None
+    sentence = ["w1", "w2"]
+    paths, believed = all_paths(tagger, sentence), tagger.marginals(sentence)
+    for label in ("L1", "L2", "L5"):
+        share = sum(p for path, p in paths.items() if path[1] == label)
+        assert believed[1][label] == pytest.approx(share, rel=1e-5, abs=1e-9)
+    assert paths[tuple(tagger.kbest(sentence, 1)[0][0])] == pytest.approx(max(paths.values()), rel=1e-5)
+    check_sums(tagger, words[0], tagger.explain(words[0]))
 
 
 def test_calibration(tagger: Tagger) -> None:

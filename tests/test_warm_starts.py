@@ -97,7 +97,7 @@ def test_every_learner_starts_where_every_other_ended(
             assert trained.info["history"][0]["epoch"] == 1
 
 
-ANY_ORDER = ("perceptron", "voted", "mira", "arow", "crf", "crf l1", "exponential", "maxent", "maxent gis")
+ANY_ORDER = [name for name in LEARNERS if LEARNERS[name].any_order and name not in NEVER]
 
 
 @pytest.mark.parametrize(("order", "new_order"), [(2, 3), (3, 3), (3, 4)])
