@@ -28,6 +28,7 @@ OWN = (
     "frank_wolfe",
     "l1",
     "batches",
+    "hypergraphs",
     "many_labels",
     "growth",
     "figure2",

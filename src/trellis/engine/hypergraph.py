@@ -252,11 +252,12 @@ def _numbers(name: str, given: npt.ArrayLike, n: int) -> Doubles:
         raise ArgumentError(f"{name} must be a list of numbers, one per edge") from None
     if numbers.shape != (n,):
         raise ArgumentError(f"{name} must have one number per edge, {n}; its shape is {list(numbers.shape)}")
-    bad = np.flatnonzero(~(numbers < np.inf)) if name == "scores" else np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        wanted = "a number below infinity" if name == "scores" else "a finite number"
-        raise ArgumentError(f"{name}: of edge {bad[0]} it must be {wanted}, not {numbers[bad[0]]}")
-    return numbers
+    forbids = name == "scores"  # minus infinity
+    if n == 0 or (numbers.max() < np.inf and (forbids or numbers.min() > -np.inf)):  # false where there is a NaN
+        return numbers
+    (bad, *_) = np.flatnonzero(~(numbers < np.inf) if forbids else ~np.isfinite(numbers))
+    wanted = "a number below infinity" if forbids else "a finite number"
+    raise ArgumentError(f"{name}: of edge {bad} it must be {wanted}, not {numbers[bad]}")
 
 
 def _names(name: str, given: Sequence[str] | None, n: int) -> list[str]:
