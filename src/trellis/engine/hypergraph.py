@@ -61,6 +61,26 @@ class Hypergraph:
     ) -> None:
         self.heads: Ints = _nodes("heads", heads)
         self.tail_starts, self.tails = _tail_arrays(tails, len(self.heads))
+        self._complete(n_nodes, goal)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        heads: npt.ArrayLike,
+        tail_starts: npt.ArrayLike,
+        tails: npt.ArrayLike,
+        *,
+        n_nodes: int | None = None,
+        goal: int | None = None,
+    ) -> Hypergraph:
+        """The same of flat arrays: the tails of edge e are ``tails[tail_starts[e]:tail_starts[e + 1]]``."""
+        graph = cls.__new__(cls)
+        graph.heads, graph.tails = _nodes("heads", heads), _nodes("tails", tails)
+        graph.tail_starts = _starts(tail_starts, len(graph.heads), len(graph.tails))
+        graph._complete(n_nodes, goal)
+        return graph
+
+    def _complete(self, n_nodes: int | None, goal: int | None) -> None:
         greatest = max((int(a.max()) for a in (self.heads, self.tails) if len(a)), default=0)
         self.n_nodes = greatest + 1 if n_nodes is None else whole_number("n_nodes", n_nodes, 1, 2**31 - 1)
         self.goal = self.n_nodes - 1 if goal is None else whole_number("goal", goal, 0, 2**31 - 1)
@@ -281,6 +301,19 @@ def _nodes(name: str, given: npt.ArrayLike) -> Ints:
     if len(bad):
         raise ArgumentError(f"{wanted}, not {nodes[bad[0]]}")
     return np.ascontiguousarray(nodes, np.int32)
+
+
+def _starts(given: npt.ArrayLike, n_edges: int, n_tails: int) -> Longs:
+    wanted = f"tail_starts must be {n_edges + 1} whole numbers from 0 to {n_tails}, which never fall"
+    try:
+        starts = np.asarray(given)
+    except ValueError:
+        raise ArgumentError(wanted) from None
+    if starts.shape != (n_edges + 1,) or starts.dtype.kind not in "iu":
+        raise ArgumentError(wanted)
+    if starts[0] != 0 or starts[-1] != n_tails or (np.diff(starts.astype(np.int64)) < 0).any():
+        raise ArgumentError(wanted)
+    return np.ascontiguousarray(starts, np.int64)
 
 
 def _tail_arrays(tails: Any, n_edges: int) -> tuple[Longs, Ints]:

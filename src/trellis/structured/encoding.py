@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arrays import Doubles, Ints, starts_of
+from trellis.arrays import Doubles, Ints, Longs, runs_of, starts_of
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 from trellis.errors import ArgumentError, LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun, Outputs
@@ -64,9 +64,7 @@ class Encoder:
             parts, edges, cost = self._example(x, y, f"example {i}")
             order = np.argsort(parts.graph.heads, kind="stable")
             place = np.argsort(order, kind="stable")
-            graph = parts.graph
-            tails = [graph.tails_of(int(e)) for e in order]
-            graphs.append(Hypergraph(graph.heads[order], tails, n_nodes=graph.n_nodes, goal=graph.goal))
+            graphs.append(_sorted(parts.graph, order))
             lists.extend(self._numbered(parts.features[int(e)], f"example {i}, edge {e}") for e in order)
             right.append(place[edges])
             costs.append(None if cost is None else cost[order])
@@ -156,6 +154,13 @@ class _Search:
         if method is None:
             raise LearnerError(f"this learner {why}: give the problem a method {name}, or candidates(x) or parts(x)")
         return method
+
+
+def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
+    """The same with its edges in that order."""
+    starts, places = runs_of(graph.tail_starts, order)
+    tails = graph.tails[places]
+    return Hypergraph.from_arrays(graph.heads[order], starts, tails, n_nodes=graph.n_nodes, goal=graph.goal)
 
 
 def _costs(given: Any, n: int, where: str) -> Doubles:
