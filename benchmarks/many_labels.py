@@ -1,4 +1,4 @@
-"""Many labels with and without pruning: joint UPOS and features of UD English-EWT, and a CRF with a thousand labels."""
+"""Many labels with and without pruning: joint UPOS and features of UD English-EWT, and a CRF with 1,024 labels."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ONLINE: dict[str, dict[str, Any]] = {
     "perceptron, order 2, pruned": {"order": 2, "prune": True},
     "perceptron, order 2, pruned, parts": {"order": 2, "prune": True, "label_parts": "|"},
 }
-SPLIT_TOKENS = 40_000
-ITERATIONS = 3
+CRF_TOKENS = 40_000
+CRF_EPOCHS = 6  # of which the first three are passes of stochastic steps
 
 
 def run(setting: Setting) -> Result:
@@ -34,17 +34,19 @@ def run(setting: Setting) -> Result:
             tagger = trellis.train(train, target=TARGET, n_threads=2, **given)
             _keep(row, "training, CPU s", time.process_time() - begun)
             row["accuracy, dev"] = f"{100 * tagger.evaluate(dev).token_accuracy:.2f}"
-    few, fewer_dev = _split_by_ending(train, 2_000 if setting.quick else SPLIT_TOKENS), _split_by_ending(dev)
+    few, few_dev = with_shapes(train[::5], 2_000 if setting.quick else CRF_TOKENS), with_shapes(dev)
     n_labels = len({label for labels in few["label"] for label in labels})
-    for name, prune in (("pruned", True), ("all labels", False)):
+    for name, prune in (("all labels", False), ("pruned", True)):
         ends = [0.0]
-        learner = trellis.CRF(epochs=ITERATIONS, warm_up=0)
+        learner = trellis.CRF(epochs=CRF_EPOCHS)
         observer = lambda _, ends=ends: ends.append(time.process_time())  # noqa: E731
         tagger = trellis.train(few, target="label", learner=learner, prune=prune, n_threads=2, observer=observer)
-        row = {"task": f"{n_labels} labels, CRF of order 1, {name}", "iteration, CPU s": float(np.diff(ends)[1:].min())}
-        rows.append({**row, "accuracy, dev": f"{100 * tagger.evaluate(fewer_dev).token_accuracy:.2f}"})
+        row = {"task": f"{n_labels} labels, CRF of order 1, {name}", "iteration, CPU s": float(np.diff(ends)[3:].min())}
+        rows.append({**row, "accuracy, dev": f"{100 * tagger.evaluate(few_dev).token_accuracy:.2f}"})
     return Result(
-        "UD English-EWT: UPOS and features as one label; the same split by the last two letters of words", rows
+        "UD English-EWT: UPOS and features as one label; for the CRF also the last letter of the word and whether it "
+        f"is capitalised, every fifth sentence, {CRF_TOKENS:,} tokens",
+        rows,
     )
 
 
@@ -52,10 +54,13 @@ def _keep(row: dict[str, Any], name: str, seconds: float) -> None:
     row[name] = min(seconds, row.get(name, seconds))
 
 
-def _split_by_ending(corpus: trellis.Corpus, n_tokens: int | None = None) -> dict[str, list[list[str]]]:
-    """The first sentences, each label split by the last two letters of its word."""
+def with_shapes(corpus: trellis.Corpus, n_tokens: int | None = None) -> dict[str, list[list[str]]]:
+    """The first sentences; a label is UPOS, features, the last letter of the word and whether it is capitalised."""
     if n_tokens is not None:
         corpus = corpus[: int(np.searchsorted(corpus.starts, n_tokens))]
     words, labels = corpus.sentences("form"), corpus.sentences(TARGET)
-    split = [[f"{z}+{w[-2:].lower()}" for w, z in zip(*pair, strict=True)] for pair in zip(words, labels, strict=True)]
-    return {"form": words, "label": split}
+    finer = [
+        [f"{z}+{w[-1].lower()}{'+' if w[0].isupper() else '-'}" for w, z in zip(*pair, strict=True)]
+        for pair in zip(words, labels, strict=True)
+    ]
+    return {"form": words, "label": finer}
