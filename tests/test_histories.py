@@ -133,7 +133,7 @@ def test_a_checkpoint_resumes_with_the_same_bits(tmp_path: Path) -> None:
 class Kept(Learner):
     """Keeps the problem that it is given."""
 
-    any_order, default_pairs, takes_histories = True, "seen", True
+    abilities, default_pairs = frozenset({"orders", "histories"}), "seen"
 
     def fit(self, problem: Problem, observer: Any = None) -> Any:
         self.problem = problem

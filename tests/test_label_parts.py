@@ -225,7 +225,7 @@ def test_warm_starts_score_as_the_older_model(name: str, pairs: Any) -> None:
     new = trellis.read({"word": words, "pos": pos, "label": labels})
 
     class BeforeTheFirstStep(trellis.Learner):
-        family, default_pairs, takes_parts = learner.family, learner.default_pairs, True
+        family, default_pairs, abilities = learner.family, learner.default_pairs, frozenset({"parts"})
 
         def fit(self, problem: Any, observer: Any = None) -> Any:
             return learner.begin(problem).weights(), []

@@ -35,7 +35,7 @@ def allowed(older: str, newer: str) -> bool:
 class BeforeTheFirstStep(trellis.Learner):
     """Another learner, before its first epoch."""
 
-    any_order = True
+    abilities = frozenset({"orders"})
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
@@ -97,7 +97,7 @@ def test_every_learner_starts_where_every_other_ended(
             assert trained.info["history"][0]["epoch"] == 1
 
 
-ANY_ORDER = [name for name in LEARNERS if LEARNERS[name].any_order and name not in NEVER]
+ANY_ORDER = [name for name in LEARNERS if "orders" in LEARNERS[name].abilities and name not in NEVER]
 
 
 @pytest.mark.parametrize(("order", "new_order"), [(2, 3), (3, 3), (3, 4)])

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from trellis.errors import LearnerError
 from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer, vector_of
 from trellis.learning.feature_problem import FeatureProblem
-from trellis.learning.learner import Constraints, choice, real, whole
+from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
 from trellis.learning.run import Problem
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
@@ -44,8 +44,6 @@ class CRF(BatchLearner):
     seed: int | None = None
     batch: int | None = None
 
-    any_order: ClassVar[bool] = True
-    any_structure: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c1": real(),
@@ -61,14 +59,9 @@ class CRF(BatchLearner):
     }
 
     @property
-    def takes_parts(self) -> bool:
-        """Whether parts of labels can have weights."""
-        return True
-
-    @property
-    def takes_histories(self) -> bool:
-        """Whether attributes can have weights with label n-grams of three labels and more."""
-        return True
+    def abilities(self) -> frozenset[Ability]:
+        """All there are."""
+        return ALL_ABILITIES
 
     def begin(self, problem: Problem | FeatureProblem) -> Descent:
         """The weights in training."""

@@ -16,7 +16,7 @@ from trellis import _core
 from trellis.learning.descent import BatchLearner, Descent, vector_of
 from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.lbfgs import Floats
-from trellis.learning.learner import Constraints, choice, real, whole
+from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
 from trellis.learning.run import Problem
 
 
@@ -33,8 +33,6 @@ class ExponentialLoss(BatchLearner):
     tolerance: float = 1e-5
     precision: Literal["single", "double"] = "double"
 
-    any_order: ClassVar[bool] = True
-    any_structure: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c2": real(),
@@ -44,14 +42,9 @@ class ExponentialLoss(BatchLearner):
     }
 
     @property
-    def takes_parts(self) -> bool:
-        """Whether parts of labels can have weights."""
-        return True
-
-    @property
-    def takes_histories(self) -> bool:
-        """Whether attributes can have weights with label n-grams of three labels and more."""
-        return True
+    def abilities(self) -> frozenset[Ability]:
+        """All there are."""
+        return ALL_ABILITIES
 
     def begin(self, problem: Problem | FeatureProblem) -> Descent:
         """The weights in training."""

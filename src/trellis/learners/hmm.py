@@ -16,7 +16,7 @@ from trellis.arrays import starts_of
 from trellis.errors import LearnerError
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
-from trellis.learning.learner import Constraints, Learner, choice, flag, real
+from trellis.learning.learner import Ability, Constraints, Learner, choice, flag, real
 from trellis.learning.ngram_probabilities import NgramCounts
 from trellis.learning.run import Event, Problem, Work
 from trellis.model.model import ChainWeights, Ngrams, Rows, padded
@@ -44,7 +44,6 @@ class HMM(Learner):
 
     family = "joint"
     reads_sources = True
-    any_order = True
     takes_init = False  # counts know nothing of weights to start with
     constraints: ClassVar[Constraints] = {
         "smoothing": choice("interpolated", "added"),
@@ -52,6 +51,11 @@ class HMM(Learner):
         "strength": real(above=True),
         "end": flag(),
     }
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Counts of label n-grams of any length."""
+        return frozenset({"orders"})
 
     def begin(self, problem: Problem) -> _Counting:
         """The one pass that counts."""

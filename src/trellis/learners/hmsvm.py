@@ -15,7 +15,7 @@ from trellis.errors import LearnerError
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.feature_problem import FeatureFrankWolfe, FeatureProblem
 from trellis.learning.frank_wolfe import FrankWolfeRun
-from trellis.learning.learner import Constraints, Learner, choice, flag, real, whole
+from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
 from trellis.learning.run import Event, Problem, State, Work
 from trellis.model.kernels import KernelFunction
 
@@ -68,24 +68,9 @@ class HMSVM(Learner):
             raise LearnerError('solver "frank-wolfe" keeps weights: it needs kernel="linear"')
 
     @property
-    def any_order(self) -> bool:
-        """Working sets are kept by label triples at most."""
-        return self.solver == "frank-wolfe"
-
-    @property
-    def takes_parts(self) -> bool:
-        """Working sets are kept by labels alone."""
-        return self.solver == "frank-wolfe"
-
-    @property
-    def takes_histories(self) -> bool:
-        """Working sets have no attributes with label n-grams."""
-        return self.solver == "frank-wolfe"
-
-    @property
-    def any_structure(self) -> bool:
-        """Kernels compare tokens."""
-        return self.solver == "frank-wolfe"
+    def abilities(self) -> frozenset[Ability]:
+        """Working sets are kept by labels alone, in triples at most, and kernels compare tokens."""
+        return ALL_ABILITIES if self.solver == "frank-wolfe" else frozenset()
 
     def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The working sets, or the weights, in training."""

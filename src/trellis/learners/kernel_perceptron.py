@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.dual_run import KERNEL, DualRun
-from trellis.learning.learner import Constraints
+from trellis.learning.learner import Ability, Constraints
 from trellis.learning.online import OnlineLearner
 from trellis.learning.run import Event, Problem
 from trellis.model.kernels import KernelFunction
@@ -32,19 +32,12 @@ class KernelPerceptron(OnlineLearner):
 
     takes_init = False
     streams = False
-    any_order: ClassVar[bool] = False
-    any_structure: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
     @property
-    def takes_parts(self) -> bool:
-        """Sequences are kept by labels alone."""
-        return False
-
-    @property
-    def takes_histories(self) -> bool:
-        """Nor are there weights of attributes with longer label n-grams."""
-        return False
+    def abilities(self) -> frozenset[Ability]:
+        """Sequences are kept by labels alone, in triples at most."""
+        return frozenset()
 
     def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""

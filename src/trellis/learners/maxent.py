@@ -16,7 +16,7 @@ from trellis.arrays import Lists
 from trellis.errors import LearnerError
 from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
 from trellis.learning.lbfgs import Floats
-from trellis.learning.learner import Constraints, choice, real, whole
+from trellis.learning.learner import Ability, Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event, Problem, State, Work
 
@@ -37,7 +37,6 @@ class MaxEnt(BatchLearner):
     precision: Literal["single", "double"] = "double"
 
     family = "local"
-    any_order: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
         "c2": real(),
@@ -48,9 +47,9 @@ class MaxEnt(BatchLearner):
     }
 
     @property
-    def takes_parts(self) -> bool:
+    def abilities(self) -> frozenset[Ability]:
         """Iterative scaling wants as many features whatever the label is."""
-        return self.solver == "lbfgs"
+        return frozenset({"orders", "parts"} if self.solver == "lbfgs" else {"orders"})
 
     def begin(self, problem: Problem) -> Work:
         """The weights in training."""

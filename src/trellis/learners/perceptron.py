@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.feature_problem import FeatureProblem
-from trellis.learning.learner import Constraints, flag
+from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, flag
 from trellis.learning.online import MiniBatchLearner, online_work
 from trellis.learning.run import Problem, Work
 
@@ -29,14 +29,9 @@ class Perceptron(MiniBatchLearner):
     constraints: ClassVar[Constraints] = {**MiniBatchLearner.constraints, "vote": flag()}
 
     @property
-    def takes_parts(self) -> bool:
+    def abilities(self) -> frozenset[Ability]:
         """Votes are kept by labels alone."""
-        return not self.vote
-
-    @property
-    def takes_histories(self) -> bool:
-        """Nor are there weights of attributes with longer label n-grams."""
-        return not self.vote
+        return ALL_ABILITIES - {"parts", "histories"} if self.vote else ALL_ABILITIES
 
     def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The weights in training."""

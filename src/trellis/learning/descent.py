@@ -37,7 +37,7 @@ class BatchLearner(Learner):
     def layout(self, problem: Problem) -> Parameters:
         """The weights that there are."""
         few = problem.order < 2 and problem.has_few_labels and self.family != "local"  # which sums over no paths
-        sparse = self.any_order and (problem.is_sparse or few)
+        sparse = "orders" in self.abilities and (problem.is_sparse or few)
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trellis import _core
 from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.errors import LearnerError
+from trellis.learning.learner import OnlineOptions
 from trellis.learning.run import Event, ExampleOrder, Work
 
 # Outputs of example i by the weights of now, to step away from: each its cost and Phi(right) - Phi(output), as numbers
@@ -122,26 +124,14 @@ class FeatureParameters:
 class FeatureRun(Work):
     """Weights in training by an online learner (core/learn/steps.hpp)."""
 
-    def __init__(
-        self,
-        problem: FeatureProblem,
-        rule: str,
-        *,
-        average: bool,
-        epochs: int = 1,
-        shuffle: bool = False,
-        seed: int = 0,
-        k: int = 1,
-        c: float = 1.0,
-        vote: bool = False,
-        batch: int = 1,
-    ) -> None:
-        self.problem, self.average, self.vote, self.epochs, self.batch = problem, average, vote, epochs, batch
-        self.seed = seed if shuffle else None
-        self.k, self.augmented = k, rule in ("MIRA", "AROW")
-        self.native = _core.FeatureOnline(problem.n_features, rule, k, c, vote)
+    def __init__(self, problem: FeatureProblem, rule: str, **options: Any) -> None:
+        given = OnlineOptions(**options)
+        self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
+        self.epochs, self.seed = given.epochs, given.seed_of_order
+        self.k, self.augmented = given.k, rule in ("MIRA", "AROW")
+        self.native = _core.FeatureOnline(problem.n_features, rule, given.k, given.c, given.vote)
         self.examples = None if problem.search is not None else problem.examples()
-        if problem.search is not None and batch > 1:
+        if problem.search is not None and given.batch > 1:
             raise LearnerError("batch has an effect only where a problem has candidates or parts; leave it out")
 
     def step(self, number: int) -> Event:

@@ -14,6 +14,10 @@ from trellis.learning.run import Event, Observer, Problem, Work, run
 from trellis.model.model import ChainWeights
 
 Pairs = Literal["seen", "all"]
+# To train at any order; on structures other than chains (trellis.structured); to give weights to parts of labels; and
+# to attributes with label n-grams of three labels and more.
+Ability = Literal["orders", "structures", "parts", "histories"]
+ALL_ABILITIES: frozenset[Ability] = frozenset({"orders", "structures", "parts", "histories"})
 REQUIRED = object()  # the default of a parameter for which None does not stand
 
 
@@ -147,24 +151,9 @@ class Learner:
         return {name: _name_of(value) if callable(value) else value for name, value in given}
 
     @property
-    def any_order(self) -> bool:
-        """Whether it trains at orders above 2."""
-        return False
-
-    @property
-    def any_structure(self) -> bool:
-        """Whether it trains on structures other than chains: trellis.structured."""
-        return False
-
-    @property
-    def takes_parts(self) -> bool:
-        """Whether parts of labels can have weights."""
-        return False
-
-    @property
-    def takes_histories(self) -> bool:
-        """Whether attributes can have weights with label n-grams of three labels and more (``label[-2..-1] & ...``)."""
-        return False
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do beside chains up to order 2."""
+        return frozenset()
 
     def begin(self, problem: Problem) -> Work:
         """The training of one problem, to be run epoch by epoch."""
@@ -179,6 +168,25 @@ class Learner:
                 f"trellis.train({{'word': sentences, 'label': labels}}, target='label', learner={name}())"
             )
         return run(problem, self.begin(problem), observer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineOptions:
+    """What a run of an online learner is told beside its rule, with k outputs and a constant c."""
+
+    average: bool
+    epochs: int = 1
+    shuffle: bool = False
+    seed: int = 0
+    k: int = 1
+    c: float = 1.0
+    vote: bool = False
+    batch: int = 1
+
+    @property
+    def seed_of_order(self) -> int | None:
+        """What shuffles the examples; None where they are taken as they stand."""
+        return self.seed if self.shuffle else None
 
 
 def _name_of(function: Any) -> str:

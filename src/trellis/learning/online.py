@@ -12,7 +12,7 @@ from trellis import _core
 from trellis.arrays import Longs
 from trellis.errors import LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun
-from trellis.learning.learner import Constraints, Learner, flag, whole
+from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 
@@ -32,8 +32,6 @@ class OnlineLearner(Learner):
     shuffle: bool = False
     seed: int | None = None
 
-    any_order: ClassVar[bool] = True
-    any_structure: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         "epochs": whole(1),
         "average": flag(),
@@ -43,14 +41,9 @@ class OnlineLearner(Learner):
     streams = True
 
     @property
-    def takes_parts(self) -> bool:
-        """Whether parts of labels can have weights."""
-        return True
-
-    @property
-    def takes_histories(self) -> bool:
-        """Whether attributes can have weights with label n-grams of three labels and more."""
-        return True
+    def abilities(self) -> frozenset[Ability]:
+        """All there are."""
+        return ALL_ABILITIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,23 +67,11 @@ def online_work(problem: Problem | FeatureProblem, rule: str, **options: Any) ->
 class OnlineRun(Work):
     """The weights in training; a learner is a rule for the size of steps, with k paths and a constant c."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        rule: str,
-        *,
-        average: bool,
-        epochs: int = 1,
-        shuffle: bool = False,
-        seed: int = 0,
-        k: int = 1,
-        c: float = 1.0,
-        vote: bool = False,
-        batch: int = 1,
-    ) -> None:
-        self.problem, self.average, self.vote, self.epochs, self.batch = problem, average, vote, epochs, batch
-        self.seed = seed if shuffle else None
-        self._rule = (rule, k, c)
+    def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
+        given = OnlineOptions(**options)
+        self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
+        self.epochs, self.seed = given.epochs, given.seed_of_order
+        self._rule = (rule, given.k, given.c)
         self.native = self._begin()
 
     def _begin(self) -> _core.Online:

@@ -39,7 +39,7 @@ def fit(
     learner = Perceptron() if learner is None else learner
     if not isinstance(learner, Learner):
         raise LearnerError(f"learner must be a learner, such as trellis.Perceptron(), not {learner!r}")
-    if not learner.any_structure:
+    if "structures" not in learner.abilities:
         raise LearnerError(
             f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "
             'HMSVM(solver="frank-wolfe")'

@@ -257,7 +257,9 @@ class Setup:
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
         histories = self.features.longest.history > 1
-        return self.learner.any_order and is_sparse(len(self.labelling.labels), self.order, has_histories=histories)
+        return "orders" in self.learner.abilities and is_sparse(
+            len(self.labelling.labels), self.order, has_histories=histories
+        )
 
     def problem(self, **more: Any) -> Problem:
         """A problem with what was asked for."""

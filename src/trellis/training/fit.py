@@ -213,7 +213,7 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
         order = order_from(init, order)
     elif order is None:
         order = chosen.order
-    if order > 2 and not learner.any_order:
+    if order > 2 and "orders" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
             "ExponentialLoss, HMM and HMSVM by frank-wolfe train at any order"
@@ -221,7 +221,7 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
     if init is None and order < chosen.history:
         name = history_name(chosen.history)
         raise LearnerError(f"templates of {name} need order {chosen.history} or more, not {order}; leave order out")
-    if chosen.longest.history > 1 and not learner.takes_histories:
+    if chosen.longest.history > 1 and "histories" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters has no weights for {str(chosen.longest)!r}; online "
             "learners without votes, CRF, ExponentialLoss and HMSVM by frank-wolfe have, others take label[-1]"
@@ -282,7 +282,7 @@ def _parts(
         return None
     if older not in (None, separator):
         raise LearnerError(f"the older model has parts of labels by {older!r}, not {separator!r}; leave them out")
-    if not learner.takes_parts:
+    if "parts" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
             "without votes, CRF, ExponentialLoss, MaxEnt by lbfgs and HMSVM by frank-wolfe have"
