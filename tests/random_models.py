@@ -13,6 +13,7 @@ from oracle import score_of
 
 import trellis
 from trellis.corpus.corpus import Corpus
+from trellis.engine.chain import Tables
 from trellis.model.model import Rows
 from trellis.reference import Potentials, ngram_table, restrict
 from trellis.reference.loglinear import local_loss
@@ -44,7 +45,7 @@ def random_tagger(
     seed: int,
     labels: Sequence[str] = ("P", "Q", "R"),
     *,
-    order: int = 1,
+    order: int | None = None,
     templates: Sequence[str] = TEMPLATES,
     end: bool = False,
     family: str = "log-linear",
@@ -79,7 +80,7 @@ def random_tagger(
         old,
         rows=rows(old.rows),
         edge_rows=rows(old.edge_rows),
-        edge=padded(old.edge) if order else old.edge,
+        edge=padded(old.edge) if trained.order else old.edge,
         tri=None if old.tri is None else padded(old.tri),
         end=padded(np.zeros(old.edge.shape[1], np.float32)) if end else None,
         ngrams=None if old.ngrams is None else replace(old.ngrams, weights=fill(old.ngrams.weights.shape)),
@@ -95,6 +96,13 @@ MODELS: dict[str, dict[str, Any]] = {
     "end 2": {"end": True, "order": 2},
     "edges": {"templates": ("word[0]", "label[-1] & word[0]")},
     "edges 2": {"templates": ("word[0]", "label[-1] & word[-1]"), "order": 2},
+    "histories": {"templates": ("word[0]", "label[-2..-1] & word[0]")},
+    "histories 3": {
+        "templates": ("word[0]", "label[-1] & word[0]", "label[-3..-1] & word[-1]"),
+        "end": True,
+        "temperature": 1.3,
+    },
+    "histories tag dictionary": {"templates": ("word[0]", "label[-2..-1] & word[0]"), "tag_dictionary": 9},
     "order 3": {"order": 3},
     "end 4": {"end": True, "order": 4, "temperature": 1.5},
     "edges 3": {"templates": ("word[0]", "label[-1] & word[0]"), "order": 3},
@@ -140,16 +148,34 @@ def all_paths(
     codes = [[number[z] for z in path] for path in paths]
     local = tagger.model.family == "local"
     decoder = Tagger(replace(tagger.model, family="scores"))._decoder if local else tagger._decoder
-    p = with_ngrams(tagger, decoder.chains(decoder.encode([sentence]), None, 1).tables.potentials)
+    tables = decoder.chains(decoder.encode([sentence]), None, 1).tables
+    p = with_ngrams(tagger, tables.potentials)
     if local:  # decision by decision
         known = replace(p, emit=restrict(p.emit, [[number[z] for z in labels] for labels in listed]))
         ends = [0.0] * len(number) if p.end is None else p.end.tolist()
         scores = np.array([(ends[path[-1]] if path else 0.0) - local_loss(known, path) for path in codes])
         scores /= tagger.temperature
     else:
-        scores = np.array([score_of(p, path) for path in codes]) / tagger.temperature
+        scores = np.array([score_of(p, path) + own_score(tagger, tables, path) for path in codes]) / tagger.temperature
     weights = np.exp(scores - scores.max())
     return dict(zip(paths, (weights / weights.sum()).tolist(), strict=True))
+
+
+def own_score(tagger: Tagger, tables: Tables, path: Sequence[int]) -> float:
+    """What label n-grams give at single tokens."""
+    if tables.token_ngrams is None or tagger.model.weights.ngrams is None:
+        return 0.0
+    starts, nodes, scores = (array.tolist() for array in tables.token_ngrams)
+    runs, before, total = (
+        ngram_labels(tagger.model.weights.ngrams, len(tagger.labels)),
+        [len(tagger.labels), *path],
+        0.0,
+    )
+    for t in range(len(path)):
+        for i in range(starts[t], starts[t + 1]):
+            run = runs[nodes[i]]
+            total += scores[i] if run == tuple(before[: t + 2][-len(run) :]) else 0.0
+    return total
 
 
 def with_ngrams(tagger: Tagger, p: Any) -> Potentials:

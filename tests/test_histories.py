@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gradient_oracle import slope_of
 from history_oracle import TEMPLATES, Paths, Weights, dot, features_of, minus, weights_in
 
 import trellis
-from trellis import AROW, CRF, MIRA, LearnerError, PassiveAggressive, Perceptron, TemplateError
+from trellis import AROW, CRF, MIRA, LearnerError, ModelError, PassiveAggressive, Perceptron, TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import Span, spans
 from trellis.learning.learner import Learner
@@ -260,6 +261,41 @@ def test_every_answer_is_that_of_all_paths(learner: Any, features: list[str], tm
             terms = {(term.feature, term.label) for term in path.terms}
             counts = features_of(sentence, path.labels, features, tagger.order)
             assert terms == {key for key in counts if w.get(key)}
+
+
+def test_rows_of_a_damaged_file_are_errors() -> None:
+    """What native code follows is checked: runs of labels out of range, or without n-grams."""
+    model = train(ALL, Perceptron(epochs=2)).model
+    weights, rows, n = model.weights, model.weights.edge_rows, len(model.labels)
+    assert rows is not None
+    assert weights.ngrams is not None
+    first = (n + 1) * weights.edge.shape[1]
+    short = int(weights.ngrams.lengths(n).argmin()) + n + 2
+
+    def with_column(column: int) -> Any:
+        labels = rows.labels.copy()
+        labels[-1] = column
+        return replace(model, weights=replace(weights, edge_rows=replace(rows, labels=labels)))
+
+    from trellis.model.model_file import from_bytes, to_bytes
+
+    for damaged in (
+        with_column(first + n + 2 + len(weights.ngrams.parents)),
+        with_column(first + short),
+        with_column(first),
+        with_column(2**32 - 1),
+        replace(model, order=2, weights=replace(weights, ngrams=None, tri=np.zeros((n + 1, n + 1, 8), np.float32))),
+        replace(model, vocabulary=replace(model.vocabulary, templates=tuple(pairs_only(model.vocabulary.templates)))),
+        replace(model, family="local"),
+    ):
+        with pytest.raises((ModelError, ValueError)):
+            trellis.Tagger.from_bytes(to_bytes(damaged))
+    assert from_bytes(to_bytes(model)).order == 3
+
+
+def pairs_only(templates: Any) -> Any:
+    """Templates that say that all their runs are pairs."""
+    return (replace(template, history=min(template.history, 1)) for template in templates)
 
 
 def test_many_threads_and_many_sentences_tag_alike() -> None:
