@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "engine/chain_passes.hpp"
-#include "engine/history_passes.hpp"
+#include "engine/ngram_scores.hpp"
 #include "engine/viterbi.hpp"
 #include "parallel.hpp"
 
@@ -40,7 +41,6 @@ struct Layout {
   std::size_t edge(std::size_t n, std::size_t t, std::size_t y) const {
     return per_token ? shared + n * stride + t * pairs + y * stride : y * stride;
   }
-  std::size_t ngram(std::uint32_t node) const { return pairs + node; }
 };
 
 // The potentials of one sentence now, and their range over the moments that are being tried.
@@ -79,14 +79,6 @@ struct Occurrence {
   std::int32_t next;  // another of the same attribute, or -1
 };
 
-// Of passes over label n-grams.
-struct HistoryScratch {
-  HistoryPasses<double> passes;
-  StateList<double> others, own, from_others, from_own;
-  std::vector<std::int32_t> place;                      // [n_nodes] among `others`, -1: not there
-  std::vector<std::pair<std::size_t, double>> highest;  // cells of `high` that have another value at this token
-};
-
 struct Buffers {
   Potentials potentials;
   Events shared;
@@ -98,7 +90,7 @@ struct Buffers {
   std::vector<std::uint8_t> is_summed;   // [n] whether a token has any
   std::vector<std::uint32_t> summed;     // those that have
   std::vector<double> delta, grown;
-  HistoryScratch histories;
+  std::vector<std::uint32_t> changed;  // n-grams
   std::vector<std::int32_t> path, next_path;
   Workspace<double> viterbi;
 };
@@ -211,13 +203,13 @@ struct Replay {
   }
 };
 
-// Sums of floats that are not whole numbers are not exact: a little more than nothing is asked for.
-bool beats(double score, double other) { return score - other > 1e-9 * (1 + (score < 0 ? -score : score)); }
-
 // One sentence in the range of its potentials.
 struct Range {
   ChainView<double> low, high;
   const std::int32_t* path;
+
+  // Sums of floats that are not whole numbers are not exact: a little more than nothing is asked for.
+  static bool beats(double score, double other) { return score - other > 1e-9 * (1 + (score < 0 ? -score : score)); }
 
   // s is what the path has so far, at its lowest; delta what any path has, at its highest, but for what is said of
   // path[t] at t, which the path has too: the lowest there. For the path's own history delta is s, if s beats it.
@@ -266,76 +258,6 @@ TRELLIS_CLONES bool stays_best(const Range& range, std::vector<double>& delta, s
   return range.stays_best(delta, grown);
 }
 
-// The same over states of label n-grams. While token t is passed, `high` has the lowest value of all that the path has
-// there: so s is what the path has at its lowest, and what another path shares with it at t cancels. Of the histories in the
-// path's own state only the path goes on, if it beats them.
-struct HistoryRange {
-  const Layout& layout;
-  Potentials& potentials;
-  ChainView<double> chain;  // by potentials.high
-  HistoryScratch& w;
-
-  template <class Visit>
-  void each_cell(const std::int32_t* path, std::size_t t, std::uint32_t node, Visit visit) const {
-    const Ngrams& ngrams = *chain.ngrams->ngrams;
-    const auto z = static_cast<std::size_t>(path[t]), y = t ? static_cast<std::size_t>(path[t - 1]) : chain.n_labels;
-    visit(layout.emit(t) + z), visit(layout.edge(chain.n_tokens, t, y) + z);
-    for (; ngrams.length(node) >= kScored; node = ngrams.shorter(node)) visit(layout.ngram(node));
-  }
-
-  TRELLIS_INLINE bool stays_best(const std::int32_t* path) {
-    const Ngrams& ngrams = *chain.ngrams->ngrams;
-    if (w.place.size() < ngrams.size()) w.place.resize(ngrams.size(), -1);
-    w.passes.begin(chain);
-    w.others = {}, w.own = {{ngrams.null()}, {0}};
-    for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-      const std::uint32_t node = ngrams.longest(w.own.states[0], static_cast<std::size_t>(path[t]));
-      w.highest.clear();
-      each_cell(path, t, node, [&](std::size_t cell) {
-        w.highest.emplace_back(cell, potentials.high[cell]);
-        potentials.high[cell] = potentials.low[cell];
-      });
-      w.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-        w.passes.template forward<MaxPlus>(labels, score, w.others, w.from_others);
-        w.passes.template forward<MaxPlus>(labels, score, w.own, w.from_own);
-      });
-      for (const auto& [cell, value] : w.highest) potentials.high[cell] = value;
-      if (!go_on(ngrams.state(node))) return false;
-    }
-    const auto finished = [&](std::uint32_t state, double score) {
-      return chain.end ? score + chain.end[ngrams.label(state)] : score;
-    };
-    const double s = finished(w.own.states[0], w.own.values[0]);
-    for (std::size_t i = 0; i < w.others.size(); ++i)
-      if (!beats(s, finished(w.others.states[i], w.others.values[i]))) return false;
-    return true;
-  }
-
-  // The path is in this state now; false where it does not beat all others there.
-  bool go_on(std::uint32_t state) {
-    double s = kForbidden<double>, rival = s;
-    w.others = {};
-    for (const auto* list : {&w.from_others, &w.from_own})
-      for (std::size_t i = 0; i < list->size(); ++i) {
-        const std::uint32_t to = list->states[i];
-        if (to == state) {
-          (list == &w.from_own ? s : rival) = list->values[i];
-        } else if (w.place[to] < 0) {
-          w.place[to] = static_cast<std::int32_t>(w.others.size());
-          w.others.states.push_back(to), w.others.values.push_back(list->values[i]);
-        } else {
-          double& value = w.others.values[static_cast<std::size_t>(w.place[to])];
-          value = std::max(value, list->values[i]);
-        }
-      }
-    for (std::uint32_t to : w.others.states) w.place[to] = -1;
-    w.own = {{state}, {s}};
-    return s != kForbidden<double> && beats(s, rival);
-  }
-};
-
-TRELLIS_CLONES bool stays_best(HistoryRange& range, const std::int32_t* path) { return range.stays_best(path); }
-
 // The votes of one sentence.
 struct Ballot {
   struct Share {
@@ -376,17 +298,21 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   std::vector<double> end;
   if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + layout.stride);
   const Votes& votes = replay.votes;
-  const NgramScores<double> now{votes.ngrams, potentials.now.data() + layout.pairs};
-  const NgramScores<double> highest{votes.ngrams, potentials.high.data() + layout.pairs};
-  const auto view = [&](const std::vector<double>& scores, const NgramScores<double>* ngrams = nullptr) {
+  NgramScores<double> now{votes.ngrams, potentials.now.data() + layout.pairs};
+  std::optional<NgramBounds<double>> bounds;
+  if (votes.ngrams) {
+    bounds.emplace(layout.n_labels).grow(*votes.ngrams);
+    now.relaxed = bounds->relaxed();
+  }
+  const auto view = [&](const std::vector<double>& scores) {
     const double* edge = scores.data() + layout.edge(n, 0, 0);
     const LabelTables<double> labels{layout.n_labels, layout.stride, edge,
                                      layout.has_tri ? scores.data() + layout.pairs : nullptr,
-                                     end.empty() ? nullptr : end.data(), votes.ngrams ? ngrams : nullptr};
+                                     end.empty() ? nullptr : end.data(), votes.ngrams ? &now : nullptr};
     return ChainView<double>(labels, n, scores.data() + layout.emit(0), layout.per_token ? edge : nullptr,
                              sets.starts ? &sets : nullptr);
   };
-  const ChainView<double> chain = view(potentials.now, &now);
+  const ChainView<double> chain = view(potentials.now);
 
   std::vector<std::int32_t>&best = buffers.path, &next = buffers.next_path;
   best.resize(n);
@@ -395,7 +321,6 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   std::int64_t count = votes.counts[0];  // votes of the path since it was decoded, at moment `since`
   std::size_t since = 0, moment = 0, stretch = 1;
   Range range{view(potentials.low), view(potentials.high), nullptr};
-  HistoryRange history_range{layout, potentials, view(potentials.high, &highest), buffers.histories};
   while (moment < votes.n_updates) {
     const std::size_t last = std::min(votes.n_updates, moment + stretch);
     for (std::size_t u = moment; u < last; ++u) {
@@ -406,14 +331,19 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
     range.path = best.data();
     bool same = potentials.touched.empty();
     if (!same && last > moment + 1) {
-      same = votes.ngrams ? stays_best(history_range, best.data()) : stays_best(range, buffers.delta, buffers.grown);
+      same = stays_best(range, buffers.delta, buffers.grown);
       if (!same) {
         potentials.settle(false);
         stretch = std::max<std::size_t>(1, (last - moment) / 2);
         continue;
       }
     }
+    buffers.changed.clear();
+    for (std::uint32_t cell : potentials.touched)
+      if (votes.ngrams && cell >= layout.pairs && cell < layout.shared)
+        buffers.changed.push_back(static_cast<std::uint32_t>(cell - layout.pairs));
     potentials.settle(true);
+    for (std::uint32_t g : buffers.changed) bounds->update(*votes.ngrams, now.scores, g);
     if (!same) {  // one moment: decoding it costs no more than trying
       next.resize(n);
       best_path(chain, buffers.viterbi, next.data());
@@ -427,7 +357,7 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
     }
     for (std::size_t m = moment + 1; m <= last; ++m) count += votes.counts[m];
     moment = last;
-    stretch = same ? 2 * stretch : 1;
+    stretch = same && !votes.ngrams ? 2 * stretch : 1;
   }
   ballot.add(best, count, since);
   const std::vector<std::int32_t>* winner = ballot.winner();

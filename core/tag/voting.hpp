@@ -5,7 +5,8 @@
 // as long as no other path can have come up to it. Let lo and hi be the least and the greatest value of each potential
 // over the moments in question; if y with lo still beats every other path with hi (a potential that both use cancels:
 // lo for both), y was the best path at all these moments, and one pass over the sentence has shown it. Where it cannot
-// be shown half as many are tried, down to one moment, which is decoded. Stretches double while the path stays.
+// be shown half as many are tried, down to one moment, which is decoded. Stretches double while the path stays. Where label
+// n-grams are sparse every moment is decoded: by bounds that costs less than to show it.
 #pragma once
 #include "engine/ngrams.hpp"
 #include "weights/potentials.hpp"
