@@ -41,7 +41,10 @@ struct GrowingChain {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.find(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(row - n), place);
-    if (ngrams && row > pair_row()) ngrams_asked.push_back(place);  // who asks may change it
+    if (ngrams && row > pair_row()) {  // who asks may change it, and the bounds are not right any more
+      ngrams_asked.push_back(place);
+      ngram_scores.relaxed = {};
+    }
     return (row == pair_row() ? edge : tri).at(place);
   }
   LearntWeight make(std::uint32_t row, std::uint32_t place) {
@@ -144,6 +147,7 @@ struct GrowingChain {
     if (ngrams_asked.empty()) return;  // so that many may ask at once
     ngram_bounds->grow(*ngrams);
     for (std::uint32_t g : ngrams_asked) ngram_bounds->update(*ngrams, tri.weights.data(), g);
+    ngram_scores.relaxed = ngram_bounds->relaxed();
     ngrams_asked.clear();
   }
   LabelWeights labels() const {
