@@ -64,12 +64,21 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
   return kScaled<S> ? log_z + std::log(total) : total;
 }
 
+// p = P(y before, z at token t)
+TRELLIS_INLINE void expect_pair(const HistoryExpectations& wanted, const ChainView<double>& chain, std::size_t t,
+                                std::size_t y, std::size_t z, double p) {
+  const std::size_t pair = y * chain.stride + z;
+  if (wanted.node) wanted.node[t * chain.stride + z] += p;
+  if (wanted.pairs && !wanted.places) wanted.pairs[pair] += wanted.weight * p;
+  if (wanted.pairs && wanted.places && wanted.places[pair] >= 0) wanted.pairs[wanted.places[pair]] += wanted.weight * p;
+  if (wanted.token_pairs) wanted.token_pairs[t * (chain.n_labels + 1) * chain.stride + pair] = p;
+}
+
 template <class S>
 TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWorkspace& work,
                                  const HistoryExpectations& wanted) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const auto probability = [](double value) { return kScaled<S> ? value : std::exp(value); };
-  const std::size_t pair_size = (chain.n_labels + 1) * chain.stride;
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
     if constexpr (kScaled<S>)
       for (double& value : work.here.values) value *= work.scales[t];
@@ -81,12 +90,7 @@ TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWork
             if (ngrams.length(node) == 1)
               for (std::size_t j = 0; j < labels.n; ++j) {
                 const std::size_t z = labels.label(j);
-                const double p = probability(row[j]);
-                if (wanted.node) wanted.node[t * chain.stride + z] += p;
-                const auto pair = static_cast<std::ptrdiff_t>(y * chain.stride + z);
-                if (const std::ptrdiff_t place = wanted.places ? wanted.places[pair] : pair; wanted.pairs && place >= 0)
-                  wanted.pairs[place] += wanted.weight * p;
-                if (wanted.token_pairs) wanted.token_pairs[t * pair_size + y * chain.stride + z] = p;
+                expect_pair(wanted, chain, t, y, z, probability(row[j]));
               }
             else if (wanted.ngrams)
               work.passes.each_explicit(labels, node, [&](std::uint32_t child, std::size_t j) TRELLIS_INLINE_LAMBDA {
@@ -114,6 +118,60 @@ TRELLIS_CLONES void backward_products(const ChainView<double>& chain, HistorySum
   backward_any<SumProduct>(chain, work, wanted);
 }
 
+// The same by flows, where every token may have every label.
+TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const HistoryFactors& factors,
+                                    HistorySumsWorkspace& work) {
+  const NgramPlan& plan = *factors.plan;
+  const std::size_t T = chain.n_tokens, n = plan.contexts.size();
+  work.flows.begin(plan, factors.plan_totals);
+  if (work.masses.size() < (T + 1) * n) work.masses.resize((T + 1) * n);
+  std::fill_n(work.masses.data(), n, 0.0);
+  work.masses[plan.single(chain.n_labels)] = 1;
+  double log_z = 0;
+  for (std::size_t t = 0; t < T; ++t) {
+    double* to = work.masses.data() + (t + 1) * n;
+    work.flows.forward(chain, t, to - n, to);
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += to[i];
+    if (!(sum > kLeastSum)) return kForbidden<double>;
+    work.scales[t] = 1 / sum;
+    for (std::size_t i = 0; i < n; ++i) to[i] *= work.scales[t];
+    log_z += std::log(sum);
+  }
+  const double* last = work.masses.data() + T * n;
+  work.ends.resize(n);
+  double total = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    work.ends[i] = plan.last[i] == chain.n_labels ? 0 : chain.end ? chain.end[plan.last[i]] : 1;
+    total += last[i] * work.ends[i];
+  }
+  for (double& end : work.ends) end /= total;
+  return log_z + std::log(total);
+}
+TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work,
+                                   const HistoryExpectations& wanted) {
+  const std::size_t n = plan.contexts.size(), stride = chain.stride;
+  work.betas.resize(n);
+  work.gram_sums.assign(plan.n_grams(), 0);
+  for (std::size_t t = chain.n_tokens; t-- > 0;) {
+    for (double& value : work.ends) value *= work.scales[t];
+    work.flows.backward(chain, t, work.masses.data() + t * n, work.ends.data(), work.betas.data());
+    const double* found = work.flows.expectations();
+    for (std::size_t y = 0; y <= chain.n_labels; ++y) {
+      if (!work.flows.has_mass(plan.single(y))) continue;
+      const double* p = found + y * stride;
+      for (std::size_t z = 0; z < chain.n_labels; ++z) expect_pair(wanted, chain, t, y, z, p[z]);
+    }
+    if (wanted.ngrams)
+      for (std::size_t i = 0; i < plan.n_long; ++i)
+        if (work.flows.has_mass(i))
+          for (std::size_t k = plan.starts[i]; k < plan.starts[i + 1]; ++k) work.gram_sums[k] += found[plan.pair_size + k];
+    work.ends.swap(work.betas);
+  }
+  if (wanted.ngrams)
+    for (std::size_t k = 0; k < plan.n_grams(); ++k) wanted.ngrams[plan.nodes[k]] += wanted.weight * work.gram_sums[k];
+}
+
 }  // namespace
 
 double sum_histories(const ChainView<double>& chain, const HistoryFactors& factors, HistorySumsWorkspace& work,
@@ -136,7 +194,13 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
     work.ngrams.by_token = &work.by_token;
   }
   products.ngrams = &work.ngrams;
-  if (const double log_z = top > kMostTop ? kForbidden<double> : forward_products(products, work); std::isfinite(log_z)) {
+  if (factors.plan && !chain.allowed && !chain.ngrams->by_token) {
+    const double log_z = top > kMostTop ? kForbidden<double> : forward_flows(products, factors, work);
+    if (std::isfinite(log_z)) {
+      if (goes_back) backward_flows(products, *factors.plan, work, wanted);
+      return log_z + taken_out;
+    }
+  } else if (const double log_z = top > kMostTop ? kForbidden<double> : forward_products(products, work); std::isfinite(log_z)) {
     if (goes_back) backward_products(products, work, wanted);
     return log_z + taken_out;
   }

@@ -1,5 +1,6 @@
 // Sums over all paths of a chain with label n-grams: log Z, and how probable labels and label n-grams are at each token.
 #pragma once
+#include "engine/history_flows.hpp"
 #include "engine/history_passes.hpp"
 
 namespace trellis {
@@ -12,6 +13,10 @@ struct HistorySumsWorkspace {
   TokenNgrams<double> by_token;          // factors
   NgramScores<double> ngrams;
   StateList<double> here;
+  FlowPasses flows;
+  std::vector<double> masses;     // [T + 1, n_contexts] alpha as the flows have it
+  std::vector<double> ends;       // [n_contexts] beta likewise
+  std::vector<double> gram_sums;  // [n_grams]
 };
 
 // What is wanted beside log Z; null: not wanted.
@@ -33,6 +38,8 @@ struct HistoryFactors {
   const double* ngrams;            // [n_nodes]
   const double* totals = nullptr;  // [n_nodes] if the chain has them
   const double* end = nullptr;     // [stride]
+  const NgramPlan* plan = nullptr;        // where it was made, with
+  const double* plan_totals = nullptr;    // [n_grams] totals in its order
   double top = 0;                  // the most that an edge, a total and an end can give together, as a logarithm
 };
 

@@ -7,7 +7,7 @@
 
 namespace trellis {
 
-// What labels score among themselves, in double, with its factors.
+// What labels score among themselves, in double, with its factors; always of the same n-grams.
 class NgramTables {
  public:
   // edge [L+1, stride], scores [n_nodes], end [stride] or empty
@@ -25,7 +25,10 @@ class NgramTables {
     exp_all(edge_, edge_factors_), exp_all(scores_, score_factors_), exp_all(end_, end_factors_);
     join_scores<SumProduct>(ngrams, score_factors_.data(), total_factors_);
     const double* end_factors = end_.empty() ? nullptr : end_factors_.data();
-    factors_ = {edge_factors_.data(), score_factors_.data(), total_factors_.data(), end_factors, top};
+    if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
+    plan_totals_.clear();
+    for (std::uint32_t g : plan_.nodes) plan_totals_.push_back(total_factors_[g]);
+    factors_ = {edge_factors_.data(), score_factors_.data(), total_factors_.data(), end_factors, &plan_, plan_totals_.data(), top};
     labels_ = {L, stride, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data(), &scored_};
   }
 
@@ -69,6 +72,8 @@ class NgramTables {
 
   std::vector<double> edge_, scores_, totals_, end_;
   std::vector<double> edge_factors_, score_factors_, total_factors_, end_factors_;
+  NgramPlan plan_;
+  std::vector<double> plan_totals_;  // [n_grams] factors, in its order
   NgramScores<double> scored_{};
   HistoryFactors factors_{};
   LabelTables<double> labels_{};

@@ -1,0 +1,265 @@
+// Sums of products over the states of a chain with label n-grams, where every token may have every label: a number per
+// n-gram and no row per state. A *context* is a label alone or an n-gram with a child; the states of a token are contexts.
+//
+//   mass[c] = sum of alpha over states that end in context c
+//   flow[(c, z)] = mass[c] - sum over n-grams (d, z), d one label longer than c, of mass[d]
+//
+// is what goes on with label z by n-gram (c, z) and no longer one. Where little is left of mass[c] the difference would be
+// rounding error, so it is summed anew without differences: alpha[c] + sum over contexts d without (d, z) of mass[d].
+#pragma once
+#include "engine/ngram_scores.hpp"
+#include "engine/row.hpp"
+
+namespace trellis {
+
+// The n-grams of a chain as arrays, contexts the longest first. Label pairs have a place each, y · stride + z; longer
+// n-grams, with those of one context together, have the places from (L + 1) · stride on.
+class NgramPlan {
+ public:
+  static constexpr std::uint32_t kNone = ~0u;
+
+  void make(const Ngrams& ngrams) {
+    const std::size_t L = ngrams.n_labels();
+    n_labels = L, stride = padded(L), n_words = (L + 63) / 64;
+    n_nodes = ngrams.size(), pair_size = (L + 1) * stride;
+    std::vector<std::vector<std::uint32_t>> by_length(ngrams.order() + 2);
+    for (std::uint32_t g = 1; g < ngrams.size(); ++g)
+      if (ngrams.length(g) == 1 || ngrams.n_children(g)) by_length[ngrams.length(g)].push_back(g);
+    contexts.clear();
+    for (std::size_t length = by_length.size(); length-- > 1;) {
+      if (length == 1) n_long = contexts.size();
+      contexts.insert(contexts.end(), by_length[length].begin(), by_length[length].end());
+    }
+    std::vector<std::uint32_t> number(ngrams.size(), kNone), place(ngrams.size(), kNone);
+    for (std::uint32_t i = 0; i < contexts.size(); ++i) number[contexts[i]] = i;
+    nodes.clear(), labels.clear(), starts.assign(1, 0);
+    last.clear(), shorter.clear();
+    masks.assign(contexts.size() * n_words, 0);
+    for (std::uint32_t i = 0; i < contexts.size(); ++i) {
+      const std::uint32_t c = contexts[i];
+      last.push_back(ngrams.label(c));
+      shorter.push_back(i < n_long ? number[ngrams.shorter(c)] : kNone);
+      ngrams.each_child(c, [&](std::uint32_t g) {
+        masks[i * n_words + ngrams.label(g) / 64] |= std::uint64_t{1} << ngrams.label(g) % 64;
+        if (i >= n_long) return;
+        place[g] = static_cast<std::uint32_t>(pair_size + nodes.size());
+        nodes.push_back(g), labels.push_back(ngrams.label(g));
+      });
+      starts.push_back(nodes.size());
+    }
+    targets.clear(), shorter_grams.clear();
+    for (std::uint32_t g : nodes) {
+      targets.push_back(number[ngrams.state(g)]);
+      const std::uint32_t less = ngrams.shorter(g);
+      shorter_grams.push_back(ngrams.length(less) == 2 ? pair_place(ngrams, less) : place[less]);
+    }
+    longer_starts.assign(contexts.size() + 1, 0), longer.resize(n_long);
+    for (std::size_t i = 0; i < n_long; ++i) ++longer_starts[shorter[i] + 1];
+    for (std::size_t i = 0; i < contexts.size(); ++i) longer_starts[i + 1] += longer_starts[i];
+    std::vector<std::size_t> next = longer_starts;
+    for (std::uint32_t i = 0; i < n_long; ++i) longer[next[shorter[i]]++] = i;
+    pair_states.clear();
+    for (std::uint32_t i = 0; i < n_long; ++i)
+      if (ngrams.length(contexts[i]) == 2) pair_states.push_back({pair_place(ngrams, contexts[i]), i});
+  }
+
+  std::uint32_t single(std::size_t z) const { return static_cast<std::uint32_t>(n_long + z); }  // its context; NULL is L
+  std::size_t n_grams() const { return nodes.size(); }
+  bool has(std::size_t context, std::size_t z) const { return masks[context * n_words + z / 64] >> z % 64 & 1; }
+
+  std::size_t n_nodes = 0, n_labels = 0, stride = 0, pair_size = 0;
+  std::size_t n_long = 0;                     // contexts of two labels and more, which stand first
+  std::vector<std::uint32_t> contexts;        // [n_contexts] nodes; last all labels alone, then NULL
+  std::vector<std::uint16_t> last;            // [n_contexts] the last label of each
+  std::vector<std::uint32_t> shorter;         // [n_contexts] the context without its first label; kNone of one label
+  std::vector<std::size_t> longer_starts;     // [n_contexts + 1] and the contexts one label longer:
+  std::vector<std::uint32_t> longer;          // longer[longer_starts[c] .. longer_starts[c + 1])
+  std::vector<std::size_t> starts;            // [n_contexts + 1] the n-grams of each context, of three labels and more:
+  std::vector<std::uint32_t> nodes;           // [n_grams]
+  std::vector<std::uint16_t> labels;          // [n_grams] the last label of each
+  std::vector<std::uint32_t> targets;         // [n_grams] the context that is the state after it
+  std::vector<std::uint32_t> shorter_grams;   // [n_grams] the place of the n-gram without its first label
+  struct PairState {
+    std::uint32_t place, context;
+  };
+  std::vector<PairState> pair_states;         // label pairs that are states: their places, their contexts
+
+ private:
+  std::uint32_t pair_place(const Ngrams& ngrams, std::uint32_t g) const {
+    return static_cast<std::uint32_t>(ngrams.label(ngrams.parent(g)) * stride + ngrams.label(g));
+  }
+
+  std::size_t n_words = 0;
+  std::vector<std::uint64_t> masks;  // [n_contexts, n_words] the labels that each has an n-gram with
+};
+
+// The scratch and the single steps of one thread.
+class FlowPasses {
+ public:
+  // factors [n_grams]: of the total of each n-gram, in the order of the plan.
+  void begin(const NgramPlan& plan, const double* factors) {
+    plan_ = &plan, factors_ = factors;
+    const std::size_t n_places = plan.pair_size + plan.n_grams();
+    pairs_.resize(plan.pair_size), flows_.resize(n_places), values_.resize(n_places), mass_.resize(plan.contexts.size());
+    arrived_.resize(plan.stride);
+  }
+
+  // alpha [n_contexts] of the token before, `to` of this one.
+  TRELLIS_INLINE void forward(const ChainView<double>& chain, std::size_t t, const double* alpha, double* to) {
+    const NgramPlan& p = *plan_;
+    set_pairs(chain, t);
+    set_flows(alpha);
+    std::fill_n(to, p.contexts.size(), 0.0);
+    for (std::size_t i = 0; i < p.n_long; ++i) {
+      if (mass_[i] == 0) continue;
+      const double* pairs = pairs_.data() + p.last[i] * p.stride;
+      for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k)
+        to[p.targets[k]] += flows_[p.pair_size + k] * factors_[k] * pairs[p.labels[k]];
+    }
+    std::fill(arrived_.begin(), arrived_.end(), 0.0);
+    double* products = values_.data();
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
+        lanes(products + y * p.stride + z) = lanes(flows_.data() + y * p.stride + z) * lanes(pairs_.data() + y * p.stride + z);
+    });
+    for (const auto& [place, context] : p.pair_states)
+      if (mass_[p.n_long + place / p.stride] != 0) {
+        to[context] += products[place];
+        products[place] = 0;
+      }
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
+        lanes(arrived_.data() + z) += lanes(products + y * p.stride + z);
+    });
+    for (std::size_t z = 0; z < p.n_labels; ++z) to[p.single(z)] += arrived_[z];
+  }
+
+  // One step back: alpha of the token before, beta [n_contexts] of this one; gives in `betas` those of the token before,
+  // of the contexts that have a mass. Then expectation(place) is P(the labels up to t end in the n-gram of that place).
+  TRELLIS_INLINE void backward(const ChainView<double>& chain, std::size_t t, const double* alpha, const double* beta,
+                               double* betas) {
+    const NgramPlan& p = *plan_;
+    set_pairs(chain, t);
+    set_flows(alpha);
+    std::fill_n(betas, p.contexts.size(), 0.0);
+    // values: total · edge · emit · beta of the state after
+    for (std::size_t z = 0; z < p.n_labels; ++z) arrived_[z] = beta[p.single(z)];
+    std::fill(arrived_.begin() + static_cast<std::ptrdiff_t>(p.n_labels), arrived_.end(), 0.0);
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
+        lanes(values_.data() + y * p.stride + z) = lanes(pairs_.data() + y * p.stride + z) * lanes(arrived_.data() + z);
+    });
+    for (const auto& [place, context] : p.pair_states)
+      if (mass_[p.n_long + place / p.stride] != 0) values_[place] = pairs_[place] * beta[context];
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      betas[p.single(y)] = sum_lanes(values_.data() + y * p.stride, p.stride);
+    });
+    for (std::size_t i = p.n_long; i-- > 0;) {
+      if (mass_[i] == 0) continue;
+      const double* pairs = pairs_.data() + p.last[i] * p.stride;
+      double more = 0;
+      for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k) {
+        const double value = factors_[k] * pairs[p.labels[k]] * beta[p.targets[k]];
+        values_[p.pair_size + k] = value;
+        more += value - values_[p.shorter_grams[k]];
+      }
+      const double least = kCancelled * betas[p.shorter[i]];
+      betas[i] = betas[p.shorter[i]] + more;
+      if (!(betas[i] > least)) betas[i] = sum_after(i);
+    }
+    // expectation[g] = flow[g] · value[g] + sum over h one label longer of expectation[h]
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
+        lanes(flows_.data() + y * p.stride + z) *= lanes(values_.data() + y * p.stride + z);
+    });
+    for (std::size_t i = 0; i < p.n_long; ++i)
+      if (mass_[i] != 0)
+        for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k) flows_[p.pair_size + k] *= values_[p.pair_size + k];
+    for (std::size_t i = 0; i < p.n_long; ++i)
+      if (mass_[i] != 0)
+        for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k)
+          flows_[p.shorter_grams[k]] += flows_[p.pair_size + k];
+  }
+  // After a step back, of the contexts that have a mass.
+  bool has_mass(std::size_t context) const { return mass_[context] != 0; }
+  const double* expectations() const { return flows_.data(); }  // [pair_size + n_grams]
+
+ private:
+  // A difference that leaves less than this share of what it is taken from is not trusted: rounding is about 1e-16 of it.
+  static constexpr double kCancelled = 1e-5;
+
+  template <class Visit>
+  TRELLIS_INLINE void each_last(Visit visit) const {
+    for (std::size_t y = 0; y <= plan_->n_labels; ++y)
+      if (mass_[plan_->n_long + y] != 0) visit(y);
+  }
+
+  // pairs[y][z] = edge[y][z] · emit[z] of the y that have a mass or may have one; zero in the padding
+  TRELLIS_INLINE void set_pairs(const ChainView<double>& chain, std::size_t t) {
+    const NgramPlan& p = *plan_;
+    const double* emit = chain.emit_at(t);
+    for (std::size_t y = t ? 0 : p.n_labels; y < (t ? p.n_labels : p.n_labels + 1); ++y) {
+      const double* edge = chain.edge_at(t, y);
+      double* to = pairs_.data() + y * p.stride;
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>) lanes(to + z) = lanes(edge + z) * lanes(emit + z);
+      std::fill(to + p.n_labels, to + p.stride, 0.0);
+    }
+  }
+
+  TRELLIS_INLINE void set_flows(const double* alpha) {
+    const NgramPlan& p = *plan_;
+    std::copy_n(alpha, p.contexts.size(), mass_.data());
+    for (std::size_t i = 0; i < p.n_long; ++i) mass_[p.shorter[i]] += mass_[i];
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      std::fill_n(flows_.data() + y * p.stride, p.stride, mass_[p.n_long + y]);
+    });
+    for (std::size_t i = 0; i < p.n_long; ++i)
+      if (mass_[i] != 0) std::fill(flows_.data() + p.pair_size + p.starts[i], flows_.data() + p.pair_size + p.starts[i + 1], mass_[i]);
+    for (std::size_t i = 0; i < p.n_long; ++i)
+      if (mass_[i] != 0)
+        for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k) flows_[p.shorter_grams[k]] -= mass_[i];
+    for (std::size_t i = 0; i < p.n_long; ++i) {
+      if (mass_[i] == 0) continue;
+      const double least = kCancelled * mass_[i];
+      for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k)
+        if (double& flow = flows_[p.pair_size + k]; flow < least) flow = sum_before(alpha, i, p.labels[k]);
+    }
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
+      const double least = kCancelled * mass_[p.n_long + y];
+      double* row = flows_.data() + y * p.stride;
+      for (std::size_t z = 0; z < p.n_labels; ++z)
+        if (row[z] < least) row[z] = sum_before(alpha, p.n_long + y, z);
+    });
+  }
+  double sum_before(const double* alpha, std::size_t context, std::size_t z) const {
+    const NgramPlan& p = *plan_;
+    double sum = alpha[context];
+    for (std::size_t i = p.longer_starts[context]; i < p.longer_starts[context + 1]; ++i)
+      if (!p.has(p.longer[i], z)) sum += mass_[p.longer[i]];
+    return sum;
+  }
+  // sum_z of the value of the longest n-gram of a context with z; all values of it and of shorter ones are there.
+  double sum_after(std::size_t context) {
+    const NgramPlan& p = *plan_;
+    double* row = arrived_.data();
+    fill_after(context, row);
+    return sum_lanes(row, p.stride);
+  }
+  void fill_after(std::size_t context, double* row) const {
+    const NgramPlan& p = *plan_;
+    if (context >= p.n_long) {
+      std::copy_n(values_.data() + (context - p.n_long) * p.stride, p.stride, row);
+      return;
+    }
+    fill_after(p.shorter[context], row);
+    for (std::size_t k = p.starts[context]; k < p.starts[context + 1]; ++k) row[p.labels[k]] = values_[p.pair_size + k];
+  }
+
+  const NgramPlan* plan_ = nullptr;
+  const double* factors_ = nullptr;
+  std::vector<double> pairs_;            // [L + 1, stride]
+  std::vector<double> flows_, values_;   // [pair_size + n_grams]
+  std::vector<double> mass_, arrived_;   // [n_contexts], [stride]
+};
+
+}  // namespace trellis
