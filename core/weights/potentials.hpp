@@ -60,16 +60,16 @@ TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::siz
   add_rows(rows, at, begin, end, size, edge.data());
 }
 
-// The sentence [begin, end), which has a token at least; it lives in `to`. Where tokens have lists of labels, other labels
-// have no scores.
-template <class AnyRows, class AnyEdgeRows>
+// The sentence [begin, end), which has a token at least; it lives in `to`. `kListed`: tokens have lists of labels, and other
+// labels need no scores.
+template <bool kListed, class AnyRows, class AnyEdgeRows>
 TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& parts, const AnyEdgeRows& edge_rows,
                                          const LabelWeights& labels, const ChainData& data, std::size_t begin,
                                          std::size_t end, Potentials<float>& to) {
   const std::size_t n = end - begin;
   const std::size_t stride = parts.any() ? parts.stride() : labels.stride;
   to.emit.assign(n * stride, 0);
-  if (data.sets.starts) {
+  if constexpr (kListed) {
     const auto labels_at = [&](std::size_t t) {
       const ListedLabels listed = labels_of(data.sets, t);
       return std::span(listed.labels, listed.n);

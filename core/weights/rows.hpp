@@ -58,9 +58,6 @@ struct Rows {
       return std::pair{labels[s], weights[s]};
     }, value, out);
   }
-  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t>) const {
-    add_to(attribute, value, out);
-  }
   // Calls visit(label, weight).
   template <class Visit>
   void each_slot(std::int32_t attribute, Visit visit) const {
