@@ -24,6 +24,7 @@ COMMANDS = {
     "calibrate": "Fit the probabilities of a model to a held-out file.",
     "explain": "Show why a sentence gets its labels.",
     "info": "Show what is in a model.",
+    "theory": "Measure what the perceptron's theorems say of a corpus.",
     "demo": "Learn to correct typos, in seconds.",
 }
 USER_ERROR = 2

@@ -115,7 +115,7 @@ class FrankWolfeRun(Work):
             n_threads=p.n_threads,
         )
         factors = np.ones(p.n_sentences) if p.sentence_weights is None else p.sentence_weights
-        return 0.5 * _squares(weights) + self.C * _core.dot(losses, factors)
+        return 0.5 * weights.squares() + self.C * _core.dot(losses, factors)
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -131,12 +131,3 @@ class FrankWolfeRun(Work):
             native.restore(self.problem.corpus, clock, dual, *unpacked(_PARTS, state))
             self.solved = bool(state["solved"][0])
         self.native = native
-
-
-def _squares(weights: ChainWeights) -> float:
-    """|w|²; what is forbidden has no weight."""
-    parts = [weights.rows.weights, weights.edge, *([] if weights.tri is None else [weights.tri])]
-    parts += [part.weights for part in (weights.edge_rows, weights.ngrams) if part is not None]
-    flat = np.concatenate([part.reshape(-1) for part in parts]).astype(np.float64)
-    flat[np.isinf(flat)] = 0
-    return _core.dot(flat, flat)

@@ -247,6 +247,14 @@ class ChainWeights:
             local=local,
         )
 
+    def squares(self) -> float:
+        """|w|²; what is forbidden has no weight."""
+        parts = [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri])]
+        parts += [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
+        flat = np.concatenate([part.reshape(-1) for part in parts]).astype(np.float64)
+        flat[np.isinf(flat)] = 0
+        return _core.dot(flat, flat)
+
     def tensors(self) -> Arrays:
         """As named arrays, for files; of the tables of labels only what is not zero."""
         n = self.n_labels
