@@ -37,17 +37,14 @@ struct GrowingChain {
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
 
   // A weight by its row and its place there: find gives nulls where there is none yet, make makes it.
-  LearntWeight find(std::uint32_t row, std::uint32_t place) {
+  TRELLIS_INLINE LearntWeight find(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.find(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.find(static_cast<std::int32_t>(row - n), place);
-    if (ngrams && row > pair_row()) {  // who asks may change it, and the bounds are not right any more
-      ngrams_asked.push_back(place);
-      ngram_scores.relaxed = {};
-    }
+    if (ngrams && row > pair_row()) ask_ngram(place);
     return (row == pair_row() ? edge : tri).at(place);
   }
-  LearntWeight make(std::uint32_t row, std::uint32_t place) {
+  TRELLIS_INLINE LearntWeight make(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.make(static_cast<std::int32_t>(row), place);
     if (row < pair_row()) return edge_rows.make(static_cast<std::int32_t>(row - n), place);
@@ -68,6 +65,13 @@ struct GrowingChain {
   // A chain of the same kind, all of whose weights are zero.
   GrowingChain empty() const {
     return {rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, ngrams, parts};
+  }
+
+  // Who asks for the weight of an n-gram may change it, and the bounds are not right any more. Apart, so that steps without
+  // n-grams are short.
+  __attribute__((noinline)) void ask_ngram(std::uint32_t place) {
+    ngrams_asked.push_back(place);
+    ngram_scores.relaxed = {};
   }
 
   // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
