@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -392,79 +390,6 @@ def test_batches_at_higher_orders_have_the_same_bits_on_any_number_of_threads() 
         assert np.array_equal(other.edge, first.edge)
         assert np.array_equal(other.ngrams.parents, first.ngrams.parents)
         assert np.array_equal(other.ngrams.weights, first.ngrams.weights)
-
-
-# ------------------------------------------------------------ orders above 2, against weights in a dict
-
-Weights = dict[tuple[Any, ...], float]
-
-
-def features_of(words: Sequence[str], path: Sequence[int], order: int) -> Weights:
-    """Phi: word and label, and the label n-grams of two to order + 1 labels; -1 stands once before the sentence."""
-    phi: Weights = defaultdict(float)
-    for t, z in enumerate(path):
-        phi["word", words[t], z] += 1
-        before = [-1, *path]
-        for n in range(1, order + 1):
-            if t + 1 - n >= 0:
-                phi[tuple(before[t + 1 - n : t + 2])] += 1
-    return phi
-
-
-def minus(a: Weights, b: Weights) -> Weights:
-    return {key: a.get(key, 0) - b.get(key, 0) for key in a.keys() | b.keys() if a.get(key, 0) != b.get(key, 0)}
-
-
-def dot(a: Weights, b: Weights) -> float:
-    return sum(value * b.get(key, 0) for key, value in a.items())
-
-
-def learnt(tagger: trellis.Tagger) -> Weights:
-    """The weights of a model under the same names."""
-    weights, n = tagger.model.weights, len(tagger.labels)
-    ngrams = weights.ngrams
-    assert ngrams is not None
-    names: list[tuple[int, ...]] = [(), *((z,) for z in range(n)), (-1,)]
-    for parent, label in zip(ngrams.parents.tolist(), ngrams.labels.tolist(), strict=True):
-        names.append((*names[parent], label))
-    found: Weights = dict(zip(names[n + 2 :], ngrams.weights.tolist(), strict=True))
-    found |= {(y if y < n else -1, z): float(weights.edge[y, z]) for y in range(n + 1) for z in range(n)}
-    return found
-
-
-@pytest.mark.parametrize("order", [3, 5])
-@pytest.mark.parametrize(
-    "learner", [Perceptron(epochs=3, average=False), Perceptron(epochs=3), PassiveAggressive(epochs=2)]
-)
-def test_steps_at_higher_orders(learner: Any, order: int) -> None:
-    draw = random.Random(order)
-    words = [[draw.choice("abc") for _ in range(draw.randrange(1, 6))] for _ in range(14)]
-    labels = [[draw.choice("XYZ") for _ in sentence] for sentence in words]
-    corpus = trellis.read({"word": words, "label": labels})
-    tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=learner, order=order)
-    number = {label: z for z, label in enumerate(tagger.labels)}
-    w: Weights = defaultdict(float)
-    total: Weights = defaultdict(float)
-    for _ in range(learner.epochs):
-        for sentence, gold in zip(words, labels, strict=True):
-            right = [number[z] for z in gold]
-            paths = itertools.product(range(len(number)), repeat=len(sentence))
-            best = min(paths, key=lambda y, x=sentence: (-dot(features_of(x, y, order), w), y[::-1]))
-            d = minus(features_of(sentence, right, order), features_of(sentence, best, order))
-            size = 1.0
-            if d and isinstance(learner, PassiveAggressive):
-                cost = sum(y != z for y, z in zip(best, right, strict=True))
-                size = min(1.0, (np.sqrt(cost) - dot(d, w)) / dot(d, d))
-            for key, value in d.items():
-                w[key] += size * value
-            for key, value in w.items():
-                total[key] += value
-    n = learner.epochs * len(words)
-    wanted = {key: value / n for key, value in total.items()} if learner.average else w
-    found = learnt(tagger)
-    assert any(len(key) == order + 1 for key in found)
-    for key in found.keys() | {key for key in wanted if key[0] != "word"}:
-        assert found.get(key, 0) == pytest.approx(wanted.get(key, 0), abs=1e-5), key
 
 
 def test_batches_of_labels_with_parts_have_the_same_bits_on_any_number_of_threads() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -242,23 +243,28 @@ def test_a_chain_as_a_problem_gives_the_weights_of_the_reference(structure: str)
                 assert model[f"{before}>{label}"] == pytest.approx(wanted.edge[y, z], abs=1e-6)
 
 
+def best_by(weights: dict[str, float], x: Any) -> Any:
+    return Searched()._ranked(x, lambda y: sum(weights.get(f, 0) * v for f, v in phi(x, y).items()), 1)[0]
+
+
+def figure_2(epochs: int) -> Iterator[dict[str, float]]:
+    """The perceptron of figure 2 in a few lines over dicts: its weights after each example."""
+    weights: dict[str, float] = {}
+    for x, y in SENTENCES * epochs:
+        z = best_by(weights, x)
+        if z != y:
+            for features, sign in ((phi(x, y), 1), (phi(x, z), -1)):
+                for f, v in features.items():
+                    weights[f] = weights.get(f, 0) + sign * v
+        yield dict(weights)
+
+
 @pytest.mark.parametrize("average", [False, True])
 def test_figure_2_by_hand(average: bool) -> None:
-    """The perceptron of figure 2 in a few lines over dicts."""
-    weights: dict[str, float] = {}
-    total: dict[str, float] = {}
-    problem, n = Searched(), 0
-    for _ in range(4):
-        for x, y in SENTENCES:
-            z = problem._ranked(x, lambda y: sum(weights.get(f, 0) * v for f, v in phi(x, y).items()), 1)[0]  # noqa: B023
-            if z != y:
-                for features, sign in ((phi(x, y), 1), (phi(x, z), -1)):
-                    for f, v in features.items():
-                        weights[f] = weights.get(f, 0) + sign * v
-            n += 1
-            for f, w in weights.items():
-                total[f] = total.get(f, 0) + w
-    wanted = {f: total[f] / n for f in total} if average else weights
+    moments = list(figure_2(4))
+    wanted = moments[-1]
+    if average:
+        wanted = {f: sum(weights.get(f, 0) for weights in moments) / len(moments) for f in wanted}
     for make in STRUCTURES.values():
         if make is ListedWithCosts:
             continue  # other ties
@@ -323,18 +329,7 @@ def test_votes_are_those_of_all_moments() -> None:
     x = ("a", "bark", "sees")
     for make in (Searched, Lattice, Forest):
         model = structured.fit(make(), SENTENCES, learner)
-        weights: dict[str, float] = {}
-        votes: dict[Any, int] = {}
-        problem = Searched()
-        for _ in range(3):
-            for given, y in SENTENCES:
-                z = problem._ranked(given, lambda y: sum(weights.get(f, 0) * v for f, v in phi(given, y).items()), 1)[0]  # noqa: B023
-                if z != y:
-                    for features, sign in ((phi(given, y), 1), (phi(given, z), -1)):
-                        for f, v in features.items():
-                            weights[f] = weights.get(f, 0) + sign * v
-                best = problem._ranked(x, lambda y: sum(weights.get(f, 0) * v for f, v in phi(x, y).items()), 1)[0]  # noqa: B023
-                votes[best] = votes.get(best, 0) + 1
+        votes = Counter(best_by(weights, x) for weights in figure_2(3))
         assert model.predict(x) == max(votes, key=lambda y: votes[y])
 
 

@@ -4,25 +4,22 @@
 // offset at which templates look at that column alone, the summed weights of all those templates: five additions of a
 // vector a token instead of thirty look-ups. Templates that join several places are looked up per token.
 //
-// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread
-// meets new types. A lexicon that has grown beyond its bound is replaced, not emptied: a batch keeps the one its codes
-// belong to.
+// decoder.cpp goes from types to paths, word_types.cpp from strings to types (lexicon.hpp). A lexicon that has grown beyond
+// its bound is replaced, not emptied: a batch keeps the one its codes belong to.
 #pragma once
-#include <array>
 #include <atomic>
-#include <bit>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "tag/lexicon.hpp"
 #include "text/extract.hpp"
+#include "text/views.hpp"
 #include "weights/label_filter.hpp"
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
-#include "text/strings.hpp"
-#include "text/views.hpp"
 
 namespace trellis {
 
@@ -35,52 +32,6 @@ struct ColumnModel {
   const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
   ViewTree tree;                           // what views say of other words
   bool native = false;                     // whether the tree has all views, for words that are ASCII
-};
-
-// The types of one column met so far.
-class Lexicon {
- public:
-  static constexpr std::size_t kBlock = 512;  // records of the first block
-
-  Lexicon(std::size_t n_views, std::size_t vector_size) : n_views_(n_views), vector_size_(vector_size) {}
-  std::size_t n_views() const { return n_views_; }
-  std::int32_t size() const { return names_.size(); }
-  std::string_view name(std::int32_t type) const { return names_[type]; }
-  std::int32_t* views(std::int32_t type) {
-    const Place at = place(type);
-    return blocks_[at.block].ints.get() + at.record * (n_views_ + 2);
-  }
-  const std::int32_t* views(std::int32_t type) const { return const_cast<Lexicon*>(this)->views(type); }
-  std::int32_t& set(std::int32_t type) { return views(type)[n_views_]; }
-  std::int32_t& defined(std::int32_t type) { return views(type)[n_views_ + 1]; }
-  float* vectors(std::int32_t type) {
-    const Place at = place(type);
-    return blocks_[at.block].floats.get() + at.record * vector_size_;
-  }
-  const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
-  std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64) + names_.bytes(); }
-  std::int32_t intern(std::string_view name);
-
-  std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
-  std::int32_t n_undefined = 0;  // how many of them wait
-
- private:
-  struct Block {
-    std::unique_ptr<std::int32_t[]> ints;  // [kBlock · 2^b, n_views + 2]: view ids, label set, whether defined
-    std::unique_ptr<float[]> floats;       // [kBlock · 2^b, n_slots, stride]
-  };
-  // Block b holds the types from kBlock · (2^b - 1) on.
-  struct Place {
-    std::size_t block, record;
-  };
-  static Place place(std::int32_t type) {
-    const std::size_t b = std::bit_width(static_cast<std::size_t>(type) / kBlock + 1) - 1;
-    return {b, type - kBlock * ((std::size_t{1} << b) - 1)};
-  }
-  std::size_t n_views_, vector_size_;
-  std::int32_t room_ = 0;  // for how many types there are records
-  Interner names_;
-  std::array<Block, 24> blocks_;  // room for all numbers a type can have
 };
 
 using Lexicons = std::vector<std::unique_ptr<Lexicon>>;
@@ -236,5 +187,12 @@ class Decoder {
   std::size_t longest_ending_ = 0;          // of the model, in bytes
   mutable std::atomic<State*> state_;
 };
+
+template <class IdOf>
+std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
+  const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
+  const std::uint64_t key = pack_key(model_.plan, shape, id_of, fold);
+  return key == kSilent ? -1 : model_.vocabulary.tables[shape.table].find(key);
+}
 
 }  // namespace trellis

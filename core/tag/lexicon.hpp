@@ -1,0 +1,72 @@
+// The strings of one column that tagging has met: a number and a record each.
+//
+// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread
+// meets new types.
+#pragma once
+#include <array>
+#include <bit>
+#include <memory>
+#include <string_view>
+
+#include "text/strings.hpp"
+
+namespace trellis {
+
+// The types of one column met so far.
+class Lexicon {
+ public:
+  static constexpr std::size_t kBlock = 512;  // records of the first block
+
+  Lexicon(std::size_t n_views, std::size_t vector_size) : n_views_(n_views), vector_size_(vector_size) {}
+  std::size_t n_views() const { return n_views_; }
+  std::int32_t size() const { return names_.size(); }
+  std::string_view name(std::int32_t type) const { return names_[type]; }
+  std::int32_t* views(std::int32_t type) {
+    const Place at = place(type);
+    return blocks_[at.block].ints.get() + at.record * (n_views_ + 2);
+  }
+  const std::int32_t* views(std::int32_t type) const { return const_cast<Lexicon*>(this)->views(type); }
+  std::int32_t& set(std::int32_t type) { return views(type)[n_views_]; }
+  std::int32_t& defined(std::int32_t type) { return views(type)[n_views_ + 1]; }
+  float* vectors(std::int32_t type) {
+    const Place at = place(type);
+    return blocks_[at.block].floats.get() + at.record * vector_size_;
+  }
+  const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
+  std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64) + names_.bytes(); }
+  std::int32_t intern(std::string_view name) {
+    if (names_.size() == room_) add_block();
+    return names_.intern(name);
+  }
+
+  std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
+  std::int32_t n_undefined = 0;  // how many of them wait
+
+ private:
+  struct Block {
+    std::unique_ptr<std::int32_t[]> ints;  // [kBlock · 2^b, n_views + 2]: view ids, label set, whether defined
+    std::unique_ptr<float[]> floats;       // [kBlock · 2^b, n_slots, stride]
+  };
+  // Block b holds the types from kBlock · (2^b - 1) on.
+  struct Place {
+    std::size_t block, record;
+  };
+  static Place place(std::int32_t type) {
+    const std::size_t b = std::bit_width(static_cast<std::size_t>(type) / kBlock + 1) - 1;
+    return {b, type - kBlock * ((std::size_t{1} << b) - 1)};
+  }
+  // Before a number is given: where memory runs out no type is without a record.
+  void add_block() {
+    Block& block = blocks_[place(room_).block];
+    const std::size_t n = kBlock << place(room_).block;
+    block.floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
+    block.ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
+    room_ += static_cast<std::int32_t>(n);
+  }
+  std::size_t n_views_, vector_size_;
+  std::int32_t room_ = 0;  // for how many types there are records
+  Interner names_;
+  std::array<Block, 24> blocks_;  // room for all numbers a type can have
+};
+
+}  // namespace trellis
