@@ -248,8 +248,8 @@ void bind_learners(nb::module_& module) {
            nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
            "parts"_array.none() = nb::none(), "ngrams"_a.none() = nb::none(), "local"_a = false);
   nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
-      .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Array<float, 1>&>(), "n_labels"_a, "order"_a,
-           "ngrams"_array, "weights"_array);
+      .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Array<float, 1>&, std::size_t>(), "n_labels"_a,
+           "order"_a, "ngrams"_array, "weights"_array, "beam"_a = 0);
   module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_array, "starts"_array, nb::kw_only(), "null"_a,
              "weights"_array.none(), "first"_array.none(),
              "Parents, last labels and counts of the label n-grams of training, after those given first.");
@@ -292,6 +292,8 @@ void bind_learners(nb::module_& module) {
         copy_to(self.tri.weights, tri);
         set_labels(self, edge, end);
       }, "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
+      .def("set_beam", [](Online& self, std::size_t beam) { self.ngram_scores.beam = beam; }, "beam"_a,
+           "Best paths are looked for among so many states per token; 0: all.")
       .def("set_ngrams", [](Online& self, const NgramArrays& given, const Array<float, 1>& weights) {
         require(self.ngrams && self.ngrams->size() == self.n_labels + 2, "n-grams for another training");
         make_ngrams(given, *self.ngrams);

@@ -51,11 +51,13 @@ struct PyNgrams {
   trellis::Ngrams ngrams;
   std::vector<float> scores, totals;  // [n_nodes]
   std::vector<double> double_scores, double_totals;
+  trellis::NgramBounds<float> bounds;
   trellis::NgramScores<float> floats;
   trellis::NgramScores<double> doubles;
 
-  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights)
-      : ngrams(n_labels, order) {
+  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights,
+           std::size_t beam = 0)
+      : ngrams(n_labels, order), bounds(n_labels) {
     check_labels(n_labels);
     make_ngrams(given, ngrams);
     require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
@@ -67,6 +69,10 @@ struct PyNgrams {
     trellis::join_scores<trellis::MaxPlus>(ngrams, double_scores.data(), double_totals);
     floats = {&ngrams, scores.data(), totals.data()};
     doubles = {&ngrams, double_scores.data(), double_totals.data()};
+    bounds.set(ngrams, scores.data());
+    bounds.stop_growing();
+    floats.beam = beam;
+    if (beam) floats.relaxed = bounds.relaxed();  // says which states are promising
   }
   PyNgrams(const PyNgrams&) = delete;
   template <class Real>

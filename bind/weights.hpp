@@ -10,8 +10,7 @@ struct Weights : trellis::LinearChain {
   std::optional<Array<float, 3>> tri;
   std::optional<Array<float, 1>> end;
   std::shared_ptr<PyNgrams> ngrams;                     // or null
-  std::shared_ptr<trellis::NgramScores<float>> scores;  // of them, with
-  std::shared_ptr<trellis::NgramBounds<float>> bounds;  // of what they give
+  std::shared_ptr<trellis::NgramScores<float>> scores;  // of them, with bounds
   std::size_t n_attributes, n_edge_attributes = 0;
   bool local;  // labels are normalised one by one
   bool has_runs = false;  // whether some row has a run of more than two labels
@@ -25,10 +24,7 @@ struct Weights : trellis::LinearChain {
     require(!ngrams || (!tri && ngrams->ngrams.n_labels() == labels.n_labels), "n-grams for other labels");
     if (ngrams) {
       scores = std::make_shared<trellis::NgramScores<float>>(ngrams->floats);
-      bounds = std::make_shared<trellis::NgramBounds<float>>(labels.n_labels);
-      bounds->set(ngrams->ngrams, scores->scores);
-      bounds->stop_growing();
-      scores->relaxed = bounds->relaxed();
+      scores->relaxed = ngrams->bounds.relaxed();
       labels.ngrams = scores.get();
     }
     parts = parts_from(parts_, labels.n_labels);

@@ -5,12 +5,15 @@ namespace trellis {
 namespace {
 
 // alpha of all states that the best paths may be in; false where no path is possible. First of a few states per token:
-// their best path mostly is the best, which is known if no state was left out that could have reached its score.
+// their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
+// goes no further: a path well above what was left out before it was narrowed is its best.
 template <class Real>
 bool reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const Real reached = look_ahead(chain, work);
   if (reached == kForbidden<Real>) return reach_all(chain, work);
-  const Real lost = reach_some(chain, work, reached - work.slack, work.few);
+  const std::size_t beam = chain.ngrams->beam;
+  const Real lost = reach_some(chain, work, reached - work.slack, beam ? beam : work.few);
+  if (beam) return best_end(chain, work) > reached - work.slack / 2 || reach_beam(chain, work);
   const Real least = std::max(reached, best_end(chain, work)) - work.slack;
   if (lost >= least) reach_some(chain, work, least, kAllStates);
   return true;

@@ -66,12 +66,14 @@ std::size_t collect(const ChainView<Real>& chain, std::size_t k, HistoryWorkspac
   return n;
 }
 
-// First from a few states per token: k paths that some states hold say how good the others must be.
+// First from a few states per token: k paths that some states hold say how good the others must be. Those of a beam are
+// among its states.
 template <class Real>
 std::size_t collect_best(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
                          Real* scores) {
   const auto all = [&] { return reach_all(chain, work) ? collect(chain, k, work, paths, scores) : 0; };
   if (look_ahead(chain, work) == kForbidden<Real>) return all();
+  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect(chain, k, work, paths, scores) : 0;
   const Real lost = reach_some(chain, work, kForbidden<Real>, std::max(work.few, k));
   const std::size_t n = collect(chain, k, work, paths, scores);
   if (lost == kForbidden<Real>) return n;

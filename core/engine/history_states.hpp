@@ -41,6 +41,13 @@ inline constexpr std::size_t kAllStates = static_cast<std::size_t>(-1);
 template <class Real>
 Real reach_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width);
 
+// The same for all paths, at each token of as many states as the beam is wide; where these leave no path, of all states.
+template <class Real>
+bool reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  reach_some(chain, work, kForbidden<Real>, chain.ngrams->beam);
+  return work.alpha[chain.n_tokens].size() > 0 || reach_all(chain, work);
+}
+
 template <class Real>
 Real end_score(const ChainView<Real>& chain, std::uint32_t state, Real score) {
   return chain.end ? score + chain.end[chain.ngrams->ngrams->label(state)] : score;

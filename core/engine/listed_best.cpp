@@ -18,7 +18,8 @@ struct ListsOf {
 template <class Real>
 bool has_few_triples(const ChainView<Real>& chain) {
   constexpr std::size_t kMost = 512;  // per token on average: about what states and their pools cost
-  if (!chain.allowed || !chain.ngrams || chain.ngrams->ngrams->order() != 2 || chain.ngrams->by_token) return false;
+  if (!chain.allowed || !chain.ngrams || chain.ngrams->ngrams->order() != 2) return false;
+  if (chain.ngrams->by_token || chain.ngrams->beam) return false;
   std::size_t total = 0, x = 1, y = 1;
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
     const std::size_t z = labels_of(*chain.allowed, t).n;

@@ -26,6 +26,7 @@ struct NgramScores {
   const Real* totals = nullptr;                 // [n_nodes], or null: summed where needed
   const TokenNgrams<Real>* by_token = nullptr;  // null: none
   RelaxedChain<Real> relaxed{};                 // what they give at most, where that is known
+  std::size_t beam = 0;                         // states per token that best paths are looked for in; 0: all
 };
 
 // The total of an n-gram, from a table ...

@@ -58,6 +58,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "labels": list(tagger.labels),
         "label_parts": list(model.row_names[len(tagger.labels) :]),
         "prune": None if model.filter is None else model.filter.header,
+        "beam": None if model.weights.ngrams is None else model.weights.ngrams.beam or None,
         "templates": [str(template) for template in model.vocabulary.templates]
         + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else []),
         "training": rest,
@@ -89,6 +90,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
         *([("pruned to", PRUNED.format(**pruned))] if pruned else []),
+        *([("beam", f"{facts['beam']} states per token, not exact")] if facts["beam"] else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)

@@ -42,6 +42,7 @@ AS_GIVEN = (
     "cutoff",
     "pairs",
     "label_parts",
+    "beam",
     "scheme",
     "partial",
     "metric",
@@ -64,6 +65,8 @@ def describe(parser: Parser) -> None:
     add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
     prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
     add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
+    beam = "look for best paths among N states per token, at higher orders (default: exact search)"
+    add("--beam", type=at_least(1), metavar="N", help=beam)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
     parser.share("label-parts")
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")

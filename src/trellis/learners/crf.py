@@ -60,8 +60,8 @@ class CRF(BatchLearner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """All there are."""
-        return ALL_ABILITIES
+        """All but a beam: sums go over all paths."""
+        return ALL_ABILITIES - {"beam"}
 
     def begin(self, problem: Problem | FeatureProblem) -> Descent:
         """The weights in training."""

@@ -108,6 +108,7 @@ class OnlineRun(Work):
             tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
         end = np.empty(0, np.float32) if problem.end is None else problem.end
         native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
+        native.set_beam(problem.beam)
         if self.vote and first is not None:
             native.log_initial()
         return native
@@ -166,7 +167,7 @@ def learnt_weights(problem: Problem, native: _core.Online | _core.FrankWolfe, av
         tri if problem.order == 2 and ngrams is None else None,
         problem.end,
         parts=problem.label_parts,
-        ngrams=None if ngrams is None else Ngrams(*ngrams),
+        ngrams=None if ngrams is None else Ngrams(*ngrams, beam=problem.beam),
     )
 
 

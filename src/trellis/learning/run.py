@@ -98,6 +98,7 @@ class Problem(ExampleOrder):
     end_base: Floats | None = None  # [stride] the same for last labels
     initial: ChainWeights | None = None  # where to start (warm start), in the numbering of this corpus
     sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
+    beam: int = 0  # states per token that best paths are looked for in, for learners with the ability "beam"; 0: all
     label_parts: LabelParts | None = None  # for learners with the ability "parts"
     names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
     # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.

@@ -127,6 +127,7 @@ class Ngrams:
     parents: npt.NDArray[np.uint32]  # [n]
     labels: npt.NDArray[np.uint16]  # [n] the last label
     weights: Floats  # [n]
+    beam: int = 0  # states per token that best paths are looked for in; 0: all
 
     @classmethod
     def none(cls) -> Ngrams:
@@ -174,16 +175,20 @@ class Ngrams:
 
     def native(self, n_labels: int, order: int) -> _core.Ngrams:
         """Checked for native code; ValueError if they make no sense."""
-        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights)
+        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, self.beam)
 
     def tensors(self) -> Arrays:
         """As named arrays, for files."""
-        return {f"ngrams.{part.name}": getattr(self, part.name) for part in fields(self)}
+        arrays: Arrays = {"ngrams.parents": self.parents, "ngrams.labels": self.labels, "ngrams.weights": self.weights}
+        return arrays | {"ngrams.beam": np.array([self.beam], np.int64)} if self.beam else arrays
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any]) -> Ngrams:
         """From such arrays."""
-        return cls(*(tensors[f"ngrams.{part.name}"] for part in fields(cls)))
+        beam = tensors.get("ngrams.beam", np.zeros(1, np.int64))
+        if beam.shape != (1,) or beam.dtype != np.int64 or beam[0] < 0:
+            raise ValueError("a beam that is no number")
+        return cls(tensors["ngrams.parents"], tensors["ngrams.labels"], tensors["ngrams.weights"], int(beam[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,6 +243,7 @@ class Setup:
     sentence_weights: Doubles | None
     label_costs: Floats | None
     parts: LabelParts | None
+    beam: int  # states per token; 0: exact search
     survival: float  # the share of gold labels that pruning must leave; 0: no pruning
     init: Tagger | None
     dev: Corpus | None
@@ -270,6 +271,7 @@ class Setup:
             patience=self.patience,
             label_costs=self.label_costs,
             label_parts=self.parts,
+            beam=self.beam,
             edge_base=edge_base,
             end_base=end_base,
             **more,
@@ -284,6 +286,13 @@ class Setup:
             raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
         if self.dev is not None:
             target_column(self.dev, self.target)
+        if self.beam and "beam" not in self.learner.abilities:
+            name = type(self.learner).__name__
+            raise LearnerError(f"beam is for online learners without votes; {name} needs exact search, leave beam out")
+        if self.beam and not self.sparse:
+            raise LearnerError(
+                "beam has an effect only above order 2, and at order 2 with more than 60 labels; leave it out"
+            )
 
 
 SMALL = 100_000_000  # bytes for which nobody asks

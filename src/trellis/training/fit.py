@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis.arguments import file_path, instance, thread_count
+from trellis.arguments import file_path, instance, thread_count, whole_number
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import columns_named
@@ -66,6 +66,7 @@ def train(
     cutoff: int = 0,
     pairs: Pairs | None = None,
     tag_dictionary: int | bool | Literal["smoothed"] = False,
+    beam: int | None = None,
     prune: float | bool = False,
     partial: bool = False,
     scheme: str | None = None,
@@ -93,7 +94,8 @@ def train(
     number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
     unless the word was seen 300 times. ``prune`` makes training and tagging with many labels fast:
     a filter, trained first, leaves each token few candidate labels; the number is the share of gold labels that must
-    survive it on held-out sentences (True: 0.997).
+    survive it on held-out sentences (True: 0.997). ``beam``, at higher orders, is how many states per token best paths
+    are looked for in, in training and in tagging; exact search, the default, looks at all that could win.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is one number per sentence, ``label_costs``
@@ -148,6 +150,7 @@ def train(
         sentence_weights=sentence_weights(sample_weight, corpus),
         label_costs=_costs(label_costs, labelling.labels, learner),
         parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
+        beam=_beam(beam, init),
         survival=_survival(prune, init),
         init=init,
         dev=None if dev is None else read(dev),
@@ -239,6 +242,13 @@ def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
     if number and init is not None:
         raise LearnerError("a tag dictionary cannot be learnt on top of an older model; leave it out")
     return number
+
+
+def _beam(beam: int | None, init: Tagger | None) -> int:
+    if beam is None:
+        ngrams = None if init is None else init.model.weights.ngrams
+        return 0 if ngrams is None else ngrams.beam
+    return whole_number("beam", beam, 1, 2**31 - 1)
 
 
 def _survival(prune: float | bool, init: Tagger | None) -> float:
