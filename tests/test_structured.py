@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,36 @@ class Forest(Lattice):
     binary = True
 
 
-STRUCTURES: dict[str, Any] = {"list": ListedWithCosts, "search": Searched, "lattice": Lattice, "hypergraph": Forest}
+class Stepwise:
+    """The same label by label, where one label is all that is seen of those before."""
+
+    def choices(self, x: Any, done: Any) -> Any:
+        return LABELS if len(done) < len(x) else ()
+
+    def features(self, x: Any, done: Any, choice: str) -> dict[str, float]:
+        word = x[len(done)]
+        return {f"{word}|{choice}": 1, f"-{word[-1]}|{choice}": 1, f"{done[-1] if done else '^'}>{choice}": 1}
+
+    def signature(self, x: Any, done: Any) -> str:
+        return str(done[-1])
+
+
+STRUCTURES: dict[str, Any] = {
+    "list": ListedWithCosts,
+    "search": Searched,
+    "lattice": Lattice,
+    "hypergraph": Forest,
+    "steps": Stepwise,
+}
+
+
+def fit(problem: Any, learner: Any, update: str | None = None) -> structured.StructuredModel:
+    """Of steps with a beam as wide as the space."""
+    if not isinstance(problem, Stepwise):
+        return structured.fit(problem, SENTENCES, learner)
+    return structured.fit(problem, SENTENCES, replace(learner, update=update) if update else learner, beam=3)
+
+
 LEARNERS: dict[str, Any] = {
     "perceptron": trellis.Perceptron(epochs=5, average=False),
     "averaged": trellis.Perceptron(epochs=5),
@@ -150,11 +180,11 @@ SUMS = ("CRF", "CRF, L1", "CRF, AdaGrad", "exponential", "Frank-Wolfe", "Frank-W
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_learns_every_structure_that_answers_it(name: str, structure: str, tmp_path: Path) -> None:
     problem, learner = STRUCTURES[structure](), LEARNERS[name]
-    if structure == "search" and name in SUMS:
+    if structure in ("search", "steps") and name in SUMS:
         with pytest.raises(trellis.LearnerError, match="give it candidates"):
-            structured.fit(problem, SENTENCES, learner)
+            fit(problem, learner)
         return
-    model = structured.fit(problem, SENTENCES, learner)
+    model = fit(problem, learner)
     assert [model.predict(x) for x, _ in SENTENCES] == [y for _, y in SENTENCES]
     x = ("the", "cat", "barks")
     found = model.kbest(x, 4)
@@ -176,7 +206,7 @@ def test_structures_agree(name: str) -> None:
     models = {
         key: structured.fit(make(), SENTENCES, LEARNERS[name])
         for key, make in STRUCTURES.items()
-        if key not in ("list", "search")
+        if key in ("lattice", "hypergraph")
     }
     first = models["lattice"]
     for model in models.values():
@@ -212,10 +242,10 @@ def by_name(tagger: trellis.Tagger) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("structure", ["search", "lattice", "hypergraph"])
+@pytest.mark.parametrize("structure", ["search", "lattice", "hypergraph", "steps"])
 def test_a_chain_as_a_problem_gives_the_weights_of_the_tagger_bit_for_bit(average: bool, structure: str) -> None:
     learner = trellis.Perceptron(epochs=4, average=average)
-    model = structured.fit(STRUCTURES[structure](), SENTENCES, learner)
+    model = fit(STRUCTURES[structure](), learner, "standard")
     corpus = {
         "word": [list(x) for x, _ in SENTENCES],
         "end": [[word[-1] for word in x] for x, _ in SENTENCES],
@@ -268,7 +298,7 @@ def test_figure_2_by_hand(average: bool) -> None:
     for make in STRUCTURES.values():
         if make is ListedWithCosts:
             continue  # other ties
-        model = structured.fit(make(), SENTENCES, trellis.Perceptron(epochs=4, average=average))
+        model = fit(make(), trellis.Perceptron(epochs=4, average=average), "standard")
         for f, w in wanted.items():
             assert model[f] == pytest.approx(w, abs=1e-6)
 
@@ -327,8 +357,8 @@ def test_votes_are_those_of_all_moments() -> None:
     """Against a count over all weight vectors, kept one by one."""
     learner = trellis.Perceptron(epochs=3, vote=True)
     x = ("a", "bark", "sees")
-    for make in (Searched, Lattice, Forest):
-        model = structured.fit(make(), SENTENCES, learner)
+    for make in (Searched, Lattice, Forest, Stepwise):
+        model = fit(make(), learner, "standard")
         votes = Counter(best_by(weights, x) for weights in figure_2(3))
         assert model.predict(x) == max(votes, key=lambda y: votes[y])
 
@@ -361,7 +391,7 @@ class Odd(Lattice):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: structured.fit(object(), SENTENCES), "problem needs the methods features and candidates, or"),
+        (lambda: structured.fit(object(), SENTENCES), "problem needs the methods features and candidates, f"),
         (lambda: structured.fit(Lattice(), []), "examples must be a list of pairs"),
         (lambda: structured.fit(Lattice(), 5), "examples must be a list of pairs"),  # type: ignore[arg-type]
         (lambda: structured.fit(Lattice(), [1]), "example 0 must be a pair"),  # type: ignore[list-item]

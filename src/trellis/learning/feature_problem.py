@@ -54,6 +54,7 @@ class FeatureProblem(ExampleOrder):
     right_starts: Longs | None = None  # [n_examples + 1], in `gold`
     costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
     search: Search | None = None
+    is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
     sentence_weights: Doubles | None = None  # [n_examples]
 
     @property
@@ -128,6 +129,7 @@ class FeatureRun(Work):
         given = OnlineOptions(**options)
         self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
+        self.update = given.update_of(stepwise=problem.is_stepwise)
         self.k, self.augmented = given.k, rule in ("MIRA", "AROW")
         self.native = _core.FeatureOnline(problem.n_features, rule, given.k, given.c, given.vote)
         self.examples = None if problem.search is not None else problem.examples()

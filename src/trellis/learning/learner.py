@@ -148,7 +148,7 @@ class Learner:
             own = {k: v.item() if isinstance(v, np.generic) else v for k, v in vars(self).items()}
             return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
         given = self.effective().items()
-        return {name: _name_of(value) if callable(value) else value for name, value in given}
+        return {name: _name_of(value) if callable(value) else value for name, value in given if value is not None}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -182,6 +182,15 @@ class OnlineOptions:
     c: float = 1.0
     vote: bool = False
     batch: int = 1
+    update: str | None = None
+
+    def update_of(self, *, stepwise: bool) -> str:
+        """On what of a wrong search to update; LearnerError where it does not go from left to right by a beam."""
+        if self.update is not None and not stepwise:
+            raise LearnerError(
+                "update has an effect only with a beam from left to right (docs/search.md); leave it out"
+            )
+        return self.update or ("max-violation" if stepwise else "standard")
 
     @property
     def seed_of_order(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from trellis import _core
 from trellis.arrays import Longs
 from trellis.errors import LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun
-from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, flag, whole
+from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 
+Update = Literal["standard", "early", "max-violation"]
 ROWS = ("starts", "labels", "weights", "sums", "variances")
 TABLE = ("weights", "sums", "variances")
 _LOG = ("clocks", "starts", "rows", "places", "changes")
@@ -48,11 +49,21 @@ class OnlineLearner(Learner):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MiniBatchLearner(OnlineLearner):
-    """Online learners that decode ``batch`` sentences by the same weights, on all threads, then step in order."""
+    """Online learners that decode ``batch`` sentences by the same weights, on all threads, then step in order.
+
+    ``update`` says on what they update where a beam search from left to right went wrong: "standard", on the whole
+    output; "early", on what it was when the right one first fell out of the beam; "max-violation" (the default), where
+    it exceeded the right one most.
+    """
 
     batch: int = 1
+    update: Update | None = None
 
-    constraints: ClassVar[Constraints] = {**OnlineLearner.constraints, "batch": whole(1, 2**16)}
+    constraints: ClassVar[Constraints] = {
+        **OnlineLearner.constraints,
+        "batch": whole(1, 2**16),
+        "update": choice(*get_args(Update), default=None),
+    }
 
 
 def online_work(problem: Problem | FeatureProblem, rule: str, **options: Any) -> Work:
@@ -72,6 +83,7 @@ class OnlineRun(Work):
         self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
         self._rule = (rule, given.k, given.c)
+        given.update_of(stepwise=False)
         self.native = self._begin()
 
     def _begin(self) -> _core.Online:

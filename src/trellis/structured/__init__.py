@@ -13,6 +13,7 @@ from trellis.structured.problem import CandidateProblem as CandidateProblem
 from trellis.structured.problem import Parts as Parts
 from trellis.structured.problem import PartsProblem as PartsProblem
 from trellis.structured.problem import SearchProblem as SearchProblem
+from trellis.structured.problem import StepProblem as StepProblem
 from trellis.structured.problem import Weights as Weights
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PartsProblem",
     "Prediction",
     "SearchProblem",
+    "StepProblem",
     "StructuredModel",
     "Weights",
     "fit",

@@ -11,6 +11,7 @@ from trellis.arrays import Doubles, Ints, Longs, runs_of, starts_of
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 from trellis.errors import ArgumentError, LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun, Outputs
+from trellis.structured.beam import BeamSearch, check_steps, n_wrong, violations
 from trellis.structured.problem import (
     CandidateProblem,
     Features,
@@ -40,8 +41,8 @@ def candidate_parts(problem: CandidateProblem[Any, Any], x: Any, where: str) -> 
 class Encoder:
     """Numbers features by their names, in the order in which they are met."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, beam: int | None = None) -> None:
+        self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
         self.numbers: dict[str, int] = {}
 
     def encode(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
@@ -49,12 +50,19 @@ class Encoder:
         problem = self.problem
         if isinstance(problem, PartsProblem | CandidateProblem):
             return self._encode_parts(examples, weights, n_threads)
+        is_stepwise = isinstance(problem, BeamSearch)
+        if is_stepwise:
+            examples = [(x, check_steps(problem.problem, x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
         for i, (x, y) in enumerate(examples):
             self._numbered(problem.features(x, y), f"example {i}")
-        search = _Search(self, problem, examples)
-        gold = np.zeros(len(examples), np.int64)
         return FeatureProblem(
-            gold, len(examples), len(self.numbers), n_threads, search=search, sentence_weights=weights
+            np.zeros(len(examples), np.int64),
+            len(examples),
+            len(self.numbers),
+            n_threads,
+            search=_Steps(self, problem, examples) if is_stepwise else _Search(self, problem, examples),
+            is_stepwise=is_stepwise,
+            sentence_weights=weights,
         )
 
     def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
@@ -154,6 +162,25 @@ class _Search:
         if method is None:
             raise LearnerError(f"this learner {why}: give the problem a method {name}, or candidates(x) or parts(x)")
         return method
+
+
+class _Steps:
+    """Finds, by a beam, where to step away from."""
+
+    def __init__(self, encoder: Encoder, search: BeamSearch, examples: Sequence[Example]) -> None:
+        self.encoder, self.search, self.examples = encoder, search, examples
+
+    def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
+        x, y = self.examples[i]
+        weights = Weights(self.encoder.numbers, run.native.score)
+        begun, others = violations(self.search, x, y, weights, update=run.update, k=k, augmented=augmented)
+        right, where = self.search.features(x, begun), f"example {i}"
+        outputs: Outputs = [
+            (float(n_wrong(begun, z)), *self.encoder.difference(right, self.search.features(x, z), where))
+            for z in others
+        ]
+        run.native.resize(len(self.encoder.numbers))
+        return outputs
 
 
 def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:

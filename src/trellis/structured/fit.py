@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arguments import items, thread_count
+from trellis.arguments import items, thread_count, whole_number
 from trellis.errors import ArgumentError, LearnerError
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.learner import Learner
 from trellis.learning.run import Observer, run
 from trellis.structured.encoding import Encoder
 from trellis.structured.model import StructuredModel
-from trellis.structured.problem import Problem, check_problem
+from trellis.structured.problem import Problem, StepProblem, check_problem
 
 
 def fit(
@@ -23,6 +23,7 @@ def fit(
     examples: Iterable[tuple[Any, Any]],
     learner: Learner | None = None,
     *,
+    beam: int | None = None,
     sample_weight: npt.ArrayLike | None = None,
     n_threads: int | None = None,
     observer: Observer | None = None,
@@ -32,8 +33,9 @@ def fit(
     ``learner`` (default: the averaged perceptron) is one of those of chains: the online learners, ``CRF``,
     ``ExponentialLoss``, ``HMSVM(solver="frank-wolfe")``. A problem with ``candidates`` or ``parts`` answers all of
     them; one with ``argmax`` answers the perceptron and passive-aggressive learners, and with ``augmented`` or
-    ``kbest`` MIRA and AROW. ``sample_weight`` is how much each example counts. ``observer`` is called after every
-    epoch.
+    ``kbest`` MIRA and AROW; one with ``choices`` answers these too, by a beam of ``beam`` states, and the learner's
+    ``update`` says on what of a wrong search it updates. ``sample_weight`` is how much each example counts.
+    ``observer`` is called after every epoch.
     """
     problem = check_problem(problem)
     learner = Perceptron() if learner is None else learner
@@ -58,16 +60,28 @@ def fit(
             weights = np.empty(0)
         if weights.shape != (len(pairs),) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ArgumentError(f"sample_weight must be {len(pairs)} finite numbers from 0 on, one per example")
-    encoder = Encoder(problem)
+    encoder = Encoder(problem, _beam(problem, beam))
     encoded = encoder.encode([(x, y) for x, y in pairs], weights, thread_count(n_threads))
-    learnt, history = run(encoded, learner.begin(encoded), observer)  # type: ignore[arg-type]
+    work: Any = learner.begin(encoded)  # type: ignore[arg-type]
+    learnt, history = run(encoded, work, observer)
     info = {
         "learner": {"name": type(learner).__name__, **learner.parameters()},
         "problem": type(problem).__name__,
         "examples": len(pairs),
+        **({} if beam is None else {"beam": beam, "update": work.update}),
         "history": [event.to_dict() for event in history],
     }
     return StructuredModel(problem, tuple(encoder.numbers), learnt, info)
+
+
+def _beam(problem: Problem, beam: int | None) -> int | None:
+    if not isinstance(problem, StepProblem):
+        if beam is not None:
+            raise ArgumentError("beam has an effect only where a problem has choices(x, done); leave it out")
+        return None
+    if beam is None:
+        raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
+    return whole_number("beam", beam, 1, 2**31 - 1)
 
 
 def _named(learner: Learner) -> str:

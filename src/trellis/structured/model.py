@@ -16,6 +16,7 @@ from trellis.corpus.corpus import Strings
 from trellis.errors import LearnerError
 from trellis.learning.feature_problem import FeatureWeights, Votes
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
+from trellis.structured.beam import BeamSearch
 from trellis.structured.encoding import candidate_parts
 from trellis.structured.problem import (
     CandidateProblem,
@@ -23,6 +24,7 @@ from trellis.structured.problem import (
     Parts,
     PartsProblem,
     Problem,
+    StepProblem,
     Weights,
     check_features,
     check_parts,
@@ -58,7 +60,7 @@ class StructuredModel:
     problem: Problem
     names: tuple[str, ...]  # of features
     weights: FeatureWeights
-    info: Mapping[str, Any] = field(default_factory=dict)  # the learner and the history of training
+    info: Mapping[str, Any] = field(default_factory=dict)  # the learner, the beam if any, the history of training
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,8 +107,13 @@ class StructuredModel:
 
     # ------------------------------------------------------------ outputs
 
+    @property
+    def _searched(self) -> Any:
+        """The problem, as one that finds the best output where it is decided step by step."""
+        return BeamSearch(self.problem, self.info["beam"]) if isinstance(self.problem, StepProblem) else self.problem
+
     def _best(self, x: Any, k: int) -> list[Prediction]:
-        problem: Any = self.problem
+        problem = self._searched
         if isinstance(problem, PartsProblem | CandidateProblem):
             parts, output = self._parts(x)
             found = parts.graph.kbest(self._edge_scores(parts), k)
@@ -131,7 +138,7 @@ class StructuredModel:
 
     def _features_of(self, x: Any) -> Iterable[tuple[str, float]]:
         """Features of the prediction; of parts the same may come more than once."""
-        problem: Any = self.problem
+        problem = self._searched
         if isinstance(problem, PartsProblem):
             parts = check_parts(problem.parts(x), "x")
             edges = parts.graph.best(self._edge_scores(parts)).edges
@@ -143,7 +150,7 @@ class StructuredModel:
 
     def _most_voted(self, x: Any, votes: Votes) -> Any:
         """Weights after each update vote for as many examples as they stood for; the first voted for wins a tie."""
-        problem: Any = self.problem
+        problem = self._searched
         values = np.zeros(len(self.names))
         ballots: list[tuple[Any, int]] = []
         if isinstance(problem, PartsProblem | CandidateProblem):
@@ -206,6 +213,9 @@ def _model(tensors: Tensors, text: str, problem: Problem) -> StructuredModel:
         raise ValueError("weights that are not one finite number per feature")
     if len(set(names)) != len(names) or not isinstance(info, dict):
         raise ValueError("features with the same name")
+    beam = info.get("beam")
+    if isinstance(problem, StepProblem) and (type(beam) is not int or not 1 <= beam < 2**31):
+        raise ValueError("no beam, which a problem with choices(x, done) is searched by")
     votes = None
     if "votes.counts" in tensors:
         votes = Votes(*(tensors[f"votes.{name}"] for name in ("counts", "starts", "features", "changes")))

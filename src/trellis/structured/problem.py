@@ -1,6 +1,6 @@
 """What a user says of a structure: its outputs, their features, and how to find the best one.
 
-There are three kinds of problems. Each is an object with some methods; no class has to be inherited from.
+There are four kinds of problems. Each is an object with some methods; no class has to be inherited from.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trellis.errors import ArgumentError, LearnerError
 Features = Mapping[str, float]
 X = TypeVar("X", contravariant=True)
 Y = TypeVar("Y")
+C = TypeVar("C")
 
 
 class Weights:
@@ -89,15 +90,31 @@ class PartsProblem(Protocol[X, Y]):
         """The output that has these edges, given from the goal down."""
 
 
-Problem = CandidateProblem[Any, Any] | SearchProblem[Any, Any] | PartsProblem[Any, Any]
+@runtime_checkable
+class StepProblem(Protocol[X, C]):
+    """Outputs that are decided step by step: a tuple of choices, found by beam search.
+
+    There may also be ``signature(x, done)``, a hashable value that is equal only where everything to come, choices and
+    features alike, is the same: then hypotheses that share one compete, and the beam has room for others.
+    """
+
+    def choices(self, x: X, done: tuple[C, ...]) -> Sequence[C]:
+        """What may come next after the choices ``done``; nothing: the output is complete."""
+
+    def features(self, x: X, done: tuple[C, ...], choice: C) -> Features:
+        """What a choice after ``done`` adds to Phi."""
+
+
+Problem = CandidateProblem[Any, Any] | SearchProblem[Any, Any] | PartsProblem[Any, Any] | StepProblem[Any, Any]
 
 
 def check_problem(problem: Any) -> Problem:
     """The problem itself; ArgumentError if it has not the methods of any kind."""
-    if isinstance(problem, PartsProblem | CandidateProblem | SearchProblem):
+    if isinstance(problem, PartsProblem | CandidateProblem | SearchProblem | StepProblem):
         return problem
     raise ArgumentError(
-        "problem needs the methods features and candidates, or features and argmax, or parts, edges and output; "
+        "problem needs the methods features and candidates, features and argmax, features and choices, or parts, "
+        "edges and output; "
         f"{type(problem).__name__} has none of these sets"
     )
 

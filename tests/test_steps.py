@@ -1,0 +1,269 @@
+"""Outputs decided step by step: the beam, its k best and the three updates, against a plain beam and enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trellis
+from trellis import structured
+from trellis.structured.beam import BeamSearch, violations
+
+UPDATES = ("standard", "early", "max-violation")
+LABELS = "ABC"
+
+
+class History:
+    """Labels that see everything before them: whether a label was used, the one three before, the last of the word."""
+
+    def choices(self, x: Any, done: Any) -> str:
+        return LABELS if len(done) < len(x) else ""
+
+    def features(self, x: Any, done: Any, choice: str) -> dict[str, float]:
+        t = len(done)
+        same = [z for word, z in zip(x, done, strict=False) if word == x[t]]
+        names = [f"{x[t]}|{choice}", f"3:{done[-3] if t > 2 else '^'}|{choice}", f"same:{same[-1:]}|{choice}"]
+        return dict.fromkeys([*names, *(f"any:{z}|{choice}" for z in sorted(set(done)))], 1.0)
+
+
+class Merged(History):
+    """The same, told that no more is seen."""
+
+    def signature(self, x: Any, done: Any) -> Any:
+        return done[-3:], frozenset(done), tuple(dict(zip(x, done, strict=False)).items())
+
+
+class Lengths:
+    """Outputs of different lengths: a string in pieces of one to three letters."""
+
+    def choices(self, x: Any, done: Any) -> list[str]:
+        rest = x[sum(map(len, done)) :]
+        return [rest[:n] for n in range(1, min(3, len(rest)) + 1)]
+
+    def features(self, x: Any, done: Any, choice: str) -> dict[str, float]:
+        return {choice: 1.0, f"{done[-1] if done else '^'} {len(choice)}": 1.0}
+
+
+def sentences(seed: int, n: int = 12) -> list[tuple[Any, Any]]:
+    draw = random.Random(seed)
+    xs = ["".join(draw.choice("abc") for _ in range(draw.randrange(1, 6))) for _ in range(n)]
+    return [(x, tuple(draw.choice(LABELS) for _ in x)) for x in xs]
+
+
+def segments(seed: int, n: int = 12) -> list[tuple[Any, Any]]:
+    draw = random.Random(seed)
+    ys = [tuple(draw.choice(["a", "ab", "abc", "ca", "b"]) for _ in range(draw.randrange(1, 4))) for _ in range(n)]
+    return [("".join(y), y) for y in ys]
+
+
+# ---------------------------------------------------------------------------- a beam in a few plain lines
+
+
+def plain_score(problem: Any, weights: dict[str, float], x: Any, y: Any) -> float:
+    """Summed from left to right."""
+    score = 0.0
+    for t in range(len(y)):
+        score += sum(weights.get(f, 0.0) * v for f, v in problem.features(x, y[:t], y[t]).items())
+    return score
+
+
+def plain_beams(problem: Any, weights: dict[str, float], x: Any, width: int) -> list[list[Any]]:
+    """All prefixes scored anew each step; the lowest choices win ties, decided from the last one backwards."""
+    beams = [[()]]
+    while any(problem.choices(x, done) for done in beams[-1]):
+        grown = []
+        for done in beams[-1]:
+            grown += [(*done, c) for c in problem.choices(x, done)] or [done]
+
+        def numbers(done: Any) -> list[int]:
+            return [list(problem.choices(x, done[:t])).index(done[t]) for t in range(len(done))][::-1]
+
+        grown.sort(key=lambda done: (-plain_score(problem, weights, x, done), numbers(done)))
+        kept: dict[Any, Any] = {}
+        for done in grown:
+            key = problem.signature(x, done) if hasattr(problem, "signature") else done
+            kept.setdefault((key,) if problem.choices(x, done) else "complete", done)
+        beams.append(list(kept.values())[:width])
+    return beams
+
+
+def plain_training(problem: Any, examples: Any, width: int, update: str, epochs: int) -> list[dict[str, float]]:
+    """The perceptron over dicts: weights after each example."""
+    weights: dict[str, float] = {}
+    moments = []
+    for x, y in examples * epochs:
+        beams = plain_beams(problem, weights, x, width)
+        t = len(beams) - 1
+        if beams[-1][0] != y:
+            if update == "early":
+                t = next((i for i, beam in enumerate(beams) if y[:i] not in beam), t)
+            if update == "max-violation":
+                excess = [
+                    plain_score(problem, weights, x, beam[0]) - plain_score(problem, weights, x, y[:i])
+                    if beam[0] != y[:i]
+                    else -1.0
+                    for i, beam in enumerate(beams)
+                ]
+                t = excess.index(max(excess))
+            for done, sign in ((y[:t], 1), (beams[t][0], -1)):
+                for i in range(len(done)):
+                    for f, v in problem.features(x, done[:i], done[i]).items():
+                        weights[f] = weights.get(f, 0.0) + sign * v
+        moments.append(dict(weights))
+    return moments
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("width", [1, 2, 4, 1000])
+@pytest.mark.parametrize("make", [History, Merged, Lengths])
+def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, update: Any) -> None:
+    problem, examples = make(), segments(width) if make is Lengths else sentences(width)
+    moments = plain_training(problem, examples, width, update, 3)
+    for average in (False, True):
+        learner = trellis.Perceptron(epochs=3, average=average, update=update)
+        model = structured.fit(problem, examples, learner, beam=width)
+        for f in moments[-1]:
+            mean = sum(weights.get(f, 0.0) for weights in moments) / len(moments)
+            assert model[f] == pytest.approx(mean if average else moments[-1][f], abs=1e-6 if average else 0)
+        if not average:
+            for x, _ in sentences(9) if make is not Lengths else segments(9):
+                assert model.predict(x) == plain_beams(problem, moments[-1], x, width)[-1][0]
+
+
+def random_model(problem: Any, examples: Any, seed: int, beam: int, *, whole: bool) -> structured.StructuredModel:
+    draw = random.Random(seed)
+    model = structured.fit(problem, examples, beam=beam)
+    for i in range(len(model.names)):
+        model.weights.values[i] = draw.randrange(-2, 3) if whole else draw.gauss(0, 1)
+    return model
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("make", [History, Merged, Lengths])
+def test_a_beam_as_wide_as_the_space_is_exact(make: Any, seed: int) -> None:
+    problem, examples = make(), segments(seed) if make is Lengths else sentences(seed)
+    model = random_model(problem, examples, seed, 10**4, whole=False)
+    weights = {name: model[name] for name in model.names}
+    for x, _ in examples:
+        every = [(plain_score(problem, weights, x, y), y) for y in outputs(problem, x)]
+        every.sort(reverse=True)
+        assert model.predict(x) == every[0][1]
+        for found, (score, y) in zip(model.kbest(x, 5), every, strict=False):
+            assert found.output == y
+            assert found.score == pytest.approx(score, abs=1e-5)
+        assert len(model.kbest(x, 5)) == min(5, len(every))
+
+
+def outputs(problem: Any, x: Any, done: Any = ()) -> list[Any]:
+    choices = problem.choices(x, done)
+    return list(itertools.chain(*(outputs(problem, x, (*done, c)) for c in choices))) if len(choices) else [done]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 10**4])
+@pytest.mark.parametrize("make", [History, Merged, Lengths])
+def test_the_best_is_the_first_of_the_k_best(make: Any, width: int) -> None:
+    for seed in range(3):
+        problem, examples = make(), segments(seed) if make is Lengths else sentences(seed)
+        model = random_model(problem, examples, seed, width, whole=seed > 0)
+        for x, _ in examples:
+            for k in (2, 5):
+                found = model.kbest(x, k)
+                assert found[0].output == model.predict(x)
+                assert len({one.output for one in found}) == len(found)
+                scores = [one.score for one in found]
+                assert scores == pytest.approx(sorted(scores, reverse=True))
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("make", [History, Merged])
+def test_early_and_max_violation_updates_are_violations(make: Any, update: str) -> None:
+    """What is stepped away from never scores less than what is stepped to; the standard update does without."""
+    fewer = n = 0
+    for seed in range(4):
+        problem, examples = make(), sentences(seed)
+        model = random_model(problem, examples, seed, 2, whole=False)
+        weights = structured.Weights({name: i for i, name in enumerate(model.names)}, _dot(model))
+        for x, y in examples:
+            begun, others = violations(BeamSearch(problem, 2), x, y, weights, update=update, k=1, augmented=False)
+            for z in others:
+                assert len(begun) == len(z)
+                violation = model.score(_phi(problem, x, z)) - model.score(_phi(problem, x, begun))
+                fewer += violation < -1e-6
+                n += 1
+    assert n > 20
+    assert (fewer > 0) == (update == "standard")
+
+
+def _dot(model: structured.StructuredModel) -> Any:
+    return lambda ids, amounts: float(model.weights.values[ids].astype(float) @ amounts)
+
+
+def _phi(problem: Any, x: Any, y: Any) -> Any:
+    return BeamSearch(problem, 1).features(x, y)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        trellis.Perceptron(epochs=8),
+        trellis.Perceptron(epochs=8, vote=True),
+        trellis.PassiveAggressive(epochs=8),
+        trellis.MIRA(epochs=8),
+        trellis.MIRA(epochs=8, k=3),
+        trellis.AROW(epochs=8, update="early"),
+    ],
+    ids=repr,
+)
+def test_online_learners_learn_by_a_beam(learner: Any, tmp_path: Path) -> None:
+    """Labels that only the whole history explains: the first of a word is A, every later one B."""
+    xs = [x for x, _ in sentences(5, 30)]
+    examples = [(x, tuple("B" if word in x[:t] else "A" for t, word in enumerate(x))) for x in xs]
+    model = structured.fit(Merged(), examples, learner, beam=4)
+    assert sum(model.predict(x) == y for x, y in examples) >= 29
+    assert model.info["beam"] == 4
+    assert model.info["update"] == (learner.update or "max-violation")
+    model.save(tmp_path / "m")
+    again = structured.load(tmp_path / "m", Merged())
+    assert [again.predict(x) for x in xs] == [model.predict(x) for x in xs]
+    assert sum(term.product for term in again.explain(xs[0])) == pytest.approx(again.kbest(xs[0], 1)[0].score, abs=1e-5)
+
+
+class Listed:
+    def candidates(self, x: Any) -> list[str]:
+        return ["A", "B"]
+
+    def features(self, x: Any, y: Any) -> dict[str, float]:
+        return {f"{x} {y}": 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: structured.fit(History(), sentences(1)), "is searched by a beam; give its width, such as beam=8"),
+        (lambda: structured.fit(History(), sentences(1), beam=0), "beam must be a whole number from 1"),
+        (lambda: structured.fit(Listed(), [("a", "A")], beam=4), "beam has an effect only where a problem has choices"),
+        (
+            lambda: structured.fit(Listed(), [("a", "A")], trellis.Perceptron(update="early")),
+            "update has an effect only with a beam from left to right",
+        ),
+        (lambda: trellis.Perceptron(update="late"), "update must be 'standard' or 'early' or 'max-violation'"),  # type: ignore[arg-type]
+        (lambda: structured.fit(History(), [("ab", "AX")], beam=4), "example 0: step 1 of y .*, 'X', is not among"),
+        (lambda: structured.fit(History(), [("ab", "A")], beam=4), "example 0: y is not complete"),
+        (lambda: structured.fit(History(), [("ab", 5)], beam=4), "example 0: y must be a sequence of choices, not 5"),
+        (lambda: structured.fit(History(), sentences(1), trellis.CRF(), beam=4), "this learner sums over all outputs"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
+    with pytest.raises(trellis.TrellisError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_without_a_beam_is_none_of_steps(tmp_path: Path) -> None:
+    structured.fit(Listed(), [("a", "A")]).save(tmp_path / "m")
+    with pytest.raises(trellis.ModelError, match="no beam"):
+        structured.load(tmp_path / "m", History())
