@@ -156,13 +156,14 @@ class MixtureSteps {
         else direction_.push_back(difference_[d]), held_.push_back(0);
       }
       structure.each_feature(std::span<const Amount<Part>>(direction_).subspan(first),
-                             [&](const Change& change) { change_.add(change); });
+                             [&](Change change) { change_.add(change); });
     }
   }
 
   // |change_|². On the way all weights that it changes are asked for: they and, farther apart, their sums lie scattered.
+  // Flat: places that calls gave back through memory would be waited for.
   template <class Weights>
-  double look_up(Weights& weights) {
+  [[gnu::flatten]] double look_up(Weights& weights) {
     double norm = 0;
     places_.clear();
     for (const Change& change : change_.entries()) {

@@ -51,7 +51,7 @@ class SparseSum {
     if (++now_ == 0) now_ = 1, std::fill(cells_.begin(), cells_.end(), Cell{});
   }
 
-  void add(const Change& change) {
+  void add(Change change) {  // in registers: read back from memory at once, its halves would make it wait
     if (2 * entries_.size() >= cells_.size()) grow();
     Cell& cell = find(change.key());
     if (cell.moment == now_) {
