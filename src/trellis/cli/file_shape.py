@@ -79,6 +79,11 @@ def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
     tagger = load(given.model)
     if getattr(given, "scheme", None) is not None:
         tagger = tagger.constrained(given.scheme)
+    return tagger, shape_for(tagger, given, path)
+
+
+def shape_for(tagger: Tagger, given: Namespace, path: str) -> FileShape:
+    """The shape of a file for a tagger: as its training file, unless something else is given."""
     kept = tagger.info.get("corpus", {})
     trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
-    return tagger, FileShape.of(given, path, like=trained)
+    return FileShape.of(given, path, like=trained)

@@ -15,8 +15,8 @@ import trellis
 from trellis.cli.options import Parser
 from trellis.errors import TrellisError
 
-# Each is a module of this package, imported when it is called: its docstring is the help's text, ``describe`` gives the
-# parser its options, and ``command`` does the work.
+# Each is a module of this package (its words joined by _), imported when it is called: its docstring is the help's
+# text, ``describe`` gives the parser its options, and ``command`` does the work.
 COMMANDS = {
     "train": "Train a model and write it to a file.",
     "tag": "Label a file or standard input.",
@@ -24,6 +24,9 @@ COMMANDS = {
     "calibrate": "Fit the probabilities of a model to a held-out file.",
     "explain": "Show why a sentence gets its labels.",
     "info": "Show what is in a model.",
+    "rerank train": "Train a tagger and a reranker of its k best label sequences.",
+    "rerank apply": "Label a file by a reranker.",
+    "rerank evaluate": "Measure a reranker, and the best choice that its lists allow.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",
     "demo": "Learn to correct typos, in seconds.",
 }
@@ -35,9 +38,10 @@ CLOSED_PIPE = 141
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
     with reporting_errors():
-        if arguments and arguments[0] in COMMANDS:
-            name, *rest = arguments
-            module = importlib.import_module(f"trellis.cli.{name}")
+        words = next((n for n in (2, 1) if " ".join(arguments[:n]) in COMMANDS), 0)
+        if words:
+            name, rest = " ".join(arguments[:words]), arguments[words:]
+            module = importlib.import_module(f"trellis.cli.{name.replace(' ', '_')}")
             parser = Parser(f"trellis {name}", module.__doc__ or "")
             module.describe(parser)
             given = parser.parse(rest)
@@ -52,7 +56,7 @@ def _run_without_command(arguments: Sequence[str]) -> None:
     """Help, the version, or a mistake."""
     parser = Parser("trellis", "Label sequences: train taggers, run them, measure them.")
     parser.usage = "trellis COMMAND ..."
-    listed = "\n".join(f"  {name:10}  {what}" for name, what in COMMANDS.items())
+    listed = "\n".join(f"  {name:15}  {what}" for name, what in COMMANDS.items())
     parser.more = lambda: f"commands:\n{listed}\n\nEvery command has --help."
     parser.add_argument(
         "--version",

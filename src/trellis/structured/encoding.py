@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,8 +22,8 @@ from trellis.structured.problem import (
     SearchProblem,
     Weights,
     check_derivation,
-    check_features,
     check_parts,
+    plain_features,
     same,
 )
 
@@ -38,12 +39,20 @@ def candidate_parts(problem: CandidateProblem[Any, Any], x: Any, where: str) -> 
     return candidates, Parts(graph, [problem.features(x, y) for y in candidates])
 
 
+class _Numbers(dict[str, int]):
+    """The number of each name: a name that is new gets the next one."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+
 class Encoder:
     """Numbers features by their names, in the order in which they are met."""
 
     def __init__(self, problem: Problem, beam: int | None = None) -> None:
         self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
-        self.numbers: dict[str, int] = {}
+        self.numbers: dict[str, int] = _Numbers()
 
     def encode(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
         """The training problem."""
@@ -66,14 +75,18 @@ class Encoder:
         )
 
     def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
-        lists: list[tuple[Ints, Doubles]] = []
+        ids, values, sizes = array("i"), array("f"), list[int]()
         graphs, right, costs = [], [], []
         for i, (x, y) in enumerate(examples):
             parts, edges, cost = self._example(x, y, f"example {i}")
             order = np.argsort(parts.graph.heads, kind="stable")
             place = np.argsort(order, kind="stable")
             graphs.append(_sorted(parts.graph, order))
-            lists.extend(self._numbered(parts.features[int(e)], f"example {i}, edge {e}") for e in order)
+            for e in order.tolist():
+                features = plain_features(parts.features[e], f"example {i}, edge {e}")
+                ids.extend(map(self.numbers.__getitem__, features))
+                values.extend(features.values())
+                sizes.append(len(features))
             right.append(place[edges])
             costs.append(None if cost is None else cost[order])
         with_costs = [one for one in costs if one is not None]
@@ -84,9 +97,9 @@ class Encoder:
             n_threads,
             graphs=Hypergraphs(graphs).native,
             features=(
-                starts_of([len(ids) for ids, _ in lists]),
-                np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in lists)]).astype(np.int32),
-                np.concatenate([np.empty(0, np.float32), *(values for _, values in lists)]).astype(np.float32),
+                starts_of(sizes),
+                np.array(ids, np.int32),
+                np.array(values, np.float32),
             ),
             right_starts=starts_of([len(edges) for edges in right]),
             costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
@@ -114,9 +127,9 @@ class Encoder:
         return parts, [int(paid.argmin())], paid - paid.min()
 
     def _numbered(self, features: Features, where: str) -> tuple[Ints, Doubles]:
-        numbers, pairs = self.numbers, list(check_features(features, where))
-        ids = np.array([numbers.setdefault(name, len(numbers)) for name, _ in pairs], np.int32)
-        return ids, np.array([value for _, value in pairs], np.float64)
+        plain = plain_features(features, where)
+        ids = np.array([self.numbers[name] for name in plain], np.int32)
+        return ids, np.array(list(plain.values()), np.float64)
 
     def difference(self, right: Features, other: Features, where: str) -> tuple[Ints, Doubles]:
         """Phi(right) - Phi(other)."""
@@ -185,6 +198,8 @@ class _Steps:
 
 def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
     """The same with its edges in that order."""
+    if (order[1:] > order[:-1]).all():
+        return graph
     starts, places = runs_of(graph.tail_starts, order)
     tails = graph.tails[places]
     return Hypergraph.from_arrays(graph.heads[order], starts, tails, n_nodes=graph.n_nodes, goal=graph.goal)

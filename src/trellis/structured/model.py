@@ -29,6 +29,7 @@ from trellis.structured.problem import (
     check_features,
     check_parts,
     check_problem,
+    plain_features,
     same,
 )
 
@@ -62,9 +63,11 @@ class StructuredModel:
     weights: FeatureWeights
     info: Mapping[str, Any] = field(default_factory=dict)  # the learner, the beam if any, the history of training
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    _values: list[float] = field(init=False, repr=False, compare=False)  # the weights as Python's own numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_numbers", {name: i for i, name in enumerate(self.names)})
+        object.__setattr__(self, "_values", self.weights.values.tolist())
 
     def __repr__(self) -> str:
         return f"<model of {type(self.problem).__name__} with {len(self.names):,} features>"
@@ -72,11 +75,13 @@ class StructuredModel:
     def __getitem__(self, feature: str) -> float:
         """The weight of a feature; 0 if training never met it."""
         number = self._numbers.get(feature)
-        return 0.0 if number is None else float(self.weights.values[number])
+        return 0.0 if number is None else self._values[number]
 
     def score(self, features: Features) -> float:
         """The sum of weight times value."""
-        return sum(self[name] * value for name, value in check_features(features, "score"))
+        numbers, values = self._numbers, self._values
+        given = plain_features(features, "score").items()
+        return sum(values[numbers[name]] * value for name, value in given if name in numbers)
 
     def predict(self, x: Any) -> Any:
         """The best output; of a voted perceptron the one with the most votes."""
@@ -98,12 +103,16 @@ class StructuredModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the weights to one file; it appears whole or not at all. The problem is code, and stays outside."""
+        write_tensors(path, FORMAT, self.tensors(), json.dumps(self.info, ensure_ascii=False))
+
+    def tensors(self) -> Arrays:
+        """Names and weights, for a file."""
         names = Strings.of(self.names)
         tensors: Arrays = {"names.data": names.data, "names.starts": names.starts, "weights": self.weights.values}
         if (votes := self.weights.votes) is not None:
             tensors |= {"votes.counts": votes.counts, "votes.starts": votes.starts}
             tensors |= {"votes.features": votes.features, "votes.changes": votes.changes}
-        write_tensors(path, FORMAT, tensors, json.dumps(self.info, ensure_ascii=False))
+        return tensors
 
     # ------------------------------------------------------------ outputs
 
@@ -202,13 +211,14 @@ def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
     """Read a model; ModelError if the file is not one, or is damaged. ``problem`` is the one it was trained on."""
     problem = check_problem(problem)
     return read_tensors(path, FORMAT, "a trellis structured model").made(
-        lambda tensors, text: _model(tensors, text, problem)
+        lambda tensors, text: model_of_tensors(tensors, json.loads(text), problem)
     )
 
 
-def _model(tensors: Tensors, text: str, problem: Problem) -> StructuredModel:
+def model_of_tensors(tensors: Tensors, info: Any, problem: Problem) -> StructuredModel:
+    """The model in what ``tensors`` gave; ValueError if the arrays do not fit together."""
     names = tuple(Strings(tensors["names.data"], tensors["names.starts"]))
-    values, info = tensors["weights"], json.loads(text)
+    values = tensors["weights"]
     if values.dtype != np.float32 or values.shape != (len(names),) or not np.isfinite(values).all():
         raise ValueError("weights that are not one finite number per feature")
     if len(set(names)) != len(names) or not isinstance(info, dict):

@@ -17,6 +17,7 @@ from trellis.engine.hypergraph import Hypergraph
 from trellis.errors import ArgumentError, LearnerError
 
 Features = Mapping[str, float]
+PLAIN_NAMES, PLAIN_NUMBERS = frozenset({str}), frozenset({int, float})
 X = TypeVar("X", contravariant=True)
 Y = TypeVar("Y")
 C = TypeVar("C")
@@ -136,6 +137,17 @@ def check_features(features: Any, where: str) -> Iterable[tuple[str, float]]:
                 f"not {value!r}"
             )
         yield name, number
+
+
+def plain_features(features: Any, where: str) -> dict[str, float]:
+    """The same as a dict of strings and Python's numbers; most are one already, and that is seen without a loop."""
+    if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):
+        values = features.values()
+        if PLAIN_NUMBERS.issuperset(map(type, values)):
+            total = sum(values)  # not a number if one of them is not
+            if total == total and (not values or (min(values) >= -LARGEST and max(values) <= LARGEST)):
+                return features
+    return dict(check_features(features, where))
 
 
 def check_parts(parts: Any, where: str) -> Parts:

@@ -1,0 +1,62 @@
+"""Label a file by a reranker.
+
+A file of columns gets one more column; in CoNLL-U, JSON lines and tables the target's own column is filled in.
+
+example:
+  trellis rerank apply --model chunk.rerank test.txt --output tagged.txt
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from trellis.arguments import thread_count
+from trellis.cli.file_shape import STREAMED, shape_for
+from trellis.cli.options import Parser
+from trellis.cli.outputs import check_apart, standard_output, writing
+from trellis.cli.progress import count_tokens
+from trellis.cli.tag import PIECE_BYTES, write_columns
+from trellis.corpus.files import STANDARD_STREAM
+from trellis.errors import ArgumentError
+from trellis.rerank.reranker import load
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    add = parser.add_argument
+    add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="what to label; - is standard input")
+    parser.share("model")
+    add("--output", "-o", metavar="FILE", help="where to write, in the format of the input")
+    parser.share("threads", "quiet")
+    parser.share_file_options()
+
+
+def command(given: Namespace) -> None:
+    """Label what is given."""
+    reranker = load(given.model)
+    tagger, shape = reranker.tagger, shape_for(reranker.tagger, given, given.source)
+    check_apart(given.output, given.source, given.model)
+    shown = not given.quiet and (given.output is not None or not standard_output().isatty())
+    with count_tokens(shown) as count:
+        if shape.format in STREAMED:
+            layout = shape.layout(given.source, tagger, given.columns)
+            with writing(given.output) as out:
+                n_threads = thread_count(given.threads)
+                write_columns(
+                    lambda corpus: [reranker.tag_corpus(corpus, n_threads=1)],
+                    tagger,
+                    given.source,
+                    layout,
+                    n_threads,
+                    out,
+                    count,
+                    PIECE_BYTES,
+                )
+            return
+        from trellis.corpus.write import write
+
+        if given.output in (None, STANDARD_STREAM):
+            raise ArgumentError(f"name a {shape.format} file with --output")
+        corpus = shape.read_for(given.source, tagger, given.columns)
+        labels = reranker.tag_corpus(corpus, n_threads=given.threads)
+        write(corpus.with_column(tagger.target, labels), given.output, format=shape.format)

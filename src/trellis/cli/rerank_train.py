@@ -1,0 +1,93 @@
+"""Train a tagger and a reranker of its k best label sequences, and write both to one file.
+
+The corpus is cut into folds; the k best of each fold come from a tagger trained on the others. From these lists the
+reranker learns to choose by features of whole sequences. The file is for trellis rerank apply and evaluate.
+
+examples:
+  trellis rerank train train.txt --columns word,pos,chunk --features chunking --model chunk.rerank
+  trellis rerank train train.txt --learner crf --reranker mira --reranker-set C=0.01 --kbest 50 --model chunk.rerank
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trellis.cli.file_shape import FileShape
+from trellis.cli.learner_options import build_learner
+from trellis.cli.options import Parser, at_least
+from trellis.cli.outputs import check_apart, check_writable, show_json
+from trellis.cli.progress import say, watch_epochs
+from trellis.learners import LEARNERS
+from trellis.rerank import FEATURES, train
+from trellis.training import train as train_tagger
+
+if TYPE_CHECKING:
+    from trellis.corpus.corpus import Corpus
+    from trellis.tagger import Tagger
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    add = parser.add_argument
+    add("corpus", metavar="FILE", help="training file; - is standard input")
+    parser.share("model", "threads", "quiet", "json")
+    add = parser.add_argument_group("options of the tagger, as of trellis train").add_argument
+    add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
+    add("--features", metavar="NAME", help="a preset or a file of templates (default: default)")
+    add("--order", type=int, metavar="N", help="number of previous labels a label depends on")
+    add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
+    add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
+    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help="see trellis train --help")
+    add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+    add = parser.add_argument_group("options of the reranker").add_argument
+    add("--kbest", type=at_least(1), default=20, metavar="K", help="length of the lists")
+    add("--folds", type=at_least(2), default=5, metavar="N", help="folds of cross-validation")
+    add("--cost", choices=("auto", "tokens", "spans"), default="auto", help="how bad a candidate is: wrong ...")
+    add("--reranker", choices=LEARNERS, default="perceptron", metavar="NAME", help="learner of the reranker")
+    add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
+    names = f"features of whole sequences, between commas: {', '.join(FEATURES)}, or templates (default: all names)"
+    add("--reranker-features", metavar="NAMES", help=names)
+    parser.share_file_options()
+
+
+def command(given: Namespace) -> None:
+    """Train and write."""
+    learner = build_learner(given.learner, {"epochs": given.epochs}, given.set)
+    reranking = build_learner(given.reranker, {}, given.reranker_set)
+    check_writable(given.model)
+    check_apart(given.model, given.corpus, given.features)
+    shape = FileShape.of(given, given.corpus)
+    corpus = shape.read(given.corpus, given.columns)
+    is_conllu = shape.format == "conllu" and given.columns is None
+    target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])
+    options: dict[str, Any] = {name: getattr(given, name) for name in ("features", "order", "cutoff", "scheme")}
+
+    def tagger(part: Corpus) -> Tagger:
+        say(f"training a tagger on {len(part):,} sentences", given.quiet)
+        info = {"corpus": shape.describe(corpus.columns)}
+        return train_tagger(part, target=target, learner=learner, n_threads=given.threads, info=info, **options)
+
+    features = None if given.reranker_features is None else given.reranker_features.split(",")
+    with watch_epochs(given.quiet, "reranking") as shown:
+        reranker = train(
+            corpus,
+            tagger,
+            reranking,
+            k=given.kbest,
+            folds=given.folds,
+            features=features,
+            cost=given.cost,
+            observer=shown,
+            n_threads=given.threads,
+        )
+    reranker.save(given.model)
+    lists, n_bytes = reranker.info["lists"], Path(given.model).stat().st_size
+    first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
+    say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", given.quiet)
+    say(f"{given.model}: {len(reranker.model.names):,} features, {n_bytes / 1e6:.1f} MB", given.quiet)
+    if given.json:
+        figures = {"model": given.model, "target": target, "features": len(reranker.model.names), "bytes": n_bytes}
+        show_json({**figures, "lists": lists, "history": reranker.model.info["history"]})

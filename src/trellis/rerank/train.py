@@ -1,0 +1,124 @@
+"""From a corpus to a reranker: taggers of folds make the lists, a learner of trellis.structured learns from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trellis.arguments import instance, items, whole_number
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.read import read
+from trellis.errors import ArgumentError, CorpusError
+from trellis.learning.learner import Learner
+from trellis.learning.run import Observer
+from trellis.rerank.features import Feature, GlobalFeatures
+from trellis.rerank.lists import Cost, KBestList, cost_named, kbest_lists, report, text_columns
+from trellis.rerank.reranker import ListProblem, Reranker
+from trellis.structured.fit import fit as fit_structured
+from trellis.tagger import Tagger
+
+MakeTagger = Callable[[Corpus], Tagger]
+MAX_K = 1_000_000
+
+
+def train(
+    corpus: Any,
+    tagger: MakeTagger,
+    learner: Learner | None = None,
+    *,
+    k: int = 20,
+    folds: int = 5,
+    features: Sequence[Feature] | None = None,
+    cost: Cost = "auto",
+    observer: Observer | None = None,
+    n_threads: int | None = None,
+) -> Reranker:
+    """Train a tagger and a reranker of its ``k`` best label sequences.
+
+    ``tagger`` is a function that trains a tagger on a corpus, such as ``lambda part: trellis.train(part,
+    target="chunk")``. It is called once per fold, without the fold's sentences, and once with the whole corpus.
+    ``learner`` (default: the averaged perceptron) is one that ``trellis.structured.fit`` takes. ``features`` are names
+    of ``rerank.FEATURES``, templates, or functions from a ``Candidate`` to names or a dict (default: all that have
+    names). ``cost`` says how bad a wrong candidate is: wrong "tokens", missed and false "spans", or "auto", spans where
+    labels mark them. ``observer`` is called after every epoch of the reranker.
+    """
+    corpus = read(corpus)
+    lists = held_out_lists(corpus, tagger, k=k, folds=folds, n_threads=n_threads)
+    options: dict[str, Any] = {"features": features, "cost": cost, "observer": observer, "n_threads": n_threads}
+    return fit(_trained(tagger, corpus), lists, learner, k=k, **options)
+
+
+def held_out_lists(
+    corpus: Any, tagger: MakeTagger, *, k: int = 20, folds: int = 5, n_threads: int | None = None
+) -> list[KBestList]:
+    """The k best of every sentence by a tagger that was trained without it, in the order of the corpus.
+
+    Sentence i is in fold i modulo ``folds``.
+    """
+    corpus = read(corpus)
+    k = whole_number("k", k, 1, MAX_K)
+    if len(corpus) < 2:
+        raise CorpusError(corpus.source, None, "cross-validation needs two sentences or more")
+    folds = whole_number("folds", folds, 2, len(corpus), ", the number of sentences")
+    fold_of = np.arange(len(corpus)) % folds
+    lists: list[KBestList | None] = [None] * len(corpus)
+    for fold in range(folds):
+        made = _trained(tagger, corpus.take(np.flatnonzero(fold_of != fold)))
+        own = np.flatnonzero(fold_of == fold)
+        part = corpus.take(own)
+        for i, found in zip(own, kbest_lists(made, part, k, part.sentences(made.target), n_threads), strict=True):
+            lists[i] = found
+    return [one for one in lists if one is not None]
+
+
+def fit(
+    tagger: Tagger,
+    lists: Sequence[KBestList],
+    learner: Learner | None = None,
+    *,
+    k: int = 20,
+    features: Sequence[Feature] | None = None,
+    cost: Cost = "auto",
+    observer: Observer | None = None,
+    n_threads: int | None = None,
+) -> Reranker:
+    """Train a reranker on lists that are already there, such as ``held_out_lists`` gives; see ``train``.
+
+    ``tagger`` offers the lists of new sentences. The right output of a list is its cheapest candidate.
+    """
+    instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
+    found = items(lists)
+    if not found or any(not isinstance(one, KBestList) or one.gold is None for one in found):
+        raise ArgumentError("lists must be lists with the right labels, such as held_out_lists gives, not empty")
+    problem = ListProblem(
+        GlobalFeatures(features, text_columns(tagger)), _typical_gap(found), cost_named(cost, tagger.labels)
+    )
+    k = whole_number("k", k, 1, MAX_K)
+    model = fit_structured(problem, [(one, one.gold) for one in found], learner, observer=observer, n_threads=n_threads)
+    figures = report(found, cost=cost)
+    info = {
+        "lists": {
+            "sentences": len(found),
+            "candidates": sum(len(one.candidates) for one in found),
+            "first": figures.first.headline,
+            "oracle": figures.oracle.headline,
+        }
+    }
+    return Reranker(tagger, model, k, cost, info)
+
+
+def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
+    if not callable(tagger):
+        raise ArgumentError(
+            "tagger must be a function that trains one, such as lambda part: trellis.train(part, target='label'), "
+            f"not {tagger!r}"
+        )
+    return instance("what tagger(corpus) gives", tagger(corpus), Tagger, "a tagger, such as trellis.train gives")
+
+
+def _typical_gap(lists: Sequence[KBestList]) -> float:
+    """The mean difference between the first and the second score: what makes scores of all taggers alike."""
+    gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
+    return float(np.mean(gaps)) if gaps and np.mean(gaps) > 0 else 1.0

@@ -1,0 +1,425 @@
+"""Reranking: lists, features of whole sequences, what the oracle is, one file, the command line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import COLUMNS, Done, refused
+
+import trellis
+from trellis import rerank, structured
+from trellis.corpus.schemes import spans
+from trellis.model.tensor_file import read_tensors, write_tensors
+from trellis.rerank.features import GlobalFeatures
+from trellis.rerank.lists import Candidate, KBestList, Reading, cost_named, kbest_lists
+from trellis.rerank.reranker import FORMAT
+
+Call = Callable[..., Done]
+
+
+def one_verb(n: int, seed: int) -> dict[str, list[list[str]]]:
+    """Sentences with one verb each: the word with the highest number, which no look at single words tells."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 10, (n, 5))
+    labels = [["V" if t == row.argmax() else "N" for t in range(5)] for row in numbers]
+    return {"word": [[f"w{i}" for i in row] for row in numbers], "tag": labels}
+
+
+def by_words(part: trellis.Corpus) -> trellis.Tagger:
+    return trellis.train(part, target="tag", features=["word[0]"], learner=trellis.CRF(c2=0.1), order=0)
+
+
+LEARNERS = [
+    trellis.Perceptron(epochs=5),
+    trellis.Perceptron(epochs=3, vote=True),
+    trellis.PassiveAggressive(epochs=5),
+    trellis.MIRA(epochs=5),
+    trellis.MIRA(epochs=5, k=3),
+    trellis.AROW(epochs=5),
+    trellis.CRF(c2=0.1),
+    trellis.ExponentialLoss(),
+    trellis.HMSVM(solver="frank-wolfe", epochs=5),
+]
+
+
+@pytest.fixture(scope="module")
+def lists() -> list[KBestList]:
+    return rerank.held_out_lists(one_verb(200, 0), by_words, k=8, folds=4)
+
+
+@pytest.fixture(scope="module")
+def tagger() -> trellis.Tagger:
+    return by_words(trellis.read(one_verb(200, 0)))
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_whole_sequences_tell_what_words_do_not(
+    lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
+) -> None:
+    test = trellis.read(one_verb(200, 1))
+    found = rerank.fit(tagger, lists, learner, k=8, features=["score", "counts"]).evaluate(test)
+    assert found.chosen is not None
+    assert found.first.token_accuracy < 0.9
+    assert found.chosen.token_accuracy > found.first.token_accuracy + 0.05
+    assert found.chosen.token_accuracy <= found.oracle.token_accuracy
+
+
+def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    """With the score alone the tagger's choice stays; one verb outweighs none and two."""
+    test = trellis.read(one_verb(50, 1))
+    alone = rerank.fit(tagger, lists, k=8, features=["score"])
+    assert alone.tag_batch(test) == tagger.tag_batch(test)
+    model = rerank.fit(tagger, lists, k=8, features=["score", "counts"]).model
+    assert model["counts: V=1"] > max(model["counts: V=2"], 0)
+    assert model["score"] > 0
+
+
+# ------------------------------------------------------------ lists
+
+CHUNKS = trellis.read(
+    {
+        "word": [["the", "dog", "saw", "a", "big", "cat"], ["dogs", "run"], ["cats", "saw", "the", "dog"]] * 4,
+        "chunk": [["B-NP", "I-NP", "B-VP", "B-NP", "I-NP", "I-NP"], ["B-NP", "B-VP"], ["B-NP", "B-VP", "B-NP", "I-NP"]]
+        * 4,
+    }
+)
+
+
+def chunker(part: trellis.Corpus) -> trellis.Tagger:
+    return trellis.train(part, target="chunk", features=["word[0]", "word[-1]"], learner=trellis.Perceptron(epochs=2))
+
+
+def test_no_list_comes_from_a_tagger_that_saw_its_sentence() -> None:
+    corpus = trellis.read({"word": [[f"w{i}"] for i in range(7)], "tag": [["A" if i % 2 else "B"] for i in range(7)]})
+    seen = list[set[str]]()
+
+    def noted(part: trellis.Corpus) -> trellis.Tagger:
+        seen.append({word for sentence in part.sentences("word") for word in sentence})
+        return by_words(part)
+
+    found = rerank.held_out_lists(corpus, noted, k=2, folds=3)
+    assert [one.candidates[0].sentence["word"] for one in found] == corpus.sentences("word")
+    assert [one.gold for one in found] == [tuple(labels) for labels in corpus.sentences("tag")]
+    everything = {f"w{i}" for i in range(7)}
+    assert [everything - words for words in seen] == [{"w0", "w3", "w6"}, {"w1", "w4"}, {"w2", "w5"}]
+
+
+def test_segments_are_spans_and_single_tokens() -> None:
+    reading = Reading(spans=True)
+    labels = ["O", "O", "B-NP", "I-NP", "B-NP", "I-VP", "O"]
+    found = reading.segments(labels, {})
+    assert found == (("O", 0, 1), ("O", 1, 2), ("NP", 2, 4), ("NP", 4, 5), ("VP", 5, 6), ("O", 6, 7))
+    assert [one for one in found if one.type != "O"] == spans(labels)
+    assert Reading(spans=False).segments(["N", "N"], {}) == (("N", 0, 1), ("N", 1, 2))
+    assert reading.segments([], {}) == ()
+
+
+def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
+    found = rerank.held_out_lists(CHUNKS[:3], chunker, k=6, folds=3)
+    right = missed = false = 0
+    for one in found:
+        gold = set(spans(one.gold or ()))
+        best = min((set(spans(z.labels)) for z in one.candidates), key=lambda z: len(gold ^ z))
+        right, missed, false = right + len(gold & best), missed + len(gold - best), false + len(best - gold)
+    told = rerank.report(found)
+    assert told.oracle.spans is not None
+    assert told.oracle.spans.micro.f1 == pytest.approx(2 * right / (2 * right + missed + false))
+    assert told.oracle.headline > told.first.headline
+    assert "oracle" in str(told)
+    assert set(told.to_dict()) == {"first", "oracle"}
+
+
+def test_costs() -> None:
+    z = Candidate({}, ("B-NP", "O", "B-VP"), Reading(spans=True).segments(("B-NP", "O", "B-VP"), {}), 0.0, 0)
+    gold = ("B-NP", "I-NP", "B-VP")
+    assert cost_named("tokens", gold)(gold, z) == 1
+    assert cost_named("spans", gold)(gold, z) == cost_named("auto", gold)(gold, z) == 2
+    assert cost_named("auto", ("N",))(("N", "N", "O"), replace(z, labels=("N", "V", "N"))) == 2
+
+
+# ------------------------------------------------------------ features
+
+
+def naive(z: Candidate, scale: float, best: float) -> Counter[str]:
+    """Some of the default features, read off their definition."""
+    n = len(z.labels)
+    words = list(z.sentence["word"])
+    line = [rerank.Segment("<s>", 0, 0)] * 2 + list(z.segments) + [rerank.Segment("</s>", n, n)] * 2
+    out: Counter[str] = Counter()
+    for i in range(2, len(line) - 2):
+        types = [one.type for one in line]
+        here = " ".join(words[line[i].begin : line[i].end])
+        out[f"type[-2..2]={'|'.join(types[i - 2 : i + 3])}"] += 1
+        out[f"type[0] & word[0]={types[i]}|{here}"] += 1
+        out[f"type[-1..0] & length[-1..0]={types[i - 1]}|{types[i]}"] += 0
+        after = words[line[i + 1].begin : line[i + 1].end]
+        before = words[line[i - 1].begin : line[i - 1].end]
+        whole = [types[i], before[-1] if before else "", here, after[0] if after else ""]
+        out[f"type[0] & last(word[-1]) & word[0] & first(word[1])={'|'.join(whole)}"] += 1
+        out[f"type[2]={types[i + 2]}"] += 1
+    out["score"] = (z.score - best) / scale  # type: ignore[assignment]
+    return out
+
+
+def test_features_differ_between_candidates_as_their_definition_says() -> None:
+    chosen = ["score", "type[-2..2]", "type[0] & word[0]", "type[2]"]
+    chosen.append("type[0] & last(column[-1]) & column[0] & first(column[1])")
+    features = GlobalFeatures(chosen, ("word",))
+    for one in kbest_lists(chunker(CHUNKS), CHUNKS[:3], 12):
+        found = features.of(one, 2.0)
+        full = [naive(z, 2.0, one.candidates[0].score) for z in one.candidates]
+        for rank in range(1, len(one.candidates)):
+            for name in {*found.of(0), *found.of(rank), *full[0], *full[rank]}:
+                ours = found.of(0).get(name, 0.0) - found.of(rank).get(name, 0.0)
+                assert ours == pytest.approx(full[0][name] - full[rank][name]), name
+
+
+class Unpacked:
+    """Lists as candidates, each with all its features: what a packed list must agree with."""
+
+    def __init__(self, features: GlobalFeatures, scale: float) -> None:
+        self.given, self.scale, self.of = features, scale, cost_named("auto", ("N", "V"))
+
+    def candidates(self, x: KBestList) -> list[int]:
+        return list(range(len(x.candidates)))
+
+    def features(self, x: KBestList, y: int) -> dict[str, float]:
+        return self.given.of(x, self.scale).of(y)
+
+    def cost(self, x: KBestList, y: Any, z: int) -> float:
+        return self.of(y, x.candidates[z])
+
+
+@pytest.mark.parametrize("learner", [trellis.CRF(c2=0.1, tolerance=1e-9), trellis.MIRA(epochs=2)], ids=repr)
+def test_a_packed_list_teaches_what_its_candidates_teach(
+    lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
+) -> None:
+    packed = rerank.fit(tagger, lists[:40], learner, k=8, features=["score", "types", "counts"])
+    problem = Unpacked(packed.problem.features, packed.problem.scale)
+    plain = structured.fit(problem, [(one, one.gold) for one in lists[:40]], learner)
+    assert set(plain.names) == set(packed.model.names)
+    for one in lists[40:60]:
+        ours = {p.output: p.score for p in packed.model.kbest(one, 8)}
+        theirs = {p.output: p.score for p in plain.kbest(one, 8)}
+        assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-3)
+
+
+def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, tmp_path: Path) -> None:
+    def verbs(candidate: Candidate) -> dict[str, float]:
+        return {"how many": candidate.labels.count("V"), "one": candidate.labels.count("V") == 1}
+
+    reranker = rerank.fit(tagger, lists, k=8, features=["score", verbs])
+    assert reranker.model["verbs: one"] > 0
+    test = trellis.read(one_verb(50, 1))
+    reranker.save(tmp_path / "m")
+    again = rerank.load(tmp_path / "m", functions=[verbs])
+    assert again.tag_batch(test) == reranker.tag_batch(test) != tagger.tag_batch(test)
+    with pytest.raises(trellis.ModelError, match=r"its feature verbs\(\) is a function, .*functions="):
+        rerank.load(tmp_path / "m")
+    with pytest.raises(trellis.LearnerError, match="feature function broken must give names"):
+        rerank.fit(tagger, lists, features=[broken])
+
+
+def broken(candidate: Candidate) -> Any:
+    return 3
+
+
+@pytest.mark.parametrize(
+    ("features", "why"),
+    [
+        (["scores"], "no feature 'scores'; name one of score, rank, types"),
+        (["type[0] & pos[0]"], "no column 'pos'; there are type, length, word"),
+        (["first(type[0])"], "no column 'type'"),
+        (["first(word[0]"], "no feature"),
+        (["type[1..0]"], "the lower one first"),
+        (["type[99]"], "offsets go from -20 to 20"),
+        ([], "not empty"),
+        ([3], "names, templates or functions, not 3"),
+    ],
+)
+def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tagger, features: Any, why: str) -> None:
+    with pytest.raises(trellis.TrellisError, match=r".") as told:
+        rerank.fit(tagger, lists[:2], features=features)
+    assert why in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+# ------------------------------------------------------------ the reranker
+
+
+def test_k_best_and_explanations_agree(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    reranker = rerank.fit(tagger, lists, k=8)
+    sentence = ["w9", "w8", "w1", "w2", "w3"]
+    best = reranker.kbest(sentence)
+    assert best[0][0] == reranker.tag(sentence) == ["V", "N", "N", "N", "N"]
+    assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
+    assert sorted(labels for labels, _ in best) == sorted(labels for labels, _ in tagger.kbest(sentence, 8))
+    assert reranker.kbest(sentence, 2) == best[:2]
+    why = reranker.explain(sentence)
+    assert [(one.labels, one.score) for one in why] == best
+    for one in why:
+        assert sum(term.product for term in one.terms) == pytest.approx(one.score)
+        assert tagger.kbest(sentence, 8)[one.tagger_rank] == (one.labels, one.tagger_score)
+    assert reranker.tag([]) == []
+    assert "8 best of Tagger" in repr(reranker)
+
+
+def test_sentences_are_given_as_to_the_tagger() -> None:
+    data = {"word": [["a", "b"], ["b", "a"]] * 3, "pos": [["x", "y"], ["y", "x"]] * 3, "tag": [["A", "B"]] * 6}
+
+    def two_columns(part: trellis.Corpus) -> trellis.Tagger:
+        return trellis.train(part, target="tag", features=["word[0]", "pos[0]"])
+
+    reranker = rerank.train(data, two_columns, k=3, folds=2)
+    assert any("pos[0]" in name for name in reranker.model.names)
+    wanted = reranker.tag([("a", "x"), ("b", "y")])
+    assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
+    assert reranker.tag_batch(trellis.read(data))[0] == wanted
+    assert reranker.tag_corpus(trellis.read(data)).tolist()[:2] == wanted
+    with pytest.raises(trellis.CorpusError, match="has no 'pos'"):
+        reranker.tag({"word": ["a"]})
+
+
+def test_the_same_bits_on_any_number_of_threads(tmp_path: Path) -> None:
+    files = []
+    for n in (1, 2, 3):
+        reranker = rerank.train(
+            CHUNKS, chunker, trellis.Perceptron(epochs=3, shuffle=True, seed=7), k=6, folds=3, n_threads=n
+        )
+        reranker.save(tmp_path / "m")
+        files.append((tmp_path / "m").read_bytes())
+    assert files[0] == files[1] == files[2]
+    reranker = rerank.train(CHUNKS, chunker, trellis.Perceptron(epochs=3, shuffle=True, seed=8), k=6, folds=3)
+    reranker.save(tmp_path / "m")
+    assert (tmp_path / "m").read_bytes() != files[0]
+
+
+def test_a_file_has_all_of_it(tmp_path: Path) -> None:
+    reranker = rerank.train(CHUNKS, chunker, k=6, folds=3)
+    reranker.save(tmp_path / "m")
+    again = rerank.load(tmp_path / "m")
+    assert again.tag_batch(CHUNKS) == reranker.tag_batch(CHUNKS)
+    assert again.kbest(["the", "cat"]) == reranker.kbest(["the", "cat"])
+    assert (again.k, again.cost, again.info, again.tagger.labels) == (6, "auto", reranker.info, reranker.tagger.labels)
+    assert again.info["lists"]["oracle"] >= again.info["lists"]["first"]
+    with pytest.raises(trellis.ModelError, match="not a trellis model"):
+        trellis.load(tmp_path / "m")
+    reranker.tagger.save(tmp_path / "t")
+    with pytest.raises(trellis.ModelError, match="not a trellis reranker"):
+        rerank.load(tmp_path / "t")
+
+
+HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = [
+    ("k", lambda tensors, text: text.update(k=0)),
+    ("k", lambda tensors, text: text.update(k="many")),
+    ("scale", lambda tensors, text: text.update(scale=0.0)),
+    ("scale", lambda tensors, text: text.update(scale=float("nan"))),
+    ("cost", lambda tensors, text: text.update(cost="what")),
+    ("no feature", lambda tensors, text: text.update(features=["nothing"])),
+    ("features", lambda tensors, text: text.update(features=[["type[0]"]])),
+    ("features", lambda tensors, text: text.update(features=7)),
+    ("info", lambda tensors, text: text.update(info=[])),
+    ("features with the same name", lambda tensors, text: text.update(training=[])),
+    ("weights", lambda tensors, text: tensors.update(weights=tensors["weights"] * np.float32(np.nan))),
+    ("weights", lambda tensors, text: tensors.update(weights=tensors["weights"][:-1])),
+    ("tagger", lambda tensors, text: tensors.pop("tagger")),
+    ("not a trellis model", lambda tensors, text: tensors.update(tagger=tensors["tagger"][:100])),
+    ("not a trellis model", lambda tensors, text: tensors.update(tagger=np.roll(tensors["tagger"], 1))),
+    ("", lambda tensors, text: tensors.update({"names.starts": tensors["names.starts"][::-1].copy()})),
+]
+
+
+@pytest.mark.parametrize(("why", "change"), HOSTILE)
+def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[..., object]) -> None:
+    reranker = rerank.train(CHUNKS, chunker, k=3, folds=2, features=["score", "types"])
+    reranker.save(tmp_path / "m")
+    opened = read_tensors(tmp_path / "m", FORMAT, "a reranker")
+    tensors, text = dict(opened.tensors), json.loads(opened.text)
+    change(tensors, text)
+    write_tensors(tmp_path / "m", FORMAT, tensors, json.dumps(text))
+    with pytest.raises(trellis.ModelError) as told:
+        rerank.load(tmp_path / "m")
+    assert why in str(told.value)
+    assert str(told.value).count(str(tmp_path / "m")) == 1
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"k": 0}, "k must be a whole number from 1"),
+        ({"folds": 1}, "folds must be a whole number from 2 to 12"),
+        ({"folds": 13}, "folds must be a whole number from 2 to 12"),
+        ({"cost": "f1"}, "cost must be 'auto', 'tokens' or 'spans', not 'f1'"),
+        ({"learner": trellis.MaxEnt()}, "MaxEnt"),
+        ({"tagger": {"target": "chunk"}}, "tagger must be a function that trains one"),
+        ({"tagger": lambda part: None}, "what tagger(corpus) gives must be a tagger"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(trellis.TrellisError) as told:
+        rerank.train(CHUNKS, **{"tagger": chunker, "folds": 2, **settings})
+    assert why in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
+        rerank.fit(tagger, lists, cost="spans")
+    with pytest.raises(trellis.ArgumentError, match="right labels"):
+        rerank.report(kbest_lists(tagger, [["w1"]], 2))
+    with pytest.raises(trellis.ArgumentError, match="right labels"):
+        rerank.fit(tagger, [])
+
+
+# ------------------------------------------------------------ the command line
+
+
+def test_command_line_round_trip(here: Path, call: Call) -> None:
+    train = "rerank train train.txt --columns word,pos,chunk --features chunking --epochs 2 --kbest 4 --folds 3"
+    done = call(f"{train} --reranker mira --reranker-set epochs=2 --model r --json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert told["lists"]["sentences"] == 12
+    assert told["lists"]["first"] <= told["lists"]["oracle"] <= 1
+    assert "oracle" in done.err
+    assert call("rerank apply --model r test.txt --output tagged.txt").code == 0
+    reranker = rerank.load("r")
+    wanted = [
+        label for labels in reranker.tag_batch(trellis.read("test.txt", columns="word,pos,chunk")) for label in labels
+    ]
+    tagged = [line.split()[-1] for line in (here / "tagged.txt").read_text().splitlines() if line]
+    assert tagged == wanted
+    piped = call("rerank apply --model r", COLUMNS)
+    assert piped.out == (here / "tagged.txt").read_text()
+    told = json.loads(call("rerank evaluate --model r test.txt --json").out)
+    assert set(told) == {"first", "chosen", "oracle"}
+    assert "reranked  F1" in call("rerank evaluate --model r test.txt").out
+    (here / "train.jsonl").write_text('{"word": ["the", "dog"], "tag": ["D", "N"]}\n' * 4)
+    train = "rerank train train.jsonl --target tag --features default --kbest 2 --folds 2 --model j --quiet"
+    assert call(f"{train} --reranker-features score,counts").code == 0
+    assert call("rerank apply --model j train.jsonl --output out.jsonl").code == 0
+    assert json.loads((here / "out.jsonl").read_text().splitlines()[0])["tag"] == ["D", "N"]
+    refused(call("rerank apply --model j train.jsonl"), "--output")
+
+
+def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:
+    train = "rerank train train.txt --columns word,pos,chunk --quiet"
+    refused(call("rerank"), "no command rerank", "rerank train")
+    refused(call("rerank tarin train.txt"), "no command rerank")
+    refused(call(train), "--model")
+    refused(call(f"{train} --model r --folds 1"), "--folds", "at least 2")
+    refused(call(f"{train} --model r --folds 99"), "folds must be")
+    refused(call(f"{train} --model r --reranker-features scores"), "no feature 'scores'")
+    refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")
+    refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")
+    refused(call(f"{train} --model no/where"), "no such folder")
+    refused(call("rerank apply --model chunk.trellis test.txt"), "not a trellis reranker")
+    refused(call("rerank apply --model absent test.txt"), "cannot read absent")
