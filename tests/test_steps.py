@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import trellis
@@ -137,9 +139,8 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
 def random_model(problem: Any, examples: Any, seed: int, beam: int, *, whole: bool) -> structured.StructuredModel:
     draw = random.Random(seed)
     model = structured.fit(problem, examples, beam=beam)
-    for i in range(len(model.names)):
-        model.weights.values[i] = draw.randrange(-2, 3) if whole else draw.gauss(0, 1)
-    return model
+    values = [draw.randrange(-2, 3) if whole else draw.gauss(0, 1) for _ in model.names]
+    return replace(model, weights=replace(model.weights, values=np.array(values, np.float32)))
 
 
 @pytest.mark.parametrize("seed", range(3))
