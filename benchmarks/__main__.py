@@ -23,6 +23,7 @@ OWN = (
     "learners",
     "boosting",
     "noun_phrases",
+    "rerank",
     "typos",
     "letters",
     "frank_wolfe",

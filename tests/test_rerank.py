@@ -81,6 +81,22 @@ def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -
     assert model["score"] > 0
 
 
+def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, lists: list[KBestList]) -> None:
+    dev = trellis.read(one_verb(60, 2))
+    held_out = kbest_lists(tagger, dev, 8, dev.sentences("tag"))
+    how: dict[str, Any] = {"k": 8, "features": ["score", "types", "counts"]}
+    epochs = [rerank.fit(tagger, lists, trellis.Perceptron(epochs=n, average=False), **how) for n in range(1, 6)]
+    scores = [rerank.report(held_out, one.choose(held_out)).chosen for one in epochs]
+    shares = [one.token_accuracy for one in scores if one is not None]
+    kept = rerank.fit(tagger, lists, trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
+    assert [event["dev_score"] for event in kept.model.info["history"]] == pytest.approx(shares)
+    assert kept.choose(held_out) == epochs[shares.index(max(shares))].choose(held_out)
+    again = rerank.train(one_verb(40, 0), by_words, trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1)
+    assert len(again.model.info["history"]) < 9
+    with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
+        rerank.fit(tagger, lists, dev=[])
+
+
 # ------------------------------------------------------------ lists
 
 CHUNKS = trellis.read(
@@ -384,12 +400,13 @@ def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagg
 
 def test_command_line_round_trip(here: Path, call: Call) -> None:
     train = "rerank train train.txt --columns word,pos,chunk --features chunking --epochs 2 --kbest 4 --folds 3"
-    done = call(f"{train} --reranker mira --reranker-set epochs=2 --model r --json")
+    done = call(f"{train} --reranker mira --reranker-set epochs=2 --dev test.txt --model r --json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert told["lists"]["sentences"] == 12
     assert told["lists"]["first"] <= told["lists"]["oracle"] <= 1
     assert "oracle" in done.err
+    assert all(0 <= event["dev_score"] <= 1 for event in told["history"])
     assert call("rerank apply --model r test.txt --output tagged.txt").code == 0
     reranker = rerank.load("r")
     wanted = [
@@ -421,5 +438,6 @@ def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path)
     refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")
     refused(call(f"{train} --model no/where"), "no such folder")
+    refused(call(f"{train} --model r --patience 2"), "give dev")
     refused(call("rerank apply --model chunk.trellis test.txt"), "not a trellis reranker")
     refused(call("rerank apply --model absent test.txt"), "cannot read absent")

@@ -452,3 +452,59 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
             structured.load(tmp_path / name, Lattice())
     with pytest.raises(trellis.ModelError, match="not a trellis model"):
         trellis.load(tmp_path / "m")
+
+
+# ------------------------------------------------------------ held-out pairs
+
+NOISY = [(x, y) for x, y in SENTENCES] + [(x, (*y[:-1], "D")) for x, y in SENTENCES[:2]]
+
+
+def right_share(model: structured.StructuredModel, pairs: Sequence[Any]) -> float:
+    return sum(model.predict(x) == y for x, y in pairs) / len(pairs)
+
+
+@pytest.mark.parametrize("kind", [Listed, Searched])
+def test_the_best_epoch_on_held_out_pairs_is_kept(kind: type) -> None:
+    dev = [*SENTENCES, *NOISY[-1:]]
+    epochs = [structured.fit(kind(), NOISY, trellis.Perceptron(epochs=n, average=False)) for n in range(1, 7)]
+    shares = [right_share(model, dev) for model in epochs]
+    assert len(set(shares)) > 1
+    best = shares.index(max(shares))
+    assert best < 5
+    kept = structured.fit(kind(), NOISY, trellis.Perceptron(epochs=6, average=False), dev=dev)
+    assert [event["dev_score"] for event in kept.info["history"]] == pytest.approx(shares)
+    assert {name: kept[name] for name in epochs[best].names} == {n: epochs[best][n] for n in epochs[best].names}
+    tired = structured.fit(kind(), NOISY, trellis.Perceptron(epochs=6, average=False), dev=dev, patience=1)
+    falls = next((i for i in range(1, 6) if shares[i] <= max(shares[:i])), 5)
+    assert len(tired.info["history"]) == falls + 1
+
+
+def test_a_metric_of_ones_own() -> None:
+    seen = []
+
+    def tokens(outputs: list[Any], right: list[Any]) -> float:
+        seen.append(len(outputs))
+        return sum(a == b for y, z in zip(outputs, right, strict=True) for a, b in zip(y, z, strict=True)) / 100
+
+    model = structured.fit(Listed(), SENTENCES, trellis.CRF(epochs=3), dev=SENTENCES, metric=tokens)
+    assert seen == [4] * len(model.info["history"])
+    assert model.info["history"][-1]["dev_score"] == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"patience": 2}, "give dev"),
+        ({"metric": len}, "give dev"),
+        ({"dev": []}, "dev examples must be a list of pairs"),
+        ({"dev": [1]}, "dev example 0 must be a pair"),
+        ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
+        ({"dev": SENTENCES, "metric": lambda outputs, right: "good"}, "what metric"),
+        ({"dev": SENTENCES, "metric": lambda outputs, right: -3.0}, "what metric"),
+    ],
+)
+def test_held_out_pairs_that_make_no_sense(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(trellis.TrellisError) as told:
+        structured.fit(Listed(), SENTENCES, **given)
+    assert why in str(told.value)
+    assert "\n" not in str(told.value)

@@ -50,6 +50,8 @@ def describe(parser: Parser) -> None:
     add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
     names = f"features of whole sequences, between commas: {', '.join(FEATURES)}, or templates (default: all names)"
     add("--reranker-features", metavar="NAMES", help=names)
+    add("--dev", metavar="FILE", help="held-out file; the epoch of the reranker that is best on it is kept")
+    add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")
     parser.share_file_options()
 
 
@@ -58,9 +60,13 @@ def command(given: Namespace) -> None:
     learner = build_learner(given.learner, {"epochs": given.epochs}, given.set)
     reranking = build_learner(given.reranker, {}, given.reranker_set)
     check_writable(given.model)
-    check_apart(given.model, given.corpus, given.features)
+    check_apart(given.model, given.corpus, given.features, given.dev)
     shape = FileShape.of(given, given.corpus)
     corpus = shape.read(given.corpus, given.columns)
+    dev = None
+    if given.dev is not None:
+        names = ",".join(corpus.columns) if given.columns or shape.format == "conll" else None
+        dev = FileShape.of(given, given.dev, like=shape).read(given.dev, names)
     is_conllu = shape.format == "conllu" and given.columns is None
     target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])
     options: dict[str, Any] = {name: getattr(given, name) for name in ("features", "order", "cutoff", "scheme")}
@@ -80,6 +86,8 @@ def command(given: Namespace) -> None:
             folds=given.folds,
             features=features,
             cost=given.cost,
+            dev=dev,
+            patience=given.patience,
             observer=shown,
             n_threads=given.threads,
         )

@@ -56,6 +56,8 @@ class FeatureProblem(ExampleOrder):
     search: Search | None = None
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
     sentence_weights: Doubles | None = None  # [n_examples]
+    score_dev: Callable[[FeatureWeights], float] | None = None
+    patience: int | None = None  # epochs without a better dev score after which to stop
 
     @property
     def n_sentences(self) -> int:
@@ -66,14 +68,6 @@ class FeatureProblem(ExampleOrder):
     @property
     def checkpoint(self) -> None:
         """No file to resume from."""
-
-    @property
-    def score_dev(self) -> None:
-        """No dev corpus."""
-
-    @property
-    def patience(self) -> None:
-        """No early end."""
 
     @property
     def initial(self) -> None:

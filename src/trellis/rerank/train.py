@@ -11,6 +11,7 @@ from trellis.arguments import instance, items, whole_number
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.errors import ArgumentError, CorpusError
+from trellis.evaluation.report import evaluate
 from trellis.learning.learner import Learner
 from trellis.learning.run import Observer
 from trellis.rerank.features import Feature, GlobalFeatures
@@ -32,6 +33,8 @@ def train(
     folds: int = 5,
     features: Sequence[Feature] | None = None,
     cost: Cost = "auto",
+    dev: Any = None,
+    patience: int | None = None,
     observer: Observer | None = None,
     n_threads: int | None = None,
 ) -> Reranker:
@@ -42,12 +45,18 @@ def train(
     ``learner`` (default: the averaged perceptron) is one that ``trellis.structured.fit`` takes. ``features`` are names
     of ``rerank.FEATURES``, templates, or functions from a ``Candidate`` to names or a dict (default: all that have
     names). ``cost`` says how bad a wrong candidate is: wrong "tokens", missed and false "spans", or "auto", spans where
-    labels mark them. ``observer`` is called after every epoch of the reranker.
+    labels mark them. With ``dev``, a held-out corpus, the best epoch of the reranker on it is kept; with ``patience``
+    training stops after so many epochs without a better one. ``observer`` is called after every epoch of the reranker.
     """
     corpus = read(corpus)
+    held_out = None if dev is None else read(dev)
     lists = held_out_lists(corpus, tagger, k=k, folds=folds, n_threads=n_threads)
+    made = _trained(tagger, corpus)
+    dev_lists = None
+    if held_out is not None:
+        dev_lists = kbest_lists(made, held_out, k, held_out.sentences(made.target), n_threads)
     options: dict[str, Any] = {"features": features, "cost": cost, "observer": observer, "n_threads": n_threads}
-    return fit(_trained(tagger, corpus), lists, learner, k=k, **options)
+    return fit(made, lists, learner, k=k, dev=dev_lists, patience=patience, **options)
 
 
 def held_out_lists(
@@ -81,22 +90,32 @@ def fit(
     k: int = 20,
     features: Sequence[Feature] | None = None,
     cost: Cost = "auto",
+    dev: Sequence[KBestList] | None = None,
+    patience: int | None = None,
     observer: Observer | None = None,
     n_threads: int | None = None,
 ) -> Reranker:
     """Train a reranker on lists that are already there, such as ``held_out_lists`` gives; see ``train``.
 
-    ``tagger`` offers the lists of new sentences. The right output of a list is its cheapest candidate.
+    ``tagger`` offers the lists of new sentences. The right output of a list is its cheapest candidate. ``dev`` are
+    lists of that tagger.
     """
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
-    found = items(lists)
-    if not found or any(not isinstance(one, KBestList) or one.gold is None for one in found):
-        raise ArgumentError("lists must be lists with the right labels, such as held_out_lists gives, not empty")
+    found = _labelled("lists", lists)
     problem = ListProblem(
         GlobalFeatures(features, text_columns(tagger)), _typical_gap(found), cost_named(cost, tagger.labels)
     )
     k = whole_number("k", k, 1, MAX_K)
-    model = fit_structured(problem, [(one, one.gold) for one in found], learner, observer=observer, n_threads=n_threads)
+    model = fit_structured(
+        problem,
+        [(one, one.gold) for one in found],
+        learner,
+        dev=None if dev is None else [(one, one) for one in _labelled("dev", dev)],
+        metric=None if dev is None else _headline,
+        patience=patience,
+        observer=observer,
+        n_threads=n_threads,
+    )
     figures = report(found, cost=cost)
     info = {
         "lists": {
@@ -107,6 +126,19 @@ def fit(
         }
     }
     return Reranker(tagger, model, k, cost, info)
+
+
+def _labelled(name: str, lists: Any) -> list[KBestList]:
+    found = items(lists)
+    if not found or any(not isinstance(one, KBestList) or one.gold is None for one in found):
+        raise ArgumentError(f"{name} must be lists with the right labels, such as held_out_lists gives, not empty")
+    return found
+
+
+def _headline(ranks: list[int], lists: list[KBestList]) -> float:
+    """Span F1 of what was chosen, or token accuracy where labels mark no spans."""
+    chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
+    return evaluate([one.gold or () for one in lists], chosen).headline
 
 
 def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,10 @@ class Encoder:
     def __init__(self, problem: Problem, beam: int | None = None) -> None:
         self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
         self.numbers: dict[str, int] = _Numbers()
+
+    def names(self, n: int) -> tuple[str, ...]:
+        """The names of the first n features; a search meets more of them as it goes on."""
+        return tuple(islice(self.numbers, n))
 
     def encode(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
         """The training problem."""

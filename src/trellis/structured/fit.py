@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arguments import items, thread_count, whole_number
+from trellis.arguments import items, real_number, thread_count, whole_number
 from trellis.errors import ArgumentError, LearnerError
 from trellis.learners.perceptron import Perceptron
+from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.learner import Learner
 from trellis.learning.run import Observer, run
 from trellis.structured.encoding import Encoder
 from trellis.structured.model import StructuredModel
-from trellis.structured.problem import Problem, StepProblem, check_problem
+from trellis.structured.problem import Problem, StepProblem, check_problem, same
+
+Metric = Callable[[list[Any], list[Any]], float]
 
 
 def fit(
@@ -25,6 +29,9 @@ def fit(
     *,
     beam: int | None = None,
     sample_weight: npt.ArrayLike | None = None,
+    dev: Iterable[tuple[Any, Any]] | None = None,
+    metric: Metric | None = None,
+    patience: int | None = None,
     n_threads: int | None = None,
     observer: Observer | None = None,
 ) -> StructuredModel:
@@ -36,6 +43,9 @@ def fit(
     ``kbest`` MIRA and AROW; one with ``choices`` answers these too, by a beam of ``beam`` states, and the learner's
     ``update`` says on what of a wrong search it updates. ``sample_weight`` is how much each example counts.
     ``observer`` is called after every epoch.
+
+    With ``dev``, held-out pairs, the best epoch on them is kept, by the share of right outputs or by ``metric(outputs,
+    right)``, a number from 0 on; with ``patience`` training stops after so many epochs without a better one.
     """
     problem = check_problem(problem)
     learner = Perceptron() if learner is None else learner
@@ -46,12 +56,7 @@ def fit(
             f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "
             'HMSVM(solver="frank-wolfe")'
         )
-    pairs = items(examples)
-    if not pairs:
-        raise ArgumentError("examples must be a list of pairs of an input and its right output, not empty")
-    for i, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ArgumentError(f"example {i} must be a pair of an input and its right output")
+    pairs = _pairs("example", examples)
     weights = None
     if sample_weight is not None:
         try:
@@ -61,7 +66,19 @@ def fit(
         if weights.shape != (len(pairs),) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ArgumentError(f"sample_weight must be {len(pairs)} finite numbers from 0 on, one per example")
     encoder = Encoder(problem, _beam(problem, beam))
-    encoded = encoder.encode([(x, y) for x, y in pairs], weights, thread_count(n_threads))
+    encoded = encoder.encode(pairs, weights, thread_count(n_threads))
+    if dev is not None:
+        held_out = _pairs("dev example", dev)
+        kept = {} if beam is None else {"beam": beam}
+
+        def score(weights: FeatureWeights) -> float:
+            model = StructuredModel(problem, encoder.names(len(weights.values)), weights, kept)
+            return _scored(metric, [model.predict(x) for x, _ in held_out], [y for _, y in held_out])
+
+        stop = None if patience is None else whole_number("patience", patience, 1)
+        encoded = replace(encoded, score_dev=score, patience=stop)
+    elif metric is not None or patience is not None:
+        raise LearnerError("metric and patience compare epochs on held-out pairs; give dev")
     work: Any = learner.begin(encoded)  # type: ignore[arg-type]
     learnt, history = run(encoded, work, observer)
     info = {
@@ -71,7 +88,25 @@ def fit(
         **({} if beam is None else {"beam": beam, "update": work.update}),
         "history": [event.to_dict() for event in history],
     }
-    return StructuredModel(problem, tuple(encoder.numbers), learnt, info)
+    return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, info)
+
+
+def _pairs(what: str, given: Any) -> list[tuple[Any, Any]]:
+    """Pairs of an input and its right output, checked."""
+    pairs = items(given)
+    if not pairs:
+        raise ArgumentError(f"{what}s must be a list of pairs of an input and its right output, not empty")
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ArgumentError(f"{what} {i} must be a pair of an input and its right output")
+    return [(x, y) for x, y in pairs]
+
+
+def _scored(metric: Metric | None, outputs: list[Any], right: list[Any]) -> float:
+    """How good outputs are."""
+    if metric is None:
+        return sum(map(same, outputs, right)) / len(right)
+    return real_number("what metric(outputs, right) gives", metric(outputs, right), 0.0)
 
 
 def _beam(problem: Problem, beam: int | None) -> int | None:
