@@ -77,13 +77,14 @@ std::vector<Mixture<ChainPart>> mixtures_from(const FrankWolfe& self, const Enco
   check_starts(starts, n_parts);
   std::vector<Mixture<ChainPart>> mixtures(n);
   const auto fits = [&](std::uint32_t x, std::uint32_t z) {
+    if (corpus.data.segments) return x <= corpus.data.segments->rules->longest;
     return self.ngrams ? x < self.ngrams->size() && self.ngrams->label(x) == z : x <= L;
   };
   for (std::size_t s = 0; s < n; ++s) {
     const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
     mixtures[s].cost = costs(s);
     for (std::int64_t i = starts(s); i < starts(s + 1); ++i) {
-      if (tokens(i) >= length || (i > starts(s) && tokens(i) < tokens(i - 1))) throw nb::value_error("tokens must rise");
+      if (tokens(i) >= length || (corpus.data.segments && tokens(i) + labels(i, 0) > length) || (i > starts(s) && tokens(i) < tokens(i - 1))) throw nb::value_error("tokens must rise");
       if (!fits(labels(i, 0), labels(i, 2)) || labels(i, 1) > L || labels(i, 2) >= L) throw nb::value_error("no such label");
       mixtures[s].parts.push_back({{tokens(i), labels(i, 0), static_cast<std::uint16_t>(labels(i, 1)),
                                     static_cast<std::uint16_t>(labels(i, 2))}, amounts(i)});

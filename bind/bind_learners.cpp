@@ -160,9 +160,9 @@ Numpy<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 
 Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optional<ListArrays> edge_lists_,
                  std::optional<SetArrays> sets_, std::size_t n_attributes_, std::size_t n_edge_attributes_,
-                 std::size_t n_labels_, std::optional<Array<std::uint8_t, 1>> histories_)
+                 std::size_t n_labels_, std::optional<Array<std::uint8_t, 1>> histories_, std::optional<SegmentArrays> segments_)
     : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
-      histories(std::move(histories_)), n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
+      histories(std::move(histories_)), segments(std::move(segments_)), n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
   check_labels(n_labels);
   check_sentences(starts);
   data.attributes = lists_from(lists, n_attributes, n_tokens());
@@ -174,6 +174,14 @@ Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optiona
     data.has_pairs = std::ranges::count(span(*histories), 1) > 0;
   }
   make_read_only(std::tie(starts, lists, edge_lists, sets, histories));
+  if (segments) {
+    const auto& [rules, of_segments, first] = *segments;
+    require(rules && rules->core.n_labels == n_labels && first <= n_attributes && !histories && !sets, "segments of another model");
+    check_numbers(std::get<1>(of_segments), n_attributes, "no such attribute of segments", static_cast<std::int32_t>(first));
+    segment_sites = {&rules->core, lists_from(of_segments, n_attributes, n_tokens() * rules->core.longest), first};
+    make_read_only(of_segments);
+    data.segments = &segment_sites;
+  }
   if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
 }
 
@@ -261,15 +269,18 @@ void bind_learners(nb::module_& module) {
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
-                    std::size_t, std::size_t, std::optional<Array<std::uint8_t, 1>>>(),
+                    std::size_t, std::size_t, std::optional<Array<std::uint8_t, 1>>, std::optional<SegmentArrays>>(),
            "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a,
-           "n_edge_attributes"_a, "n_labels"_a, "histories"_array.none() = nb::none())
+           "n_edge_attributes"_a, "n_labels"_a, "histories"_array.none() = nb::none(), "segments"_array.none() = nb::none())
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
       .def_ro("histories", &Encoded::histories, "About how many labels before each edge attribute is; None: one, all.")
+      .def_prop_ro("segment_lists", [](const Encoded& self) {
+        return self.segments ? std::optional(std::get<1>(*self.segments)) : std::nullopt;
+      }, "The attributes of segments, or None.")
       .def_ro("sets", &Encoded::sets, "The label set of each token, set starts, set labels; or None.");
   nb::class_<Online>(module, "Online", "Weights of a chain while a learner by epochs changes them.")
       .def("__init__", [](Online* self, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,

@@ -1,6 +1,10 @@
 // Encoded corpora as they come from Python, checked.
 #pragma once
+#include "segments.hpp"
 #include "weights.hpp"
+
+// What segments may be, their attributes, and the first number of these.
+using SegmentArrays = std::tuple<std::shared_ptr<PySegmentRules>, ListArrays, std::size_t>;
 
 // An encoded corpus; keeps the arrays it points into.
 struct Encoded {
@@ -9,12 +13,15 @@ struct Encoded {
   std::optional<ListArrays> edge_lists;
   std::optional<SetArrays> sets;
   std::optional<Array<std::uint8_t, 1>> histories;
+  std::optional<SegmentArrays> segments;
+  trellis::SegmentSites segment_sites;
   std::size_t n_attributes, n_edge_attributes, n_labels;
   trellis::ChainData data;
 
   Encoded(Array<std::int64_t, 1> starts, ListArrays lists, std::optional<ListArrays> edge_lists,
           std::optional<SetArrays> sets, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
-          std::optional<Array<std::uint8_t, 1>> histories);
+          std::optional<Array<std::uint8_t, 1>> histories, std::optional<SegmentArrays> segments);
+  Encoded(const Encoded&) = delete;  // data points into it
   void check_fits(const Weights& weights) const;
   std::size_t n_sentences() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return starts(starts.size() - 1); }

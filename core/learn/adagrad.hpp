@@ -29,19 +29,22 @@ struct AdaGrad {
   }
 };
 
-// One over the number of tokens at which each attribute stands.
+// One over the number of sites at which each attribute stands.
 struct Shares {
-  std::vector<double> attributes, edge_attributes;
+  std::vector<double> attributes, edge_attributes, segment_attributes;
 
   Shares(const Layout& layout, const ChainData& data, std::size_t n_tokens)
       : attributes(of(data.attributes, layout.n_attributes, n_tokens)),
-        edge_attributes(of(data.edge_attributes, layout.n_edge_attributes, n_tokens)) {}
+        edge_attributes(of(data.edge_attributes, layout.n_edge_attributes, n_tokens)) {
+    if (data.segments)
+      segment_attributes = of(data.segments->attributes, layout.n_attributes, n_tokens * data.segments->rules->longest);
+  }
 
  private:
-  static std::vector<double> of(const Sites& at, std::size_t n_attributes, std::size_t n_tokens) {
+  static std::vector<double> of(const Sites& at, std::size_t n_attributes, std::size_t n_sites) {
     std::vector<double> shares(n_attributes, 0);
-    if (at.starts && n_tokens)
-      for (std::int64_t i = 0; i < at.starts[n_tokens]; ++i) ++shares[at.ids[i]];
+    if (at.starts && n_sites)
+      for (std::int64_t i = 0; i < at.starts[n_sites]; ++i) ++shares[at.ids[i]];
     for (double& share : shares) share = share > 0 ? 1 / share : 0;
     return shares;
   }
@@ -55,7 +58,7 @@ class AdaGradPass {
               double* squares)
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
         squares_(squares), stride_(padded(layout.n_columns())), batch_share_(n_batches ? 1.0 / n_batches : 0),
-        shares_(shares.attributes), edge_shares_(shares.edge_attributes),
+        shares_(shares.attributes), edge_shares_(shares.edge_attributes), segment_shares_(shares.segment_attributes),
         heavy_squares_(sums.rows.heavy.size() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
       heavy_squares_[cell] = static_cast<Real>(squares_[slot]);
@@ -65,6 +68,7 @@ class AdaGradPass {
   // What was stepped as vectors goes back to where it belongs.
   void finish() {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
+      if (slot >= sums_.first_segment_slot()) return;
       parameters_[slot] = sums_.rows.heavy.vector(0)[cell];
       squares_[slot] = heavy_squares_[cell];
     });
@@ -100,6 +104,7 @@ class AdaGradPass {
           sums_.edge_weights[k] = static_cast<Real>(w);
           piece.edge_slots[k] = 0;
         }
+    if (data_.segments) step_segments(sentences, n, piece);
     for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
       sums_.set_pair(i, step_one(first_pair + i, piece.pairs[sums_.pair_place(i)], batch_share_));
     for (std::size_t i = 0; i < layout_.tri_places.size(); ++i)
@@ -108,6 +113,19 @@ class AdaGradPass {
   }
 
  private:
+  void step_segments(const std::int64_t* sentences, std::size_t n, Piece& piece) {
+    const Sites& at = data_.segments->attributes;
+    const auto longest = static_cast<std::int64_t>(data_.segments->rules->longest);
+    const std::size_t first = sums_.first_segment_slot();
+    double* slots = piece.edge_slots.data() + sums_.n_edge_slots();
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::int64_t i = at.starts[longest * starts_[sentences[j]]]; i < at.starts[longest * starts_[sentences[j] + 1]]; ++i)
+        for (std::uint32_t k = layout_.row_starts[at.ids[i]]; k < layout_.row_starts[at.ids[i] + 1]; ++k) {
+          sums_.segment_weights[k - first] = static_cast<Real>(step_one(k, slots[k - first], segment_shares_[at.ids[i]]));
+          slots[k - first] = 0;
+        }
+  }
+
   template <class Visit>
   void each_heavy_slot(Visit visit) const {
     for (std::size_t a = 0; a < layout_.n_attributes; ++a)
@@ -159,7 +177,7 @@ class AdaGradPass {
   double *parameters_, *squares_;
   const std::size_t stride_;
   const double batch_share_;
-  const std::vector<double>&shares_, &edge_shares_;    // [n_attributes], [n_edge_attributes]
+  const std::vector<double>&shares_, &edge_shares_, &segment_shares_;  // [n_attributes], [n_edge_attributes], [n_attributes]
   std::vector<Real> heavy_squares_, has_;              // [n_heavy, stride]; has: 1 where there is a parameter
 };
 

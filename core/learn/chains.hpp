@@ -163,7 +163,7 @@ class Chains {
     }
   }
 
- private:
+ protected:
   // The parts in which the right path and another differ: parts reach back over `order` labels.
   template <class Visit>
   TRELLIS_INLINE void each_changed(const std::int32_t* path, Visit visit) const {

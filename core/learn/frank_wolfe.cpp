@@ -1,26 +1,44 @@
 #include "learn/frank_wolfe.hpp"
 
+#include "learn/segments.hpp"
+
 namespace trellis {
+namespace {
+
+// Calls visit(structure) with the chains or the segments of a corpus.
+template <class Weights, class Visit>
+auto with_structure(Weights& weights, const LabelWeights& labels, int order, const Examples& examples, bool zero_one, Visit visit) {
+  if (examples.data.segments) return visit([&] { return Segments(weights, labels, order, examples, zero_one); });
+  return visit([&] { return Chains(weights, labels, order, examples, zero_one); });
+}
+
+}  // namespace
 
 MixtureResult FrankWolfe::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
                                 const Patience::GoOn& go_on) {
-  Chains chains(static_cast<GrowingChain&>(*this), labels(), order, examples, steps.zero_one);
-  return steps.pass(chains, static_cast<GrowingChain&>(*this), sentences, n_sentences, examples.weights, go_on);
+  auto& weights = static_cast<GrowingChain&>(*this);
+  return with_structure(weights, labels(), order, examples, steps.zero_one, [&](auto make) {
+    auto structure = make();
+    return steps.pass(structure, weights, sentences, n_sentences, examples.weights, go_on);
+  });
 }
 
 void FrankWolfe::renew(const Examples& examples) {
-  Chains chains(static_cast<GrowingChain&>(*this), labels(), order, examples, steps.zero_one);
-  steps.renew(chains, static_cast<GrowingChain&>(*this), examples.weights);
+  auto& weights = static_cast<GrowingChain&>(*this);
+  with_structure(weights, labels(), order, examples, steps.zero_one, [&](auto make) {
+    auto structure = make();
+    steps.renew(structure, weights, examples.weights);
+  });
 }
 
 void margin_losses(const LinearChain& model, int order, const Examples& examples, std::size_t n_sentences, bool zero_one,
                    std::size_t n_threads, double* losses) {
-  parallel_blocks(
-      n_sentences, 64, n_threads, [&] { return Chains(model, model.labels, order, examples, zero_one); },
-      [&](auto& chains, std::size_t first, std::size_t last) {
-        for (std::size_t s = first; s < last; ++s)
-          losses[s] = chains.load(s) && chains.possible() ? most_violated(chains, zero_one).loss : 0;
-      });
+  with_structure(model, model.labels, order, examples, zero_one, [&](auto make) {
+    parallel_blocks(n_sentences, 64, n_threads, make, [&](auto& structure, std::size_t first, std::size_t last) {
+      for (std::size_t s = first; s < last; ++s)
+        losses[s] = structure.load(s) && structure.possible() ? most_violated(structure, zero_one).loss : 0;
+    });
+  });
 }
 
 }  // namespace trellis

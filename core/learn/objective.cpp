@@ -82,7 +82,7 @@ class ChainObjective final : public Objective {
       std::vector<Real> residual;  // [tokens, stride]
     };
     std::vector<Block> blocks((std::min(rule.batch, std::max<std::size_t>(n, 1)) + kBlock - 1) / kBlock);
-    for (Block& block : blocks) block.piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
+    for (Block& block : blocks) block.piece.edge_slots.assign(n_slots(), 0);
     const std::int64_t* batch = order;
     n_threads = std::clamp<std::size_t>(n_threads, 1, kMostThreads);
     std::size_t size = 0;
@@ -141,6 +141,9 @@ class ChainObjective final : public Objective {
     Piece piece;
   };
 
+  // Of edges and of segments, in a piece.
+  std::size_t n_slots() const { return sentences_.n_edge_slots() + sentences_.n_segment_slots(); }
+
   // What the sentences of a block leave for its second step.
   struct Buffer {
     std::vector<Real> residual;  // [tokens of a block, stride]
@@ -173,7 +176,7 @@ class ChainObjective final : public Objective {
     const std::size_t first = begin + n * k / n_pieces_, last = begin + n * (k + 1) / n_pieces_;
     Piece& piece = buffer.pieces[k];
     sentences_.begin_piece(w, piece);
-    piece.edge_slots.assign(sentences_.n_edge_slots(), 0);
+    piece.edge_slots.assign(n_slots(), 0);
     for (std::size_t s = first; s < last; ++s)
       losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, piece,
                                  buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_, true);
@@ -194,7 +197,10 @@ class ChainObjective final : public Objective {
     double* edge_slots = gradient + layout_.row_labels.size();
     double* pairs = edge_slots + sentences_.n_edge_slots();
     double* triples = pairs + layout_.edge_places.size();
+    double* segment_slots = gradient + sentences_.first_segment_slot();
     for (const Piece& piece : buffer.pieces) {
+      for (std::size_t s = sentences_.n_edge_slots(); s < n_slots(); ++s)
+        segment_slots[s - sentences_.n_edge_slots()] += piece.edge_slots[s];
       for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) edge_slots[s] += piece.edge_slots[s];
       for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pairs[i] += piece.pairs[sentences_.pair_place(i)];
       for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) triples[i] += piece.triples[layout_.tri_places[i]];

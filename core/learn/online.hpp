@@ -30,6 +30,8 @@ class Online : public GrowingChain {
  private:
   EpochResult batched_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
                             std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on);
+  EpochResult segments_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
+                             std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on);
 };
 
 }  // namespace trellis

@@ -39,6 +39,7 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
   const double* pairs = edge_slots + n_edge_slots();
   const double* triples = pairs + layout_.edge_places.size();
   edge_weights.assign(edge_slots, pairs);
+  segment_weights.assign(parameters + first_segment_slot(), edge_slots);
   for (std::size_t i = 0; i < pair_cells_; ++i) edge_[i] = layout_.edge_base[i];
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) set_pair(i, pairs[i]);
   for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) set_triple(i, triples[i]);
@@ -136,6 +137,10 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
     const LabelSets fewer = w.histories.both(data_.sets, begin, n, may_be);
     return log_z - history_paths(s, weight, -1, &fewer, w, piece, residual, with_gradient);
   }
+  if (data_.segments) {
+    const double log_z = segment_paths(s, weight, 1, w, piece, residual, with_gradient);
+    return log_z - gold_path(s, weight, w, piece, residual, with_gradient) - gold_segments(s, weight, w, piece, with_gradient);
+  }
   const double log_z = all_paths(s, weight, 1, w, piece, residual, with_gradient);
   if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
   // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
@@ -192,16 +197,6 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
     y = ngrams.label(node);
   });
   return score;
-}
-
-template <class Real, class AnyRows>
-template <class ValueOf>
-void SentenceSums<Real, AnyRows>::add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const {
-  const Sites& at = data_.edge_attributes;
-  if (!at.starts) return;
-  for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
-    for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
-      piece.edge_slots[k] += at.value(i) * value_of(layout_.edge_row_labels[k]);
 }
 
 // Sums over all paths of w.emit; sign · weight · expectations go into residual and piece. Returns log Z.

@@ -2,8 +2,10 @@
 // logarithms where those underflow), over the gold path, and over local decisions.
 #pragma once
 #include <concepts>
+#include <optional>
 
 #include "engine/forward_backward.hpp"
+#include "engine/segments.hpp"
 #include "learn/history_losses.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
@@ -14,7 +16,7 @@ namespace trellis {
 struct Piece {
   std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] where label n-grams are sparse
   std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] where label n-grams are sparse
-  std::vector<double> edge_slots;      // [n_edge_slots]
+  std::vector<double> edge_slots;      // [n_edge_slots], then [n_segment_slots]
 };
 
 class FewRows;
@@ -35,13 +37,20 @@ class SentenceSums {
     } exact;
     HistoryScratch histories;
     std::vector<Real> longer;  // [stride] what n-grams give after the gold labels
+    std::optional<SegmentLattice> lattice;
+    std::vector<Real> of_segments;  // [n * longest, stride] what segments give by their attributes
   };
 
   SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
                const Gold& gold, bool local);
 
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
-  std::size_t cells() const { return n_pairs() + longer_cells() + n_edge_slots(); }
+  // Parameters of segments are the last slots of rows.
+  std::size_t first_segment_slot() const {
+    return data_.segments ? layout_.row_starts[data_.segments->first_attribute] : layout_.row_labels.size();
+  }
+  std::size_t n_segment_slots() const { return layout_.row_labels.size() - first_segment_slot(); }
+  std::size_t cells() const { return n_pairs() + longer_cells() + n_edge_slots() + n_segment_slots(); }
   // Where parameter i of label pairs stands in a piece.
   std::size_t pair_place(std::size_t i) const { return places_.empty() ? layout_.edge_places[i] : i; }
   bool edges_by_token() const { return data_.pairs_by_token(); }
@@ -69,7 +78,8 @@ class SentenceSums {
   void potentials(std::size_t s, Scratch& w) const;
 
   AnyRows rows;
-  std::vector<Real> edge_weights;  // [n_edge_slots]
+  std::vector<Real> edge_weights;     // [n_edge_slots]
+  std::vector<Real> segment_weights;  // [n_segment_slots]
 
  private:
   std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
@@ -83,6 +93,10 @@ class SentenceSums {
   double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
   double history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece,
                        Real* residual, bool with_gradient) const;
+  double segment_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece, Real* residual,
+                       bool with_gradient) const;
+  double gold_segments(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
+  void add_segment_slots(std::size_t site, std::int32_t column, double amount, Piece& piece) const;
   double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;
@@ -98,6 +112,16 @@ class SentenceSums {
   Factors<Real> factors_;
   NgramTables histories_;  // in place of factors where label n-grams are sparse
 };
+
+template <class Real, class AnyRows>
+template <class ValueOf>
+void SentenceSums<Real, AnyRows>::add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const {
+  const Sites& at = data_.edge_attributes;
+  if (!at.starts) return;
+  for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
+    for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
+      piece.edge_slots[k] += at.value(i) * value_of(layout_.edge_row_labels[k]);
+}
 
 // Rows of which few have a weight, as while boosting: the others are passed over.
 class FewRows {

@@ -1,8 +1,11 @@
-// Where features hold. A site is a place that attributes stand at: a token, or the step from one token to the next.
+// Where features hold. A site is a place that attributes stand at: a token, the step from one token to the next, or a
+// segment of tokens.
 #pragma once
 #include "engine/chain.hpp"
 
 namespace trellis {
+
+struct SegmentRules;  // engine/segments.hpp
 
 // What stands at each site: attributes ids[starts[s] .. starts[s + 1]) with values (null: all one).
 struct Sites {
@@ -23,6 +26,14 @@ struct Sites {
   }
 };
 
+// Segments of all tokens: site t * longest + length - 1 is the one of that length that begins at token t. Their attributes
+// are the last ones of the rows of weights.
+struct SegmentSites {
+  const SegmentRules* rules = nullptr;
+  Sites attributes;
+  std::size_t first_attribute = 0;  // of segments
+};
+
 // The tokens of a corpus as a model sees them. Edge attributes are about a token's label and those before it.
 struct ChainData {
   Sites attributes;
@@ -31,6 +42,7 @@ struct ChainData {
   // [n_edge_attributes] about how many labels before; null: one, all of them. With more than one the weights have n-grams.
   const std::uint8_t* histories = nullptr;
   bool has_pairs = true;  // whether some are about one
+  const SegmentSites* segments = nullptr;  // null: a path is one of labels, not of segments
 
   bool pairs_by_token() const { return edge_attributes.starts && has_pairs; }
 };

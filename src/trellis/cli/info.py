@@ -60,7 +60,9 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "prune": None if model.filter is None else model.filter.header,
         "beam": None if model.weights.ngrams is None else model.weights.ngrams.beam or None,
         "templates": [str(template) for template in model.vocabulary.templates]
-        + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else []),
+        + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else [])
+        + ([] if model.segments is None else [str(template) for template in model.segments.vocabulary.plan.templates]),
+        "segments": None if model.segments is None else model.segments.types.longest,
         "training": rest,
         "sizes": {
             "labels": len(tagger.labels),
@@ -72,6 +74,13 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "heaviest": [asdict(weight) for weight in heaviest(model, top)],
         "history": tagger.info.get("history", []),
     }
+
+
+def _lengths(facts: dict[str, Any]) -> str:
+    """How long segments may be, and how many sentences of training have a longer one."""
+    found = [f"{kind or 'all'} {n}" for kind, n in facts["segments"].items()]
+    left_out = facts["training"].get("segments", {}).get("sentences_left_out")
+    return f"at most {', '.join(found)} tokens" + (f"; {left_out} sentences left out" if left_out else "")
 
 
 def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
@@ -91,6 +100,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
         *([("pruned to", PRUNED.format(**pruned))] if pruned else []),
         *([("beam", f"{facts['beam']} states per token, not exact")] if facts["beam"] else []),
+        *([("segments", _lengths(facts))] if facts["segments"] is not None else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)

@@ -69,6 +69,8 @@ def describe(parser: Parser) -> None:
     add("--beam", type=at_least(1), metavar="N", help=beam)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
     parser.share("label-parts")
+    segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
+    add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
     add("--init", metavar="MODEL", help="start from the weights of this model")
     add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")
@@ -137,6 +139,7 @@ def command(given: Namespace) -> None:
             learner=learner,
             tag_dictionary=given.tag_dictionary or False,
             prune=given.prune or False,
+            segments=given.segments or False,
             init=older,
             dev=dev,
             observer=observer,

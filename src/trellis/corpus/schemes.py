@@ -52,7 +52,7 @@ SCHEMES = {
     "bmes": Letters("B", "M", "E", "S"),
 }
 _ALIASES = {"bio": "iob2", "bioes": "iobes"}
-_MARKERS = {"iob1": "B", "ioe1": "E"}  # the letter that these schemes use only between spans that touch
+MARKERS = {"iob1": "B", "ioe1": "E"}  # the letter that these schemes use only between spans that touch
 _COMMON = {"L": "E", "U": "S", "M": "I"}  # letters of other schemes in the words of IOBES
 
 
@@ -110,11 +110,11 @@ def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
         marks = [letters.single]
         if end - begin > 1:
             marks = [letters.first, *[letters.inside] * (end - begin - 2), letters.last]
-        labels[begin:end] = [_join(mark, kind) for mark in marks]
-    if scheme in _MARKERS:
+        labels[begin:end] = [joined(mark, kind) for mark in marks]
+    if scheme in MARKERS:
         for one, other in pairwise(ordered):
             if one.end == other.begin and one.type == other.type:
-                labels[other.begin if scheme == "iob1" else one.end - 1] = _join(_MARKERS[scheme], one.type)
+                labels[other.begin if scheme == "iob1" else one.end - 1] = joined(MARKERS[scheme], one.type)
     return labels
 
 
@@ -182,8 +182,9 @@ def guess_scheme(labels: Iterable[str]) -> str | None:
 
 
 def _letters(scheme: str) -> set[str]:
-    return {*SCHEMES[scheme], _MARKERS.get(scheme, OUTSIDE), OUTSIDE}
+    return {*SCHEMES[scheme], MARKERS.get(scheme, OUTSIDE), OUTSIDE}
 
 
-def _join(letter: str, kind: str) -> str:
+def joined(letter: str, kind: str) -> str:
+    """The label of a letter and a type."""
     return f"{letter}-{kind}" if kind else letter

@@ -133,6 +133,35 @@ class Chains(NamedTuple):
     starts: Longs  # [n_sentences + 1]
     allowed: LabelSets | None = None
 
+    def best(self, n_threads: int) -> PathBatch:
+        """The best path of every sentence."""
+        return best_path_batch(*self, n_threads=n_threads)
+
+    def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
+        """The k best as arrays: see `kbest_paths`."""
+        return kbest_paths(self, k, n_threads)
+
+    def log_partition(self, n_threads: int, temperature: float) -> Doubles:
+        """log Z of every sentence."""
+        return log_partition_batch(*self, n_threads=n_threads, temperature=temperature)
+
+    def marginals(self, n_threads: int, temperature: float) -> tuple[Doubles, Doubles]:
+        """log Z of every sentence and the probability of every label: [n_tokens, L]."""
+        return node_marginals_batch(*self, n_threads=n_threads, temperature=temperature)
+
+    def pair_marginals(self, n_threads: int, temperature: float) -> MarginalsBatch:
+        """The same with those of label pairs."""
+        return marginals_batch(*self, n_threads=n_threads, temperature=temperature)
+
+    def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
+        """The scores of given paths [n_tokens]."""
+        return path_score_batch(self.tables, self.starts, paths, n_threads)
+
+    @property
+    def doubles(self) -> Chains:
+        """The same in double precision."""
+        return self._replace(tables=self.tables.doubles)
+
 
 class ScoredPath(NamedTuple):
     """A path and its score."""

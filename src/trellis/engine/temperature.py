@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from trellis.arrays import Ints
-from trellis.engine import chain
 from trellis.engine.chain import Chains
+from trellis.engine.segments import SegmentChains
 
 Loss = Literal["labels", "paths"]
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
@@ -34,7 +34,9 @@ class Fit:
     n: int  # labels or paths that it was fitted to
 
 
-def fit_temperature(pieces: Sequence[Chains], golds: Sequence[Ints], loss: Loss, n_threads: int) -> Fit | None:
+def fit_temperature(
+    pieces: Sequence[Chains | SegmentChains], golds: Sequence[Ints], loss: Loss, n_threads: int
+) -> Fit | None:
     """The temperature of least loss on these sentences; None if no gold label is possible.
 
     Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out, and so are paths
@@ -79,26 +81,26 @@ def search(loss: Callable[[float], float]) -> float:
     return math.exp((low + high) / 2)
 
 
-def _possible(chains: Chains, gold: Ints, n_threads: int) -> Ints:
+def _possible(chains: Chains | SegmentChains, gold: Ints, n_threads: int) -> Ints:
     """The labels, -1 for those that no path can have: no path's probability is 0 where all is hot."""
-    _, node = chain.node_marginals_batch(*chains, n_threads=n_threads, temperature=MOST)
+    _, node = chains.marginals(n_threads, MOST)
     return np.where((gold >= 0) & (node[np.arange(len(gold)), gold] > 0), gold, -1).astype(np.int32)
 
 
-def _label_loss(chains: Chains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
+def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
     """-sum log P(gold label at t), over the labels that count."""
-    _, node = chain.node_marginals_batch(*chains, n_threads=n_threads, temperature=temperature)
+    _, node = chains.marginals(n_threads, temperature)
     counted = np.flatnonzero(gold >= 0)
     believed = np.maximum(node[counted, gold[counted]], FLOOR)
     return float(-np.log(believed).sum()), len(counted)
 
 
-def _path_loss(chains: Chains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
+def _path_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
     """Sum of log Z - score(gold path), over the paths that count."""
     starts = chains.starts
     unknown = np.concatenate([[0], np.cumsum(gold < 0)])
     whole = (unknown[starts[1:]] == unknown[starts[:-1]]) & (starts[1:] > starts[:-1])
-    scores = chain.path_score_batch(chains.tables.doubles, starts, np.maximum(gold, 0), n_threads) / temperature
+    scores = chains.doubles.path_scores(np.maximum(gold, 0), n_threads) / temperature
     counted = whole & np.isfinite(scores)
-    log_z = chain.log_partition_batch(*chains, n_threads=n_threads, temperature=temperature)
+    log_z = chains.log_partition(n_threads, temperature)
     return float((log_z[counted] - scores[counted]).sum()), int(counted.sum())

@@ -1,13 +1,16 @@
 """Templates as data: a small language for what the tagger looks at.
 
     template   = [ name ":" ] ( "bias" | part { "&" part } )
-    part       = "is_first" | "is_last" | "label[" offset [ ".." offset ] "]" | look
-    look       = column "[" offset "]" | function "(" look { "," argument } ")"
+    part       = "is_first" | "is_last" | "length" | "label[" offset [ ".." offset ] "]" | look
+    look       = column "[" place "]" | function "(" look { "," argument } ")"
+    place      = offset | ( "first" | "last" ) [ offset ] | "segment"
 
 ``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
 ``label[-1]`` a template is about the pair of labels instead of one label, with ``label[-2..-1]`` about three labels,
-and so on; without a look it is about labels alone. Templates of the same name share their features. A column whose name
-is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See docs/features.md.
+and so on; without a look it is about labels alone. Places of a segment (docs/segments.md) are its ``first`` and its
+``last`` word and ``segment``, all of it; ``length`` is how many words it has. Templates of the same name share their
+features. A column whose name is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See
+docs/features.md.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import itertools
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trellis.errors import TemplateError
@@ -141,13 +144,19 @@ class Look:
     column: str
     offset: int
     calls: tuple[Call, ...] = ()
+    # What the offset counts from: "" the token; of a segment its "first" or "last" word; "segment" is all of it, and
+    # "length" the number of its words.
+    place: str = ""
 
     def __str__(self) -> str:
         if self.calls and self.calls[0].name == "outside":
             return "is_first" if self.offset < 0 else "is_last"
+        if self.place == "length":
+            return self.place
         plain = _NAME.fullmatch(self.column) and self.column != "label"
         column = self.column if plain else _quoted(self.column)
-        text = f"{column}[{self.offset}]"
+        offset = f"{self.offset:+}" if self.place and self.offset else "" if self.place else self.offset
+        text = f"{column}[{self.place}{offset}]"
         for call in self.calls:
             quoted = [_quoted(a) if isinstance(a, str) else str(a) for a in call.arguments]
             text = f"{call.name}({', '.join([text, *quoted])})"
@@ -166,6 +175,11 @@ class Template:
     looks: tuple[Look, ...]
     history: int = 0  # about so many labels before the token's label, together with it
     name: str = ""  # templates of one name share their features
+
+    @property
+    def of_segment(self) -> bool:
+        """Whether it is about a whole segment, not about a token."""
+        return any(look.place for look in self.looks)
 
     def __str__(self) -> str:
         parts = ([history_name(self.history)] if self.history else []) + [str(look) for look in self.looks]
@@ -235,7 +249,20 @@ class _Parser:
         if labels and min(labels) != -len(labels):  # not -k .. -1
             longest = history_name(-min(labels))
             raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
-        return Template(tuple(looks), len(labels), name)
+        template = Template(tuple(looks), len(labels), name)
+        if template.of_segment:
+            self.check_segment(template)
+        return template
+
+    def check_segment(self, template: Template) -> None:
+        if template.history or template.name or not all(look.place for look in template.looks):
+            raise self.error("what looks at a segment looks at no token, has no labels before it and no name", 0)
+        if sum(look.place == "segment" for look in template.looks) > 1:
+            raise self.error("a template has one look at a whole segment", 0)
+        for look in template.looks:
+            filed = [call.name for call in look.calls if call.name in FILED or call.name in COUNTED]
+            if filed and (look.place != "segment" or filed != ["listed"] or look.calls[-1].name != "listed"):
+                raise self.error('of files, looks at segments take listed(word[segment], "file") alone', 0)
 
     def label_offsets(self) -> set[int]:
         self.take("name")
@@ -258,20 +285,29 @@ class _Parser:
             raise self.error(f"an offset is from -{MAX_OFFSET} to {MAX_OFFSET}", at)
         return offset
 
-    def offset(self) -> int:
+    def place(self) -> tuple[str, int]:
         self.take("sign", "[")
-        offset = self.number()
+        place, offset = "", 0
+        if self.peek()[0] == "name":
+            at, place = self.peek()[2], self.take("name")
+            if place not in ("first", "last", "segment"):
+                raise self.error("a place is an offset, first, last or segment", at)
+        if not place or (self.peek()[0] == "int" and place != "segment"):
+            offset = self.number()
         self.take("sign", "]")
-        return offset
+        return place, offset
 
     def look(self) -> Look:
         kind, word, at = self.peek()
         self.take("text" if kind == "text" else "name")
         if self.peek()[1] == "[":
-            return Look(word, self.offset())
+            place, offset = self.place()
+            return Look(word, offset, place=place)
         if self.peek()[1] != "(" or kind == "text":
             if kind == "name" and word in ("is_first", "is_last"):
                 return Look("", -1 if word == "is_first" else 1, (Call("outside"),))
+            if kind == "name" and word == "length":
+                return Look("", 0, place="length")
             raise self.error(f"expected {word}[offset] or {word}(...)", at)
         if word not in NAMES:
             raise self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
@@ -279,7 +315,7 @@ class _Parser:
         inner_at = self.peek()[2]
         inner = self.look()
         if inner.column == "":
-            raise self.error("is_first and is_last stand alone or beside &, not inside a function", inner_at)
+            raise self.error("is_first, is_last and length stand alone or beside &, not inside a function", inner_at)
         if word in COUNTED and inner.calls:
             raise self.error(f"{word} asks about a word itself, not about a function of it", inner_at)
         arguments = list[str | int]()
@@ -292,7 +328,7 @@ class _Parser:
             arguments.append(int(value) if kind == "int" else value)
         self.take("sign", ")")
         self.check(word, arguments, at)
-        return Look(inner.column, inner.offset, (*inner.calls, Call(word, tuple(arguments))))
+        return replace(inner, calls=(*inner.calls, Call(word, tuple(arguments))))
 
     def check(self, name: str, arguments: list[str | int], at: int) -> None:
         match arguments:

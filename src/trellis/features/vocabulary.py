@@ -46,6 +46,7 @@ class FeatureSet:
     templates: tuple[Template, ...]
     bigrams: bool = True  # a CRF++ file without a B line asks for none
     history: int = 0  # the most labels before a token that a template is about, with looks or alone
+    of_segments: tuple[Template, ...] = ()  # templates of whole segments
 
     @property
     def order(self) -> int:
@@ -67,16 +68,32 @@ def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = _templates(features, columns)
     history = max((t.history for t in templates), default=0)
-    templates = [t for t in templates if t.looks or not t.history]  # labels alone have weights by the order
+    of_segments = [t for t in templates if t.of_segment]
+    # Labels alone have weights by the order.
+    templates = [t for t in templates if (t.looks or not t.history) and not t.of_segment]
     if not templates:
         if history:
             raise TemplateError("all templates are about labels alone; add one that looks at a column, or bias")
+        if of_segments:
+            raise TemplateError("all templates are about whole segments; add one that looks at a token, as word[0]")
         raise TemplateError("no templates given: name a preset, a file or a list of templates")
     named = next((_bind(look, t, columns) for t in templates for look in t.looks if look.column), None)
     first = named.column if named else columns[0] if columns else ""
     bound = [replace(t, looks=tuple(_bind(look, t, columns, first) for look in t.looks)) for t in templates]
     _check_shared(bound)
-    return FeatureSet(tuple(bound), bigrams, history)
+    chosen = FeatureSet(tuple(bound), bigrams, history)
+    return replace(chosen, of_segments=tuple(_bound_to(template, chosen.columns) for template in of_segments))
+
+
+def _bound_to(template: Template, columns: Sequence[str]) -> Template:
+    """A template of segments, over columns that templates of tokens read."""
+    try:
+        looks = (look if look.place == "length" else _bind(look, template, columns) for look in template.looks)
+        return replace(template, looks=tuple(looks))
+    except TemplateError:
+        read = ", ".join(columns)
+        why = f"template {str(template)!r} reads another column than those that templates of tokens read, {read}"
+        raise TemplateError(f"{why}; add one, such as word[0]") from None
 
 
 def _templates(features: Features, columns: Sequence[str]) -> tuple[list[Template], bool]:

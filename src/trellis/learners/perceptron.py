@@ -31,7 +31,7 @@ class Perceptron(MiniBatchLearner):
     @property
     def abilities(self) -> frozenset[Ability]:
         """Votes are kept by labels alone."""
-        return ALL_ABILITIES - {"parts", "histories", "beam"} if self.vote else ALL_ABILITIES
+        return ALL_ABILITIES - {"parts", "histories", "beam", "segments"} if self.vote else ALL_ABILITIES
 
     def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The weights in training."""

@@ -85,6 +85,8 @@ def fingerprint(*things: object) -> str:
         elif isinstance(thing, _core.Encoded):
             sizes = (thing.n_attributes, thing.n_edge_attributes)
             add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
+            if thing.segment_lists is not None:
+                add(thing.segment_lists)
         elif is_dataclass(thing):
             add([getattr(thing, field.name) for field in fields(thing)])
         else:

@@ -15,9 +15,10 @@ from trellis.model.model import ChainWeights
 
 Pairs = Literal["seen", "all"]
 # To train at any order; on structures other than chains (trellis.structured); to give weights to parts of labels; and
-# to attributes with label n-grams of three labels and more; to learn from the best paths that a beam finds.
-Ability = Literal["orders", "structures", "parts", "histories", "beam"]
-ALL_ABILITIES: frozenset[Ability] = frozenset({"orders", "structures", "parts", "histories", "beam"})
+# to attributes with label n-grams of three labels and more; to learn from the best paths that a beam finds; to train
+# semi-Markov chains.
+Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments"]
+ALL_ABILITIES: frozenset[Ability] = frozenset({"orders", "structures", "parts", "histories", "beam", "segments"})
 REQUIRED = object()  # the default of a parameter for which None does not stand
 
 

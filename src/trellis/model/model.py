@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trellis.corpus.label_parts import LabelParts
     from trellis.model.dual import Dual
     from trellis.model.kernels import Expansion
+    from trellis.model.segments import Segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +376,7 @@ class Model:
     filter: LabelFilter | None = None  # what prunes labels
     # Where the dictionary has them, the longest ending of another word decides; without any it has the first set.
     endings: Endings | None = None
+    segments: Segments | None = None  # of a semi-Markov model
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -386,6 +388,18 @@ class Model:
         """What it reads; free-form attributes are the last of them."""
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag[0],)
         return (*(column.name for column in self.vocabulary.columns), *bag)
+
+    def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
+        """Names of attributes (``on_edge``: of those of label pairs) by their rows of weights."""
+        from trellis.features.known import attribute_names
+
+        some, segments = list(wanted), self.segments
+        if segments is None or on_edge:
+            return attribute_names(self.vocabulary, some, on_edge=on_edge)
+        first = segments.first
+        of_segments = segments.vocabulary.names([number - first for number in some if number >= first])
+        names = attribute_names(self.vocabulary, (number for number in some if number < first))
+        return {**names, **{number + first: name for number, name in of_segments.items()}}
 
     def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
         """Names of a file's columns by their number: all of training; all but the target; those that it reads."""

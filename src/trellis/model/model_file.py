@@ -81,6 +81,8 @@ def _tensors(model: Model) -> Arrays:
         out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
     if model.endings is not None:
         out |= {**_strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
+    if model.segments is not None:
+        out |= model.segments.tensors()
     return out if model.filter is None else out | model.filter.rows.tensors("filter")
 
 
@@ -101,6 +103,7 @@ def _header(model: Model) -> dict[str, Any]:
         "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
         "temperature": model.temperature,
         "filter": None if model.filter is None else model.filter.header,
+        **({} if model.segments is None else {"segments": model.segments.header}),
     }
 
 
@@ -156,6 +159,11 @@ def _model(tensors: Tensors, text: str) -> Model:
     if (told := header.get("filter")) is not None:
         numbers = float(told["margin"]), int(told["most"]), float(told["survival"]), float(told["n_candidates"])
         label_filter = LabelFilter(Rows.of_tensors("filter", tensors), *numbers)
+    segments = None
+    if (of_segments := header.get("segments")) is not None:
+        from trellis.model.segments import Segments
+
+        segments = Segments.of_tensors(of_segments, labels, tensors)
     return Model(
         labels,
         str(header["target"]),
@@ -168,6 +176,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         float(header["temperature"]),
         label_filter,
         endings,
+        segments,
     )
 
 

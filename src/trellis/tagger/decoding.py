@@ -19,9 +19,11 @@ from trellis.model.model import Model, is_finite
 
 if TYPE_CHECKING:
     from trellis.engine.chain import Chains
+    from trellis.engine.segments import SegmentChains
     from trellis.features.templates import Function
     from trellis.model.constraints import AllowedLabels
     from trellis.tagger.posterior import Measure
+    from trellis.tagger.segments import SegmentDecoder
 
 By = Literal["path", "label"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence
@@ -46,6 +48,7 @@ class Decoder:
         "native",
         "ngrams",
         "plain",
+        "segments",
         "votes",
     )
 
@@ -98,8 +101,13 @@ class Decoder:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
+        self.segments: SegmentDecoder | None = None
+        if model.segments is not None:
+            from trellis.tagger.segments import SegmentDecoder
+
+            self.segments = SegmentDecoder(model)
         # Whether the native decoder alone knows the best path.
-        self.plain = self.votes is None and self.expansion is None
+        self.plain = self.votes is None and self.expansion is None and self.segments is None
 
     @property
     def measure(self) -> Measure:
@@ -261,7 +269,9 @@ class Decoder:
         tags = self.model.dictionary
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
-    def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains]:
+    def pieces(
+        self, sentences: Any, allowed: Constraints | None, n_threads: int
+    ) -> Iterator[Chains] | Iterator[SegmentChains]:
         """Sentences as potentials, some at a time."""
         from trellis.model.constraints import check_number
 
@@ -274,7 +284,8 @@ class Decoder:
             edge_bytes += 20 * len(weights.ngrams.weights)
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
-            yield self.chains(self.encode(some, n_threads), here, n_threads)
+            chains = self.chains(self.encode(some, n_threads), here, n_threads)
+            yield chains if self.segments is None else self.segments.chains(self, some, chains, n_threads)
             begin += len(some)
 
     # ------------------------------------------------------------ labels out
@@ -284,12 +295,18 @@ class Decoder:
         if by not in get_args(By):
             raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
         sentences = listed(sentences)
-        if by == "label":
+        if by == "label" or self.segments is not None:
+            from trellis.model.constraints import require_possible
             from trellis.tagger.posterior import best_labels
 
             lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
             for chains in self.pieces(sentences, allowed, n_threads):
-                found.append(best_labels(chains, self.model.temperature, n_threads))
+                if by == "label":
+                    found.append(best_labels(chains, self.model.temperature, n_threads))
+                else:
+                    paths, scores = chains.best(n_threads)
+                    require_possible(scores)
+                    found.append(paths)
                 lengths.append(np.diff(chains.starts))
             return np.concatenate(found), np.cumsum(np.concatenate(lengths))
         batch = self.encode(sentences, n_threads)
@@ -327,13 +344,12 @@ class Decoder:
         self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int
     ) -> list[list[tuple[list[str], float]]]:
         """The k best label sequences of every sentence with their scores, best first."""
-        from trellis.engine.chain import kbest_paths
         from trellis.model.constraints import require_possible
 
         k, labels = whole_number("k", k, 1, 1_000_000), self.labels
         found, best = list[list[tuple[list[str], float]]](), list[float]()
         for chains in self.pieces(listed(sentences), allowed, n_threads):
-            paths, scores, counts = kbest_paths(chains, k, n_threads)
+            paths, scores, counts = chains.kbest(k, n_threads)
             names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
             rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
             for (begin, end), row, count in rows:

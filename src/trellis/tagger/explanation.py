@@ -17,9 +17,9 @@ from trellis.arguments import whole_number
 from trellis.arrays import Lists
 from trellis.engine.chain import Tables
 from trellis.errors import ModelError
-from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.model.model import START, Model, Rows
+from trellis.model.segments import segments_of
 from trellis.tagger.decoding import Constraints, Decoder
 
 END = "<end>"  # the label after the sentence
@@ -32,7 +32,7 @@ class Term:
 
     token: int
     feature: str  # "word[0]=the", "label[-1] & word[0]=the"; "label[-1]" of label pairs, "label[-2..-1]" of triples
-    label: str  # "B-NP", a run of labels: "O B-NP", or a part of a label
+    label: str  # "B-NP", a run of labels: "O B-NP", a part of a label; of a segment that begins here its type
     weight: float  # times the feature's value, which is 1 but for attributes given with another
 
 
@@ -130,6 +130,8 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
     attributes, tables = decoder.native.attribute_lists(batch, False), decoder.chains(batch, None, 1).tables
     tokens = [shown(t, token) for t, token in enumerate(decoder.rows_of(sentence))]
     explainer = _Explainer(model, attributes, edge_attributes, tables)
+    if decoder.segments is not None:
+        explainer.add_segments(decoder.segments.lists(decoder, [sentence], batch.starts, 1))
     explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found = list[TokenExplanation]()
@@ -184,6 +186,11 @@ class _Explainer:
             found = list(zip(runs, scores.tolist(), strict=True))
             self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
         self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
+        self.segments: list[dict[int, tuple[str, float]]] = []  # attributes of segments, by site
+
+    def add_segments(self, lists: Lists) -> None:
+        """Attributes of all segments: site token * longest + length - 1."""
+        self.segments = _named(self.model, lists, on_edge=False)
 
     def path(self, labels: list[str]) -> PathExplanation:
         null, terms = len(self.model.labels), list[Term]()
@@ -191,6 +198,7 @@ class _Explainer:
         for t in range(len(labels)):
             terms += self.at(t, codes[: t + 3], last=t + 1 == len(labels))
             terms += self.ngrams_at(t, codes[: t + 3])
+        terms += self.of_segments(codes[2:])
         return PathExplanation(labels, float(sum(term.weight for term in terms)), terms)
 
     def at(self, t: int, labels: list[int], *, last: bool) -> list[Term]:
@@ -218,6 +226,18 @@ class _Explainer:
             terms.append(Term(t, "normalisation", pair, score - sum(term.weight for term in terms)))
         if last and weights.end is not None:
             terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
+        return [term for term in terms if term.weight != 0]
+
+    def of_segments(self, labels: list[int]) -> list[Term]:
+        """The terms of whole segments, each at its first token."""
+        if self.model.segments is None or not labels:
+            return []
+        types, terms = self.model.segments.types, list[Term]()
+        begins, lengths, columns = segments_of(types, np.array(labels, np.int32), np.array([0, len(labels)], np.int64))
+        for begin, length, column in zip(begins.tolist(), lengths.tolist(), columns.tolist(), strict=True):
+            for attribute, (name, value) in self.segments[begin * types.most + length - 1].items():
+                weight = dict(_row(self.model.weights.rows, attribute)).get(column, 0.0)
+                terms.append(Term(begin, name, types.type_of_column(column), weight * value))
         return [term for term in terms if term.weight != 0]
 
     def ngrams_at(self, t: int, labels: list[int]) -> list[Term]:
@@ -250,7 +270,7 @@ def _named(model: Model, lists: Lists, *, on_edge: bool) -> list[dict[int, tuple
     """For every token its attributes by number, with their names and values; one met twice counts twice."""
     starts, ids, values = lists
     values = values if len(values) else np.ones(len(ids), np.float32)
-    names = attribute_names(model.vocabulary, ids.tolist(), on_edge=on_edge)
+    names = model.attribute_names(ids.tolist(), on_edge=on_edge)
     out = list[dict[int, tuple[str, float]]]()
     for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         here: dict[int, tuple[str, float]] = {}

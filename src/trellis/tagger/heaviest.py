@@ -9,7 +9,6 @@ import numpy as np
 
 from trellis.arguments import whole_number
 from trellis.arrays import Floats
-from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.model.model import START, Model, Rows
 
@@ -51,7 +50,7 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
 def _of_rows(model: Model, rows: Rows, n: int, label: Callable[[int], str], *, on_edge: bool) -> list[NamedWeight]:
     slots = _top(rows.weights, n)
     attributes = [int(np.searchsorted(rows.starts, slot, side="right")) - 1 for slot in slots]
-    names = attribute_names(model.vocabulary, attributes, on_edge=on_edge)
+    names = model.attribute_names(attributes, on_edge=on_edge)
     return [
         NamedWeight(names[attribute], label(int(rows.labels[slot])), float(rows.weights[slot]))
         for slot, attribute in zip(slots, attributes, strict=True)

@@ -14,6 +14,7 @@ from trellis.arrays import Doubles, Ints
 from trellis.corpus.schemes import Span, spans
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
+from trellis.engine.segments import SegmentChains
 from trellis.errors import ArgumentError
 from trellis.evaluation.spans import SpanReading
 from trellis.model.constraints import require_possible, rules_of
@@ -64,9 +65,9 @@ def posteriors(
     for chains in decoder.pieces(listed(sentences), allowed, n_threads):
         pairs: Doubles | None = None
         if edges:
-            log_z, node, pairs = chain.marginals_batch(*chains, n_threads, decoder.model.temperature)
+            log_z, node, pairs = chains.pair_marginals(n_threads, decoder.model.temperature)
         else:
-            log_z, node = chain.node_marginals_batch(*chains, n_threads, decoder.model.temperature)
+            log_z, node = chains.marginals(n_threads, decoder.model.temperature)
         require_possible(log_z)
         found += [
             Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.measure)
@@ -75,13 +76,15 @@ def posteriors(
     return found
 
 
-def best_labels(chains: Chains, temperature: float, n_threads: int) -> Ints:
+def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: int) -> Ints:
     """The most probable label at every position, the lowest among equals: [n_tokens].
 
     Where transitions are forbidden: the sequence that keeps to them and has the most expected right labels.
     """
-    log_z, node = chain.node_marginals_batch(*chains, n_threads, temperature)
+    log_z, node = chains.marginals(n_threads, temperature)
     require_possible(log_z)
+    if isinstance(chains, SegmentChains):
+        return chains.best_labels(node, n_threads)
     rules = rules_of(chains.tables)
     if rules is None:
         best: Ints = node.argmax(axis=1).astype(np.int32)
@@ -95,16 +98,20 @@ def best_labels(chains: Chains, temperature: float, n_threads: int) -> Ints:
 
 
 def probabilities(
-    reading: SpanReading, chains: Chains, spans: Sequence[Sequence[Span]], temperature: float, n_threads: int = 1
+    decoder: Decoder, chains: Chains | SegmentChains, spans: Sequence[Sequence[Span]], n_threads: int = 1
 ) -> list[list[float]]:
     """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
 
     The sum over all label sequences that have a span of that type that begins there and ends there.
     """
-    number = {kind: i for i, kind in enumerate(reading.types)}
+    reading, segments, temperature = SpanReading.of(decoder.labels), decoder.model.segments, decoder.model.temperature
+    number = {kind: i if segments is None else segments.types.column_of(kind) for i, kind in enumerate(reading.types)}
     rows = [(i, span.begin, span.end, number.get(span.type, -2)) for i, some in enumerate(spans) for span in some]
     queries = np.array(rows, np.int64).reshape(-1, 4)
-    found = chain.span_probabilities(chains, reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
+    if isinstance(chains, SegmentChains):
+        found = chains.span_probabilities(queries, n_threads, temperature).tolist()
+    else:
+        found = chain.span_probabilities(chains, reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
     ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
     return [found[a:b] for a, b in pairwise(ends)]
 
@@ -113,7 +120,7 @@ def span_probability(
     decoder: Decoder, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
 ) -> float:
     """The probability that exactly this span is in the output."""
-    given, reading = items(span), SpanReading.of(decoder.labels)
+    given = items(span)
     kinds = (str, int | np.integer, int | np.integer)
     if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
         raise ArgumentError(f"span must be (type, begin, end), not {span!r}")
@@ -121,18 +128,18 @@ def span_probability(
     n, span = len(chains.tables.emit), Span(*given)
     if not 0 <= span.begin < span.end <= n:
         raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
-    return probabilities(reading, chains, [[span]], decoder.model.temperature)[0][0]
+    return probabilities(decoder, chains, [[span]])[0][0]
 
 
 def spans_of(
     decoder: Decoder, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
 ) -> list[list[tuple[Span, float]]]:
     """The spans of the best labels of every sentence, with their probabilities."""
-    reading, sentences = SpanReading.of(decoder.labels), listed(sentences)
+    sentences = listed(sentences)
     codes, starts = decoder.best_codes(sentences, by, allowed, n_threads)
     found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
     for chains in decoder.pieces(sentences, allowed, n_threads):
         some = found[len(out) : len(out) + len(chains.starts) - 1]
-        figures = probabilities(reading, chains, some, decoder.model.temperature, n_threads)
+        figures = probabilities(decoder, chains, some, n_threads)
         out += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
     return out

@@ -233,10 +233,8 @@ class Tagger:
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
-        from trellis.engine.chain import path_score_batch
-
-        batch, given = self._decoder.encode([sentence]), items(labels)
-        chains = self._decoder.chains(batch, None, 1)
+        given = items(labels)
+        [chains] = self._decoder.pieces([sentence], None, 1)
         if given is None:
             raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
         if len(given) != len(chains.tables.emit):
@@ -245,7 +243,7 @@ class Tagger:
             if not isinstance(label, str) or label not in self.labels:
                 raise ArgumentError(f"no label {label!r} in this model; its labels are {', '.join(self.labels)}")
         path = np.array([self.labels.index(label) for label in given], np.int32)
-        return float(path_score_batch(chains.tables, chains.starts, path)[0])
+        return float(chains.path_scores(path, 1)[0])
 
     def evaluate(
         self,

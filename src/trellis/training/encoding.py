@@ -27,6 +27,7 @@ from trellis.tagger import Tagger
 from trellis.training.dictionary import tag_dictionary
 from trellis.training.edges import Edges, Seen, edge_histories, runs_seen
 from trellis.training.pruning import learn_filter
+from trellis.training.segments import EncodedSegments, Segmenting, encode_segments, joined_rows
 from trellis.training.warm_start import carried_over
 
 # ------------------------------------------------------------ labels
@@ -245,6 +246,7 @@ class Setup:
     parts: LabelParts | None
     beam: int  # states per token; 0: exact search
     survival: float  # the share of gold labels that pruning must leave; 0: no pruning
+    segmenting: Segmenting | None  # of a semi-Markov model
     init: Tagger | None
     dev: Corpus | None
     metric: str | None
@@ -324,6 +326,7 @@ class Encoding:
     filter: LabelFilter | None = None  # of the attributes as the problem numbers them
     digests: tuple[str, ...] = ()  # of the blocks of a stream, where a checkpoint is written
     endings: Endings | None = None  # of a smoothed dictionary
+    segments: EncodedSegments | None = None  # of a semi-Markov model
 
 
 def encode(setup: Setup) -> Encoding:
@@ -351,11 +354,18 @@ def encode(setup: Setup) -> Encoding:
     dictionary = None if not setup.frequent else _dictionary(setup, extraction)
     by_token = None if dictionary is None else dictionary[1]
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1
+    segments, native_segments = None, None
+    if setup.segmenting is not None:
+        segments, seen_segments = encode_segments(setup)
+        native_segments = segments.native(n_attributes)
+        n_attributes += segments.n_attributes
+        if seen is not None and seen_segments is not None:
+            seen = joined_rows(seen, seen_segments)
 
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
         on_edges = None if edges.lists is None else edges.lists.arrays
         sizes = n_attributes, n_edges, n
-        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, edges.histories)
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, edges.histories, native_segments)
 
     encoded, label_filter = with_sets(by_token), None
     if setup.survival:
@@ -380,7 +390,7 @@ def encode(setup: Setup) -> Encoding:
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
     words, _, endings = dictionary or (None, None, None)
-    return Encoding(problem, extraction, rank, edges.rank, words, label_filter, endings=endings)
+    return Encoding(problem, extraction, rank, edges.rank, words, label_filter, endings=endings, segments=segments)
 
 
 def _edges(setup: Setup, extraction: Extraction) -> Edges:

@@ -18,7 +18,7 @@ import trellis
 from trellis.arguments import file_path, instance, thread_count, whole_number
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
-from trellis.corpus.corpus import columns_named
+from trellis.corpus.corpus import Corpus, columns_named
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
@@ -35,11 +35,13 @@ from trellis.learning.learner import Learner, Pairs, choice, flag, whole
 from trellis.learning.run import Event, FeatureNames, Observer, Problem
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
+from trellis.model.segments import Segments
 from trellis.tagger import Tagger
 from trellis.training.encoding import (
     SEPARATOR,
     Costs,
     Encoding,
+    Labelling,
     Setup,
     chained,
     check_memory,
@@ -49,6 +51,7 @@ from trellis.training.encoding import (
     sentence_weights,
 )
 from trellis.training.pruning import SURVIVAL
+from trellis.training.segments import Segmenting, check_segments, segment_features, segmented, without_long
 from trellis.training.streaming import check_streamed, encode_stream, survey
 from trellis.training.warm_start import check_start, features_of, order_from
 
@@ -70,6 +73,7 @@ def train(
     prune: float | bool = False,
     partial: bool = False,
     scheme: str | None = None,
+    segments: bool | int = False,
     sample_weight: npt.ArrayLike | None = None,
     label_costs: Costs | None = None,
     label_parts: str | None = None,
@@ -98,12 +102,14 @@ def train(
     are looked for in, in training and in tagging; exact search, the default, looks at all that could win.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
-    may be empty (unknown) or ``A|B`` (one of A and B). ``sample_weight`` is one number per sentence, ``label_costs``
-    what it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for
-    learners with a margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts
-    then have weights beside whole labels, so that rare labels learn from what they share with others. ``init`` is a
-    tagger for a warm start: training starts at its weights; its labels and features are kept, new ones join them, and
-    ``order`` may be higher than its own.
+    may be empty (unknown) or ``A|B`` (one of A and B). ``segments`` trains a semi-Markov model of labels that mark
+    spans: whole segments have features beside those of their tokens, and none is longer than the longest of its type in
+    training, or than the number given. ``sample_weight`` is one number per sentence, ``label_costs`` what it costs to
+    miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for learners with a
+    margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts then have weights
+    beside whole labels, so that rare labels learn from what they share with others. ``init`` is a tagger for a warm
+    start: training starts at its weights; its labels and features are kept, new ones join them, and ``order`` may be
+    higher than its own.
 
     With ``dev`` the best epoch on that corpus is kept, by ``metric`` (default: "auto", span F1 where labels mark spans,
     else token accuracy; "token", "sentence", "span"); with ``patience`` training stops after so many epochs without a
@@ -128,30 +134,42 @@ def train(
     target = _target(target, init, columns)
     labelled = columns_named(target, columns)
     chosen = _features(features, [name for name in columns if name not in labelled], init)
+    longest = None
+    if segments is not False:
+        refused = {"a stream": stream, "init": init, "partial": partial, "tag_dictionary": tag_dictionary}
+        longest = check_segments(segments, learner, {**refused, "prune": prune, "label_parts": label_parts})
+        chosen = segment_features(chosen)
+    elif chosen.of_segments:
+        raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)
     if seen is not None:
         corpus, labelling, sizes = seen.corpus, seen.labelling, (seen.n_sentences, seen.n_tokens)
     else:
         labelling = read_labels(corpus, target, partial=partial, known=init.labels if init is not None else ())
         sizes = len(corpus), corpus.n_tokens
-    scheme = _scheme(scheme, init)
+    scheme, segmenting = _scheme(scheme, init), None
+    weights = sentence_weights(sample_weight, corpus)
+    if segments is not False:
+        labelling, segmenting = segmented(corpus, target, labelling, scheme, longest)
+        weights = without_long(weights, segmenting, len(corpus))
     setup = Setup(
         corpus,
         target,
         labelling,
         chosen,
         learner,
-        order=_order(order, chosen, init, learner),
+        order=_order(order, chosen, init, learner) if segmenting is None else _segment_order(order, chosen),
         cutoff=whole().check("cutoff", cutoff),
         pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
         frequent=_frequent(tag_dictionary, init),
         smoothed=tag_dictionary == "smoothed",
-        rules=None if scheme is None else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme),
-        sentence_weights=sentence_weights(sample_weight, corpus),
+        rules=None if segmenting is not None else _rules(scheme, corpus, target, labelling),
+        sentence_weights=weights,
         label_costs=_costs(label_costs, labelling.labels, learner),
         parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
         beam=_beam(beam, init),
         survival=_survival(prune, init),
+        segmenting=segmenting,
         init=init,
         dev=None if dev is None else read(dev),
         metric=None if metric is None else choice(*METRICS).check("metric", metric),
@@ -159,12 +177,12 @@ def train(
         checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
         every=None if checkpoint_every is None else whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
-        info=_about(sizes, columns, learner, scheme, info),
+        info=_about(sizes, columns, learner, scheme, info, segmenting),
     )
     check_memory(setup)
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
-    weights, history = learner.fit(complete(setup, encoding), observer)
-    return assemble(setup, encoding, weights, history)
+    learnt, history = learner.fit(complete(setup, encoding), observer)
+    return assemble(setup, encoding, learnt, history)
 
 
 def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
@@ -232,6 +250,15 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
     return order
 
 
+def _segment_order(order: int | None, chosen: FeatureSet) -> int:
+    """Segments are scored with the label before them, no more."""
+    if order not in (None, 1) or chosen.history > 1:
+        raise LearnerError(
+            f"segments have order 1, not {chosen.history if order in (None, 1) else order}; leave it out"
+        )
+    return 1
+
+
 def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
     if isinstance(tag_dictionary, str):
         choice("smoothed").check("tag_dictionary", tag_dictionary)
@@ -274,6 +301,11 @@ def _scheme(scheme: str | None, init: Tagger | None) -> str | None:
     return scheme or older
 
 
+def _rules(scheme: str | None, corpus: Corpus, target: str, labelling: Labelling) -> tuple[Floats, Floats] | None:
+    """What the scheme forbids."""
+    return None if scheme is None else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme)
+
+
 def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
     if costs is not None and not learner.reads_costs:
         raise LearnerError(
@@ -308,7 +340,12 @@ def _parts(
 
 
 def _about(
-    sizes: tuple[int, int], columns: list[str], learner: Learner, scheme: str | None, info: Mapping[str, Any] | None
+    sizes: tuple[int, int],
+    columns: list[str],
+    learner: Learner,
+    scheme: str | None,
+    info: Mapping[str, Any] | None,
+    segmenting: Segmenting | None,
 ) -> dict[str, Any]:
     """What the model will say of its training, as it is after a file was written and read."""
     if info is not None and not isinstance(info, Mapping):
@@ -320,6 +357,7 @@ def _about(
         "tokens": sizes[1],
         "corpus": {"columns": columns},
         **({} if scheme is None else {"scheme": scheme}),
+        **({} if segmenting is None else segmenting.about),
         **(info or {}),
     }
     try:
@@ -344,6 +382,10 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
     problem, dev = encoding.problem, setup.dev
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
+    n_tokens_attributes = int(encoding.rank.max(initial=-1)) + 1
+    frozen_segments = functools.cache(
+        lambda: None if encoding.segments is None else encoding.segments.frozen(n_tokens_attributes)
+    )
     if setup.learner.reads_names:
         attributes = attribute_names(frozen(), range(problem.corpus.n_attributes))
         on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
@@ -359,6 +401,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
             [column.values for column in encoding.extraction.vocabulary.columns],
             replace(problem, n_threads=1, blocks=None),
             encoding.filter,
+            None if setup.segmenting is None else (setup.segmenting.types, list(map(str, setup.features.of_segments))),
             encoding.digests,
             setup.metric or "auto",
             None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
@@ -366,7 +409,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         problem = replace(problem, checkpoint=Checkpoint(setup.checkpoint, setup.every or 1, fingerprint(*parts)))
 
     def tagger(weights: ChainWeights) -> Tagger:
-        return _tagger(setup, encoding, frozen(), weights, encoding.filter, {})
+        return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, frozen_segments())
 
     def tag(weights: ChainWeights, sentences: Longs) -> Ints:
         return tagger(weights).tag_corpus(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
@@ -399,10 +442,16 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
         votes=None if weights.votes is None else weights.votes.renumbered(kept, edges_kept),
         dual=None if weights.dual is None else weights.dual.renumbered(kept),
     )
+    segments = None
+    if encoding.segments is not None:
+        cut = len(kept) - encoding.segments.n_attributes
+        kept, of_segments = kept[:cut], kept[cut:]
+        first = int(kept.max(initial=-1)) + 1
+        segments = encoding.segments.frozen(first, np.where(of_segments < 0, -1, of_segments - first).astype(np.int32))
     edge_rank = chained(encoding.edge_rank, edges_kept) if edge_rows is not None else encoding.edge_rank
     vocabulary = freeze(encoding.extraction, chained(encoding.rank, kept), edge_rank)
     about = {"cutoff": setup.cutoff, "pairs": setup.pairs, "history": [event.to_dict() for event in history]}
-    return _tagger(setup, encoding, vocabulary, weights, label_filter, {**about, **setup.info})
+    return _tagger(setup, encoding, vocabulary, weights, label_filter, {**about, **setup.info}, segments)
 
 
 def _tagger(
@@ -412,10 +461,11 @@ def _tagger(
     weights: ChainWeights,
     label_filter: LabelFilter | None,
     info: dict[str, Any],
+    segments: Segments | None,
 ) -> Tagger:
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
     labels, family = setup.labelling.labels, setup.learner.family
     rest = (weights, encoding.dictionary, info, family)
     model = Model(labels, setup.target, setup.order, vocabulary, *rest, filter=label_filter, endings=encoding.endings)
-    return Tagger(model)
+    return Tagger(model if segments is None else replace(model, segments=segments))

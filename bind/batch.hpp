@@ -1,0 +1,165 @@
+// The potentials of many sentences as they come from Python, checked, and a loop over them on threads. Tokens of all sentences
+// stand in one run; sentence i is tokens starts[i]..starts[i + 1].
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "ngrams.hpp"
+#include "parallel.hpp"
+
+namespace {
+using namespace trellis;
+
+constexpr std::size_t kSentencesPerBlock = 16;
+
+using Starts = Array<std::int64_t, 1>;
+// What n-grams have at single tokens: starts [n_tokens + 1], n-grams, scores.
+template <class Real>
+using TokenNgramArrays = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<Real, 1>>;
+// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none, n-grams or none, those of
+// single tokens or none. Rows over labels may come padded, stride for L: then they are read where they are.
+template <class Real>
+using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>,
+                          std::optional<const PyNgrams*>, std::optional<TokenNgramArrays<Real>>>;
+using Allowed = std::optional<SetArrays>;
+using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
+using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
+
+// Rows [n, stride] of rows [n, step], step L or stride; in `to` if they must be copied.
+template <class Real>
+const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t stride, Scratch<Real>& to) {
+  if (step == stride) return rows;
+  Real* out = to.grow(n * stride);
+  for (std::size_t r = 0; r < n; ++r) {
+    std::copy_n(rows + r * step, step, out + r * stride);
+    std::fill(out + r * stride + step, out + (r + 1) * stride, Real(0));
+  }
+  return out;
+}
+
+// The potentials of a batch, checked once: afterwards nothing can be out of range.
+template <class Real>
+struct Batch {
+  std::size_t n_tokens, n_labels, stride, n_sentences;
+  const Real* emit;                  // [n_tokens, emit_step]
+  const Real* token_edge = nullptr;  // [n_tokens, L+1, edge_step] where label pairs differ by token
+  std::size_t emit_step, edge_step;
+  const std::int64_t* starts;  // [n_sentences + 1]
+  LabelTables<Real> labels;
+  LabelSets sets{};
+  std::optional<TokenNgramArrays<Real>> token_ngrams;
+  Scratch<Real> padded_edge, padded_tri, padded_end;
+
+  Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
+      : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<1>(given).shape(1) - 1), stride(padded(n_labels)),
+        emit(std::get<0>(given).data()), emit_step(std::get<0>(given).shape(1)), edge_step(std::get<1>(given).shape(2)),
+        starts(starts_.data()) {
+    const auto& [emit_, edge_, tri_, end_, given_ngrams, given_token_ngrams] = given;
+    const PyNgrams* ngrams_ = given_ngrams.value_or(nullptr);
+    const std::size_t L = n_labels, n = L + 1;
+    require(n > 1, "edge: there must be at least one label");
+    require(fits(emit_step), "emit: must have shape [tokens, labels]");
+    check_starts(starts_, n_tokens);
+    n_sentences = starts_.shape(0) - 1;
+    require(fits(edge_step), "edge: must have shape [.., labels + 1, labels]");
+    require(edge_.shape(0) == 1 || edge_.shape(0) == n_tokens, "edge: must have one table, or one per token");
+    labels = {L, stride};
+    if (edge_.shape(0) == 1) labels.edge = table(edge_.data(), n, edge_step, padded_edge, "edge");
+    else token_edge = edge_.data();
+    if (tri_) {
+      require(tri_->shape(0) == n && tri_->shape(1) == n && fits(tri_->shape(2)),
+              "tri: must have shape [labels + 1, labels + 1, labels]");
+      labels.tri = table(tri_->data(), n * n, tri_->shape(2), padded_tri, "tri");
+    }
+    if (end_) {
+      require(fits(end_->shape(0)), "end: must have shape [labels]");
+      labels.end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
+    }
+    require(!ngrams_ || (!tri_ && ngrams_->ngrams.n_labels() == L), "n-grams for other labels");
+    if (ngrams_) labels.ngrams = ngrams_->template view<Real>();
+    if (given_token_ngrams) check_token_ngrams(*given_token_ngrams, ngrams_);
+    token_ngrams = given_token_ngrams;
+    if (allowed) sets = sets_from(*allowed, L, n_tokens);
+  }
+
+  std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
+
+ private:
+  void check_token_ngrams(const TokenNgramArrays<Real>& given, const PyNgrams* ngrams) const {
+    const auto& [starts_, nodes, scores] = given;
+    require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
+    check_starts(starts_, nodes.size());
+    require(all_below(span(nodes), ngrams->ngrams.size()), "an n-gram out of range");
+    check_finite(scores, "the score of an n-gram must be a finite number");
+  }
+  bool fits(std::size_t width) const { return width == n_labels || width == stride; }
+  const Real* table(const Real* rows, std::size_t n, std::size_t step, Scratch<Real>& to, const char* name) const {
+    if (!are_scores(rows, n, n_labels, step))
+      throw nb::value_error((std::string(name) + ": scores must be finite or minus infinity").c_str());
+    return pad(rows, n, step, stride, to);
+  }
+};
+
+// One sentence, padded where the batch is not.
+template <class Real>
+struct Sentence {
+  Scratch<Real> emit, edge;
+  LabelSets sets{};
+  TokenNgrams<Real> token_ngrams;
+  NgramScores<Real> ngrams{};
+  ChainView<Real> view{};
+
+  // False if some score is NaN or plus infinity.
+  bool load(const Batch<Real>& batch, std::size_t i) {
+    const std::size_t L = batch.n_labels, first = batch.start(i), T = batch.start(i + 1) - first;
+    const Real* rows = batch.emit + first * batch.emit_step;
+    bool ok = are_scores(rows, T, L, batch.emit_step);
+    const Real* tables = nullptr;
+    if (batch.token_edge) {
+      tables = batch.token_edge + first * (L + 1) * batch.edge_step;
+      ok &= are_scores(tables, T * (L + 1), L, batch.edge_step);
+      tables = pad(tables, T * (L + 1), batch.edge_step, batch.stride, edge);
+    }
+    sets = batch.sets;
+    if (sets.starts) sets.set_of_token += first;
+    view = {batch.labels, T, pad(rows, T, batch.emit_step, batch.stride, emit), tables, sets.starts ? &sets : nullptr};
+    if (batch.token_ngrams) load_ngrams(*batch.token_ngrams, first, T);
+    return ok;
+  }
+
+ private:
+  void load_ngrams(const TokenNgramArrays<Real>& given, std::size_t first, std::size_t T) {
+    const auto& [starts, nodes, scores] = given;
+    const std::int64_t begin = starts(first), end = starts(first + T);
+    token_ngrams.starts.clear();
+    for (std::size_t t = first; t <= first + T; ++t) token_ngrams.starts.push_back(static_cast<std::size_t>(starts(t) - begin));
+    token_ngrams.nodes.assign(nodes.data() + begin, nodes.data() + end);
+    token_ngrams.scores.assign(scores.data() + begin, scores.data() + end);
+    ngrams = *view.ngrams;
+    ngrams.by_token = &token_ngrams;
+    view.ngrams = &ngrams;
+  }
+};
+
+// Calls work(state, sentence, i) for every sentence, in parallel and without the GIL.
+template <class Real, class MakeState, class Work>
+void for_each_sentence(const Batch<Real>& batch, std::size_t n_threads, MakeState make_state, Work work) {
+  std::atomic<bool> ok{true};
+  without_gil([&] {
+    const auto make = [&] { return std::pair(Sentence<Real>{}, make_state()); };
+    parallel_blocks(batch.n_sentences, kSentencesPerBlock, n_threads, make,
+                    [&](auto& state, std::size_t begin, std::size_t end) {
+                      for (std::size_t i = begin; i < end; ++i) {
+                        if (state.first.load(batch, i)) work(state.second, state.first.view, i);
+                        else ok = false;
+                      }
+                    });
+  });
+  require(ok, "emit, edge: scores must be finite or minus infinity");
+}
+
+}  // namespace

@@ -1,0 +1,161 @@
+#include "text/segment_attributes.hpp"
+
+#include "parallel.hpp"
+
+namespace trellis {
+
+SegmentVocabulary::SegmentVocabulary(std::vector<SegmentLook> looks, std::vector<std::int64_t> starts)
+    : looks_(std::move(looks)), starts_(std::move(starts)), list_roots_(looks_.size(), -1) {
+  n_roots_ = static_cast<std::int32_t>(n_templates());
+  for (std::size_t i = 0; i < looks_.size(); ++i)
+    if (looks_[i].kind == SegmentLook::kListed) list_roots_[i] = n_roots_++;
+  parents_.assign(static_cast<std::size_t>(n_roots_), -1);
+  symbols_ = parents_, attributes_ = parents_;
+}
+
+std::int32_t SegmentVocabulary::make(std::int32_t node, std::int32_t symbol) {
+  const std::int32_t child = children_.find_or_add(key(node, symbol)) + n_roots_;
+  if (static_cast<std::size_t>(child) == parents_.size()) parents_.push_back(node), symbols_.push_back(symbol), attributes_.push_back(-1);
+  return child;
+}
+
+void SegmentVocabulary::add_entry(std::size_t look, std::span<const std::int32_t> text) {
+  std::int32_t node = list_roots_[look];
+  for (std::int32_t symbol : text) node = make(node, symbol);
+  if (!text.empty()) attributes_[static_cast<std::size_t>(node)] = 0;
+}
+
+bool SegmentVocabulary::has_text(std::size_t k) const {
+  return starts_[k] < starts_[k + 1] && looks_[static_cast<std::size_t>(starts_[k])].kind >= SegmentLook::kText;
+}
+
+template <class Step>
+std::int32_t SegmentVocabulary::walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t node, std::int64_t first,
+                                     std::int64_t last, std::int64_t begin, std::int64_t length, Step step) const {
+  for (std::int64_t i = starts_[k] + has_text(k); i < starts_[k + 1] && node >= 0; ++i) {
+    const SegmentLook& look = looks_[static_cast<std::size_t>(i)];
+    if (look.kind == SegmentLook::kLength) {
+      node = step(node, static_cast<std::int32_t>(length));
+      continue;
+    }
+    const std::int64_t t = (look.kind == SegmentLook::kFirst ? begin : begin + length - 1) + look.offset;
+    const std::int32_t symbol = t < first || t >= last ? kOutside : symbols.views[static_cast<std::size_t>(look.view)][t];
+    node = symbol == -1 ? -1 : step(node, symbol);
+  }
+  return node;
+}
+
+void SegmentVocabulary::learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins,
+                              std::span<const std::int64_t> lengths, std::vector<std::int64_t>& list_starts,
+                              std::vector<std::int32_t>& ids) {
+  std::size_t s = 0;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const std::int64_t begin = begins[i], length = lengths[i];
+    while (begin >= symbols.starts[s + 1]) ++s;
+    for (std::size_t k = 0; k < n_templates(); ++k) {
+      auto node = static_cast<std::int32_t>(k);
+      if (has_text(k)) {
+        const auto first = static_cast<std::size_t>(starts_[k]);
+        const bool listed = looks_[first].kind == SegmentLook::kListed;
+        const std::int32_t* view = symbols.views[static_cast<std::size_t>(looks_[first].view)];
+        std::int32_t at = listed ? list_roots_[first] : node;
+        for (std::int64_t t = begin; t < begin + length && at >= 0; ++t)
+          at = view[t] < 0 ? -1 : listed ? find(at, view[t]) : make(at, view[t]);
+        node = !listed ? at : at >= 0 && attributes_[static_cast<std::size_t>(at)] >= 0 ? make(node, 0) : -1;
+      }
+      node = walk(symbols, k, node, symbols.starts[s], symbols.starts[s + 1], begin, length,
+                  [&](std::int32_t from, std::int32_t symbol) { return make(from, symbol); });
+      if (node < 0) continue;
+      std::int32_t& attribute = attributes_[static_cast<std::size_t>(node)];
+      if (attribute < 0) attribute = n_attributes_++;
+      ids.push_back(attribute);
+    }
+    list_starts.push_back(static_cast<std::int64_t>(ids.size()));
+  }
+}
+
+void SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads,
+                                std::vector<std::int64_t>& list_starts, std::vector<std::int32_t>& ids) const {
+  constexpr std::size_t kBlock = 64;  // sentences
+  const auto step = [&](std::int32_t from, std::int32_t symbol) { return find(from, symbol); };
+  const std::size_t n_tokens = symbols.n_sentences ? static_cast<std::size_t>(symbols.starts[symbols.n_sentences]) : 0;
+  std::vector<std::vector<std::int32_t>> found((symbols.n_sentences + kBlock - 1) / kBlock);
+  list_starts.assign(n_tokens * longest + 1, 0);  // first how many each site has
+  parallel_blocks(symbols.n_sentences, kBlock, n_threads, [&] { return std::vector<std::int32_t>(n_templates()); },
+                  [&](std::vector<std::int32_t>& runs, std::size_t first_sentence, std::size_t last_sentence) {
+    std::vector<std::int32_t>& out = found[first_sentence / kBlock];
+    for (std::size_t s = first_sentence; s < last_sentence; ++s) {
+      const std::int64_t first = symbols.starts[s], last = symbols.starts[s + 1];
+      for (std::int64_t t = first; t < last; ++t) {
+        for (std::size_t k = 0; k < n_templates(); ++k) {
+          const std::int32_t list = has_text(k) ? list_roots_[static_cast<std::size_t>(starts_[k])] : -1;
+          runs[k] = list < 0 ? static_cast<std::int32_t>(k) : list;
+        }
+        for (std::size_t length = 1; length <= longest && t + static_cast<std::int64_t>(length) <= last; ++length) {
+          const std::size_t before = out.size();
+          for (std::size_t k = 0; k < n_templates(); ++k) {
+            if (runs[k] < 0) continue;  // no longer text is known
+            auto node = static_cast<std::int32_t>(k);
+            if (has_text(k)) {
+              const SegmentLook& look = looks_[static_cast<std::size_t>(starts_[k])];
+              const std::int32_t symbol = symbols.views[static_cast<std::size_t>(look.view)][t + static_cast<std::int64_t>(length) - 1];
+              runs[k] = symbol < 0 ? -1 : find(runs[k], symbol);
+              if (runs[k] < 0) continue;
+              if (look.kind == SegmentLook::kText) node = runs[k];
+              else if (attributes_[static_cast<std::size_t>(runs[k])] >= 0) node = find(node, 0);
+              else continue;
+            }
+            node = walk(symbols, k, node, first, last, t, static_cast<std::int64_t>(length), step);
+            if (node >= 0 && attributes_[static_cast<std::size_t>(node)] >= 0) out.push_back(attributes_[static_cast<std::size_t>(node)]);
+          }
+          list_starts[static_cast<std::size_t>(t) * longest + length] = static_cast<std::int64_t>(out.size() - before);
+        }
+      }
+    }
+  });
+  for (std::size_t i = 1; i < list_starts.size(); ++i) list_starts[i] += list_starts[i - 1];
+  ids.reserve(static_cast<std::size_t>(list_starts.back()));
+  for (const std::vector<std::int32_t>& some : found) ids.insert(ids.end(), some.begin(), some.end());
+}
+
+SegmentVocabulary::Nodes SegmentVocabulary::nodes(std::span<const std::int32_t> rank) const {
+  const std::size_t n = parents_.size(), n_roots = static_cast<std::size_t>(n_roots_);
+  // Which tree a node is of: lists are kept as they are.
+  std::vector<std::int32_t> attribute(attributes_), root(n), number(n);
+  std::vector<bool> kept(n, false);
+  for (std::size_t v = 0; v < n; ++v) {
+    root[v] = v < n_roots ? static_cast<std::int32_t>(v) : root[static_cast<std::size_t>(parents_[v])];
+    if (attribute[v] >= 0 && static_cast<std::size_t>(root[v]) < n_templates()) attribute[v] = rank[static_cast<std::size_t>(attribute[v])];
+  }
+  for (std::size_t v = n; v-- > n_roots;)
+    if (attribute[v] >= 0 || kept[v]) kept[v] = true, kept[static_cast<std::size_t>(parents_[v])] = true;
+  Nodes out;
+  for (std::size_t v = 0; v < n; ++v) {
+    if (v >= n_roots && !kept[v]) continue;
+    number[v] = static_cast<std::int32_t>(out.parents.size());
+    out.parents.push_back(v < n_roots ? -1 : number[static_cast<std::size_t>(parents_[v])]);
+    out.symbols.push_back(symbols_[v]), out.attributes.push_back(attribute[v]);
+  }
+  return out;
+}
+
+bool SegmentVocabulary::set_nodes(std::span<const std::int32_t> parents, std::span<const std::int32_t> symbols,
+                                  std::span<const std::int32_t> attributes) {
+  const auto n_roots = static_cast<std::size_t>(n_roots_), n = parents.size();
+  if (n < n_roots || symbols.size() != n || attributes.size() != n) return false;
+  std::vector<std::size_t> root(n);
+  for (std::size_t v = 0; v < n; ++v) {
+    if (attributes[v] < -1) return false;
+    if (v >= n_roots) {
+      if (parents[v] < 0 || static_cast<std::size_t>(parents[v]) >= v || parents_.size() != v) return false;
+      make(parents[v], symbols[v]);
+      if (parents_.size() != v + 1) return false;  // one that was there already
+    }
+    attributes_[v] = attributes[v];
+    root[v] = v < n_roots ? v : root[static_cast<std::size_t>(parents[v])];
+    if (root[v] < n_templates()) n_attributes_ = std::max(n_attributes_, attributes[v] + 1);
+  }
+  return true;
+}
+
+}  // namespace trellis

@@ -1,0 +1,80 @@
+// Attributes of whole segments: templates over a segment's text, its first and last words and its length.
+//
+// A template is a list of looks, and each look says a symbol, its text one per word. The symbols of a segment lead from the
+// root of the template through a tree; where they end stands the attribute. The tree grows over the segments of training,
+// so that what no such segment has is no attribute, and most texts of a sentence end after a word or two.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "text/lists.hpp"
+#include "text/table.hpp"
+
+namespace trellis {
+
+struct SegmentLook {
+  enum Kind : std::int32_t { kLength, kFirst, kLast, kText, kListed };
+  Kind kind;
+  std::int32_t view;    // whose symbols; of kLength none
+  std::int32_t offset;  // from the first or the last word
+};
+
+// The symbols of a corpus: views[v][t] of token t, -1 where there is nothing to say.
+struct SegmentSymbols {
+  std::vector<const std::int32_t*> views;
+  const std::int64_t* starts = nullptr;  // [n_sentences + 1]
+  std::size_t n_sentences = 0;
+};
+
+class SegmentVocabulary {
+ public:
+  // Template k has looks[starts[k] .. starts[k + 1]); only the first of them may be a text, of its own (kText) or in a list
+  // (kListed).
+  SegmentVocabulary(std::vector<SegmentLook> looks, std::vector<std::int64_t> starts);
+
+  // A text of the list that look `look` asks, by its symbols.
+  void add_entry(std::size_t look, std::span<const std::int32_t> text);
+  // Numbers the attributes of some segments, those not met before anew; appends a list per segment.
+  void learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins, std::span<const std::int64_t> lengths,
+             std::vector<std::int64_t>& list_starts, std::vector<std::int32_t>& ids);
+  // The attributes of all segments: site t * longest + length - 1.
+  void extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads, std::vector<std::int64_t>& list_starts,
+               std::vector<std::int32_t>& ids) const;
+
+  std::int32_t n_attributes() const { return n_attributes_; }
+  // The nodes that lead to an attribute, those of templates or lists first; rank renumbers attributes, -1 drops one.
+  struct Nodes {
+    std::vector<std::int32_t> parents, symbols, attributes;
+  };
+  Nodes nodes(std::span<const std::int32_t> rank) const;
+  // Nodes as nodes() gives them; false if they make no sense.
+  bool set_nodes(std::span<const std::int32_t> parents, std::span<const std::int32_t> symbols,
+                 std::span<const std::int32_t> attributes);
+
+ private:
+  static constexpr std::int32_t kOutside = -2;  // the symbol of a place outside the sentence
+
+  std::size_t n_templates() const { return starts_.size() - 1; }
+  static std::uint64_t key(std::int32_t node, std::int32_t symbol) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | static_cast<std::uint32_t>(symbol);
+  }
+  std::int32_t find(std::int32_t node, std::int32_t symbol) const {
+    const std::int32_t child = children_.find(key(node, symbol));
+    return child < 0 ? -1 : child + n_roots_;
+  }
+  std::int32_t make(std::int32_t node, std::int32_t symbol);
+  // From a node over all looks of template k but a text; step(node, symbol) gives the next, -1 where there is none.
+  template <class Step>
+  std::int32_t walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t node, std::int64_t first, std::int64_t last,
+                    std::int64_t begin, std::int64_t length, Step step) const;
+  bool has_text(std::size_t k) const;
+
+  std::vector<SegmentLook> looks_;
+  std::vector<std::int64_t> starts_;       // [n_templates + 1]
+  std::vector<std::int32_t> list_roots_;   // [n_looks] of lists, or -1
+  std::int32_t n_roots_ = 0, n_attributes_ = 0;
+  GrowingTable children_;                  // of (node, symbol)
+  std::vector<std::int32_t> parents_, symbols_, attributes_;  // by node; of a list 0 where an entry ends; -1: none
+};
+
+}  // namespace trellis

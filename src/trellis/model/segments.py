@@ -1,0 +1,178 @@
+"""Segments as a model sees them: types without a scheme's letters, how long each may be, and how labels write them.
+
+A semi-Markov model is a chain of order 1 over the labels of a scheme. It gives no label sequence but legal ones, and
+its segments have attributes of their own: the last rows of its weights, where a type has the column of one label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trellis import _core
+from trellis.arrays import Arrays, Bools, Ints, Longs
+from trellis.corpus.corpus import Strings
+from trellis.corpus.schemes import (
+    MARKERS,
+    OUTSIDE,
+    SCHEMES,
+    Letters,
+    allowed_transition,
+    joined,
+    labels_of,
+    scheme_named,
+    spans,
+    split_label,
+)
+from trellis.evaluation.spans import SpanReading
+from trellis.features.segments import SegmentPlan, SegmentVocabulary
+from trellis.features.templates import parse_template
+
+NODES = ("parents", "symbols", "attributes")  # of a vocabulary
+SHAPE = ("column", "longest", "single", "first", "middle", "last")  # of core/engine/segments.hpp
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTypes:
+    """The types of segments in labels of a scheme. A token outside is a segment of its own, of one token."""
+
+    labels: tuple[str, ...]
+    scheme: str
+    longest: dict[str, int]  # tokens, by type
+
+    @property
+    def most(self) -> int:
+        """How long any segment may be."""
+        return max([1, *self.longest.values()])
+
+    def columns(self) -> Ints:
+        """[n_labels] the label in whose column of weights a segment has its own, by a label of it: that of its type."""
+        kinds = [split_label(label) for label in self.labels]
+        first = dict[tuple[bool, str], int]()
+        return np.array([first.setdefault((k[0] == OUTSIDE, k[1]), z) for z, k in enumerate(kinds)], np.int32)
+
+    def column_of(self, kind: str) -> int:
+        """The same by a type; -1 if there is none."""
+        kinds = [split_label(label) for label in self.labels]
+        return next((z for z, (letter, name) in enumerate(kinds) if name == kind and letter != OUTSIDE), -1)
+
+    def type_of_column(self, column: int) -> str:
+        """The type whose weights stand in a column."""
+        letter, kind = split_label(self.labels[column])
+        return letter if letter == OUTSIDE else kind
+
+    def shapes(self) -> Ints:
+        """[n, 6] how segments are written (core/engine/segments.hpp), by type."""
+        number, columns = {label: z for z, label in enumerate(self.labels)}, self.columns()
+        rows = list[list[int]]()
+        if OUTSIDE in number:
+            rows.append([int(columns[number[OUTSIDE]]), 1, number[OUTSIDE], -1, -1, -1])
+        for kind, longest in self.longest.items():
+            for letters in _shapes(self.scheme):
+                of = [number.get(joined(letter, kind), -1) for letter in letters]
+                first, inside, last, single = of
+                rows.append([self.column_of(kind), longest, single, first, inside, last])
+        return np.array(rows, np.int32).reshape(-1, len(SHAPE))
+
+    def follows(self) -> Bools:
+        """[n_labels + 1, n_labels + 1] whether one segment may begin with z after another that ends in y."""
+        n, cut = len(self.labels), SpanReading.of(self.labels).cut
+        out = np.zeros((n + 1, n + 1), bool)
+        line = [*self.labels, None]
+        for y, before in enumerate(line):
+            for z, label in enumerate(line):
+                is_cut = before is None or label is None or bool(cut[y, z])
+                out[y, z] = is_cut and allowed_transition(self.scheme, before, label)
+        return out
+
+    def native(self) -> _core.SegmentRules:
+        """For native code, checked; ValueError if they make no sense."""
+        return _core.SegmentRules(
+            len(self.labels), self.most, self.shapes(), self.columns(), self.follows().astype(np.uint8)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """What makes a model semi-Markov."""
+
+    types: SegmentTypes
+    vocabulary: SegmentVocabulary
+    first: int  # number of their first attribute among the rows of weights
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files."""
+        out: Arrays = {f"segments.{name}": array for name, array in zip(NODES, self.vocabulary.nodes, strict=True)}
+        for j, strings in enumerate(self.vocabulary.strings):
+            out |= {f"segments.view{j}.data": strings.data, f"segments.view{j}.starts": strings.starts}
+        return out
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What is no array."""
+        templates = [str(template) for template in self.vocabulary.plan.templates]
+        return {
+            "scheme": self.types.scheme,
+            "longest": self.types.longest,
+            "first": self.first,
+            "templates": templates,
+        }
+
+    @classmethod
+    def of_tensors(cls, header: Mapping[str, Any], labels: tuple[str, ...], tensors: Mapping[str, Any]) -> Segments:
+        """From such arrays; LookupError or ValueError if they make no sense."""
+        plan = SegmentPlan(tuple(parse_template(text) for text in header["templates"]))
+        if not all(template.of_segment for template in plan.templates):
+            raise ValueError("a template of segments that looks at none")
+        views = [f"segments.view{j}" for j in range(len(plan.views))]
+        strings = tuple(Strings(tensors[f"{view}.data"], tensors[f"{view}.starts"]) for view in views)
+        for some in strings:
+            _core.build_slots(some.data, some.starts)  # checks them
+        parents, symbols, attributes = (tensors[f"segments.{name}"] for name in NODES)
+        if header["scheme"] not in SCHEMES:
+            raise ValueError("no such scheme")
+        longest = {str(kind): int(n) for kind, n in header["longest"].items()}
+        types = SegmentTypes(labels, str(header["scheme"]), longest)
+        return cls(types, SegmentVocabulary(plan, strings, (parents, symbols, attributes)), int(header["first"]))
+
+
+def _shapes(scheme: str) -> list[Letters]:
+    """How a segment may be written: another way for one that touches its neighbour."""
+    letters = SCHEMES[scheme]
+    if scheme == "iob1":
+        return [letters, letters._replace(first=MARKERS[scheme], single=MARKERS[scheme])]
+    if scheme == "ioe1":
+        return [letters, letters._replace(last=MARKERS[scheme], single=MARKERS[scheme])]
+    return [letters]
+
+
+def legal(labels: tuple[str, ...], gold: Ints, starts: Longs, scheme: str) -> tuple[tuple[str, ...], Ints]:
+    """Labels as the scheme writes the spans that they mark; labels that there were not join the others."""
+    scheme, n = scheme_named(scheme), len(labels)
+    line: list[str | None] = [*labels, None]
+    allowed = np.array([[allowed_transition(scheme, a, b) for b in line] for a in line])
+    firsts, lasts = starts[:-1][np.diff(starts) > 0], starts[1:][np.diff(starts) > 0] - 1
+    inner = np.ones(len(gold), bool)
+    inner[firsts] = False
+    at = np.flatnonzero(inner)
+    fine = allowed[gold[at - 1], gold[at]].all() and allowed[n, gold[firsts]].all() and allowed[gold[lasts], n].all()
+    if fine:
+        return labels, gold
+    numbers, codes = {label: z for z, label in enumerate(labels)}, list[int]()
+    names: Sequence[str] = [labels[z] for z in gold.tolist()]
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        written = labels_of(spans(names[begin:end]), end - begin, scheme)
+        codes += [numbers.setdefault(label, len(numbers)) for label in written]
+    return tuple(numbers), np.array(codes, np.int32)
+
+
+def segments_of(types: SegmentTypes, gold: Ints, starts: Longs) -> tuple[Longs, Longs, Ints]:
+    """All segments of legal labels, tokens outside among them: first tokens, lengths, columns."""
+    begins = np.ones(len(gold), bool)
+    begins[1:] = types.follows()[gold[:-1], gold[1:]]
+    begins[starts[:-1][starts[:-1] < len(gold)]] = True
+    first = np.flatnonzero(begins)
+    return first, np.diff(np.append(first, len(gold))), types.columns()[gold[first]]

@@ -1,0 +1,53 @@
+"""Decoding by a semi-Markov model: the attributes of segments beside the potentials of labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis.arrays import Lists
+from trellis.corpus.corpus import Corpus
+from trellis.engine.segments import SegmentChains
+from trellis.features.segments import SegmentSymbols
+from trellis.model.model import Model
+
+if TYPE_CHECKING:
+    from trellis.engine.chain import Chains
+    from trellis.tagger.decoding import Decoder
+
+
+class SegmentDecoder:
+    """The segments of a model, ready for native code; ValueError if its parts do not fit together."""
+
+    __slots__ = ("first", "longest", "names", "native", "rows", "rules", "symbols")
+
+    def __init__(self, model: Model) -> None:
+        assert model.segments is not None
+        types, vocabulary = model.segments.types, model.segments.vocabulary
+        self.rows, self.first, self.longest = model.weights.rows.arrays, model.segments.first, types.most
+        self.rules, self.native = types.native(), vocabulary.native()
+        self.symbols = SegmentSymbols(vocabulary.plan, vocabulary.strings)
+        self.names = tuple(column.name for column in model.vocabulary.columns)
+        if self.first < 0 or self.first + self.native.n_attributes > model.weights.rows.n_attributes:
+            raise ValueError("attributes of segments without weights")
+        unknown = next((name for name, _ in vocabulary.plan.views if name not in self.names), None)
+        if unknown is not None:
+            raise ValueError(f"segments look at column {unknown!r}, which the model does not read")
+
+    def lists(self, decoder: Decoder, sentences: Any, starts: Any, n_threads: int) -> Lists:
+        """The attributes of all segments, by their numbers among the rows of weights."""
+        if isinstance(sentences, Corpus):
+            views = self.symbols.of_columns({name: sentences.column(name) for name in self.names})
+        else:
+            rows = [token for sentence in sentences for token in decoder.rows_of(sentence)]
+            single = len(decoder.columns) == 1
+            texts = [rows] if single else [[row[c] for row in rows] for c in range(len(self.names))]
+            views = self.symbols.of(dict(zip(self.names, texts, strict=True)))
+        found, ids = self.native.extract(views, starts, self.longest, n_threads)
+        return found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32)
+
+    def chains(self, decoder: Decoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
+        """The potentials of labels with those of segments."""
+        lists = self.lists(decoder, sentences, chains.starts, n_threads)
+        return SegmentChains(*chains, self.rules, self.rows, lists)

@@ -1,0 +1,151 @@
+"""Semi-Markov training: segments from a corpus's labels, and the attributes of segments beside those of tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis import _core
+from trellis.arguments import whole_number
+from trellis.arrays import Doubles, Ints, Longs, Ragged
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.schemes import belongs, guess_scheme
+from trellis.errors import ArgumentError, CorpusError, LearnerError
+from trellis.features.extraction import compact
+from trellis.features.segments import SegmentExtraction, extract_segments, segment_templates
+from trellis.features.vocabulary import FeatureSet
+from trellis.learning.learner import Learner
+from trellis.model.model import Rows
+from trellis.model.segments import Segments, SegmentTypes, legal, segments_of
+
+if TYPE_CHECKING:
+    from trellis.training.encoding import Labelling, Setup
+
+LONGEST = 65_535  # tokens that a segment may have
+
+
+def check_segments(segments: bool | int, learner: Learner, refused: dict[str, Any]) -> int | None:
+    """How long segments may be, None where that is learnt; LearnerError for what does not go with them."""
+    if isinstance(segments, bool | np.bool_):
+        longest = None
+    else:
+        try:
+            longest = whole_number("segments", segments, 1, LONGEST)
+        except ArgumentError as error:
+            raise LearnerError(f"{error}: the longest segment there may be, or True for that of training") from None
+    if "segments" not in learner.abilities:
+        raise LearnerError(
+            f"{type(learner).__name__} with these parameters trains no segments; online learners without votes, CRF, "
+            "ExponentialLoss and HMSVM by frank-wolfe do"
+        )
+    given = next((name for name, value in refused.items() if value), None)
+    if given is not None:
+        raise LearnerError(f"{given} has no place in a model of segments; leave it out")
+    return longest
+
+
+def segment_features(chosen: FeatureSet) -> FeatureSet:
+    """With the templates that segments have unless some are given."""
+    if chosen.of_segments:
+        return chosen
+    return replace(chosen, of_segments=tuple(segment_templates(chosen.columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class Segmenting:
+    """The segments of a training corpus."""
+
+    types: SegmentTypes
+    begins: Longs  # [n] first tokens; too long ones are not among them
+    lengths: Longs
+    columns: Ints  # [n] of their types
+    too_long: Longs  # sentences that have a segment longer than there may be
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the model says of it."""
+        of_segments = {"longest": self.types.longest, "sentences_left_out": len(self.too_long)}
+        return {"scheme": self.types.scheme, "segments": of_segments}
+
+
+def segmented(
+    corpus: Corpus, target: str, labelling: Labelling, scheme: str | None, longest: int | None
+) -> tuple[Labelling, Segmenting]:
+    """The labels as the scheme writes them, and the segments that they are; CorpusError if they mark no spans."""
+    scheme = guess_scheme(labelling.labels) if scheme is None else scheme
+    if scheme is None or not all(belongs(label, scheme) for label in labelling.labels):
+        known = ", ".join(labelling.labels[:3])
+        why = f"column {target!r} marks no spans ({known}...); segments need labels O or like B-NP, I-NP"
+        raise CorpusError(corpus.source, None, why)
+    labels, gold = legal(labelling.labels, labelling.gold, corpus.starts, scheme)
+    kinds = dict.fromkeys(label.partition("-")[2] for label in labels if label != "O")
+    types = SegmentTypes(labels, scheme, dict.fromkeys(kinds, 1))
+    begins, lengths, columns = segments_of(types, gold, corpus.starts)
+    most = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
+    types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in most.items()})
+    fits = lengths <= types.most
+    too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
+    found = Segmenting(types, begins[fits], lengths[fits], columns[fits], too_long)
+    return replace(labelling, labels=labels, gold=gold), found
+
+
+def without_long(weights: Doubles | None, segmenting: Segmenting, n_sentences: int) -> Doubles | None:
+    """How much sentences count: nothing where a segment is longer than there may be."""
+    if len(segmenting.too_long) == 0:
+        return weights
+    out = np.ones(n_sentences) if weights is None else weights.copy()
+    out[segmenting.too_long] = 0
+    if not out.any():
+        raise LearnerError(f"every sentence has a segment of more than {segmenting.types.most} tokens; raise segments")
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSegments:
+    """The attributes of segments in a training problem."""
+
+    types: SegmentTypes
+    extraction: SegmentExtraction
+    rank: Ints  # [n attributes of the extraction] their numbers after those of tokens, -1 where dropped
+    n_attributes: int  # that are left
+
+    def native(self, first: int) -> tuple[_core.SegmentRules, Any, int]:
+        """As `Encoded` takes them, numbered from ``first`` on."""
+        lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
+        return self.types.native(), lists.arrays, first
+
+    def frozen(self, first: int, kept: Ints | None = None) -> Segments:
+        """For a model; ``kept`` renumbers those that are left, -1 drops one."""
+        rank = self.rank
+        if kept is not None:
+            rank = np.where(rank < 0, -1, kept[np.maximum(rank, 0)]).astype(np.int32) if len(kept) else rank
+        return Segments(self.types, self.extraction.freeze(rank), first)
+
+
+def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
+    """Number the attributes of segments; with pairs "seen" also the types that each was seen with."""
+    from trellis.training.edges import Seen
+    from trellis.training.encoding import select
+
+    found, corpus = setup.segmenting, setup.corpus
+    assert found is not None
+    templates = setup.features.of_segments
+    names = dict.fromkeys(look.column for t in templates for look in t.looks if look.place != "length")
+    columns = {name: compact(corpus.column(name)) for name in names}
+    extraction = extract_segments(
+        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.n_threads
+    )
+    seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
+    nothing = np.empty(0, np.int32)
+    rank, rows = select(extraction.seen, seen, extraction.n_attributes, setup.cutoff, setup.pairs, nothing)
+    extraction = replace(extraction, seen=Ragged.none())
+    return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
+
+
+def joined_rows(first: Rows, second: Rows) -> Rows:
+    """Rows of tokens, then rows of segments."""
+    starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]]).astype(np.uint32)
+    labels = np.concatenate([first.labels.astype(np.uint32), second.labels.astype(np.uint32)])
+    return Rows(starts, labels, np.concatenate([first.weights, second.weights]))

@@ -1,0 +1,351 @@
+"""Semi-Markov chains: the engine against all segmentations, and what users do with a tagger of segments."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trellis
+from trellis import _core
+from trellis.arrays import LabelSets
+from trellis.corpus.schemes import SCHEMES, Span, check, labels_of, spans
+from trellis.engine.chain import Tables
+from trellis.engine.segments import SegmentChains
+from trellis.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
+from trellis.model.segments import SegmentTypes, legal, segments_of
+
+LABELS = {
+    "iob1": ("O", "I-A", "B-A", "I-B", "B-B"),
+    "iob2": ("O", "B-A", "I-A", "B-B", "I-B"),
+    "ioe1": ("O", "I-A", "E-A", "I-B"),
+    "ioe2": ("E-A", "O", "I-A", "E-B"),
+    "iobes": ("S-A", "B-A", "I-A", "E-A", "O", "S-B"),
+    "bilou": ("U-A", "B-A", "L-A", "O"),
+    "bmes": ("B", "M", "E", "S"),
+}
+
+
+def types_of(scheme: str, longest: int = 3) -> SegmentTypes:
+    kinds = dict.fromkeys(label.partition("-")[2] for label in LABELS[scheme] if label != "O")
+    return SegmentTypes(LABELS[scheme], scheme, {kind: longest - (kind == "B") for kind in kinds})
+
+
+def all_segmentations(types: SegmentTypes, n: int) -> list[tuple[str, ...]]:
+    """Every legal sequence of labels with no segment too long."""
+    fits = []
+    for path in itertools.product(types.labels, repeat=n):
+        if check(path, types.scheme) is None and all(s.end - s.begin <= types.longest[s.type] for s in spans(path)):
+            fits.append(path)
+    return fits
+
+
+class Case:
+    """Random potentials of a sentence, some of them equal or forbidden."""
+
+    def __init__(self, scheme: str, n: int, seed: int, *, per_token: bool = False, whole: bool = False) -> None:
+        rng = np.random.default_rng(seed)
+        self.types, self.n = types_of(scheme), n
+        L, longest = len(self.types.labels), self.types.most
+        numbers = (lambda *shape: rng.integers(-2, 3, shape)) if whole else (lambda *shape: rng.normal(size=shape))
+        self.emit = numbers(n, L).astype(np.float32)
+        self.edge = numbers(n if per_token else 1, L + 1, L).astype(np.float32)
+        self.end = numbers(L).astype(np.float32)
+        self.emit[rng.random((n, L)) < 0.1] = -np.inf
+        # Attribute a stands at random segments, with a weight per label.
+        n_attributes = 4
+        weights = numbers(n_attributes, L).astype(np.float32)
+        self.sites = [rng.choice(n_attributes, rng.integers(0, 3)).tolist() for _ in range(n * longest)]
+        starts = np.concatenate([[0], np.cumsum([len(site) for site in self.sites])]).astype(np.int64)
+        ids = np.array([a for site in self.sites for a in site], np.int32)
+        rows = (
+            np.arange(n_attributes + 1, dtype=np.uint32) * np.uint32(L),
+            np.tile(np.arange(L), n_attributes).astype(np.uint16),
+            weights.reshape(-1),
+        )
+        self.weights = weights
+        tables = Tables(self.emit, self.edge, None, self.end)
+        lists = (starts, ids, np.empty(0, np.float32))
+        self.chains = SegmentChains(tables, np.array([0, n], np.int64), None, self.types.native(), rows, lists)
+
+    def score(self, path: tuple[str, ...]) -> float:
+        z = [self.types.labels.index(label) for label in path]
+        before = [len(self.types.labels), *z[:-1]]
+        edges = [self.edge[t if len(self.edge) > 1 else 0] for t in range(self.n)]
+        total = sum(float(edges[t][y, z[t]]) + float(self.emit[t, z[t]]) for t, y in enumerate(before))
+        found = spans(path)
+        outside = [Span("O", t, t + 1) for t in range(self.n) if not any(s.begin <= t < s.end for s in found)]
+        for kind, begin, end in [*found, *outside]:
+            column = self.types.labels.index("O") if kind == "O" else self.types.column_of(kind)
+            site = self.sites[begin * self.types.most + end - begin - 1]
+            total += sum(float(self.weights[a, column]) for a in site)
+        return total + (float(self.end[z[-1]]) if z else 0.0)
+
+    def ranked(self) -> list[tuple[float, tuple[str, ...]]]:
+        """All that are not forbidden, best first; ties by last label and length of the last segment, then the rest."""
+        scored = [(self.score(path), path) for path in all_segmentations(self.types, self.n)]
+        labels, follows = self.types.labels, self.types.follows()
+
+        def ties(path: tuple[str, ...]) -> list[tuple[int, int, int]]:
+            z = [labels.index(label) for label in path]
+            cuts = [0, *(t for t in range(1, len(z)) if follows[z[t - 1], z[t]]), len(z)]
+            return [(z[b - 1], b - a, z[a]) for a, b in itertools.pairwise(cuts) if b > a][::-1]
+
+        possible = [one for one in scored if one[0] > -np.inf]
+        return sorted(possible, key=lambda one: (-one[0], ties(one[1])))
+
+
+CASES = [(scheme, n, per_token) for scheme in SCHEMES for n in (1, 2, 3, 5) for per_token in (False, True)]
+
+
+@pytest.mark.parametrize(("scheme", "n", "per_token"), CASES)
+def test_best_and_k_best_are_those_of_all_segmentations(scheme: str, n: int, per_token: bool) -> None:
+    for whole in (False, True):
+        case = Case(scheme, n, seed=n, per_token=per_token, whole=whole)
+        ranked = case.ranked()
+        paths, scores = case.chains.best(1)
+        if not ranked:
+            assert scores[0] == -np.inf
+            continue
+        assert [case.types.labels[z] for z in paths] == list(ranked[0][1])
+        assert scores[0] == pytest.approx(ranked[0][0])
+        k = len(ranked) + 2
+        paths, found, counts = case.chains.kbest(k, 1)
+        assert counts.tolist() == [len(ranked)]
+        np.testing.assert_allclose(found[0, : len(ranked)], [score for score, _ in ranked], atol=1e-5)
+        named = [tuple(case.types.labels[z] for z in row) for row in paths.reshape(k, n)[: len(ranked)]]
+        assert named == [path for _, path in ranked]
+
+
+@pytest.mark.parametrize(("scheme", "n", "per_token"), CASES)
+def test_sums_are_those_of_all_segmentations(scheme: str, n: int, per_token: bool) -> None:
+    case, temperature = Case(scheme, n, seed=n + 10, per_token=per_token), 1.7
+    ranked = case.ranked()
+    if not ranked:
+        assert case.chains.log_partition(1, temperature)[0] == -np.inf
+        return
+    scores = np.array([score for score, _ in ranked]) / temperature
+    log_z = np.logaddexp.reduce(scores)
+    p, labels = np.exp(scores - log_z), case.types.labels
+    node, edge = np.zeros((n, len(labels))), np.zeros((n, len(labels) + 1, len(labels)))
+    segments: dict[Span, float] = {}
+    for one, (_, path) in zip(p, ranked, strict=True):
+        z = [labels.index(label) for label in path]
+        for t in range(n):
+            node[t, z[t]] += one
+            edge[t, z[t - 1] if t else len(labels), z[t]] += one
+        for span in spans(path):
+            segments[span] = segments.get(span, 0.0) + one
+    found = case.chains.pair_marginals(1, temperature)
+    assert found.log_z[0] == pytest.approx(log_z)
+    np.testing.assert_allclose(found.node, node, atol=1e-10)
+    np.testing.assert_allclose(found.edge, edge, atol=1e-10)
+    rows = np.array([(0, s.begin, s.end, case.types.column_of(s.type)) for s in segments], np.int64).reshape(-1, 4)
+    np.testing.assert_allclose(
+        case.chains.span_probabilities(rows, 1, temperature), list(segments.values()), atol=1e-10
+    )
+
+
+def test_allowed_labels_leave_the_segmentations_that_have_them() -> None:
+    case = Case("iob2", 4, seed=3)
+    wanted = [path for path in (path for _, path in case.ranked()) if path[1] == "I-A" and path[3] in ("O", "B-B")]
+    sets = [range(5), [2], range(5), [0, 3]]
+    paths, _ = case.chains._replace(allowed=LabelSets.of(sets)).best(1)
+    assert tuple(case.types.labels[z] for z in paths) == wanted[0]
+    score = case.chains.path_scores(paths, 1)[0]
+    assert score == pytest.approx(case.score(wanted[0]))
+
+
+def test_labels_that_the_scheme_does_not_allow_are_written_anew() -> None:
+    labels = ("O", "I-A", "B-A")
+    gold, starts = np.array([0, 1, 1, 0, 2, 1], np.int32), np.array([0, 4, 4, 6], np.int64)
+    names, codes = legal(labels, gold, starts, "iob2")
+    assert [names[z] for z in codes] == ["O", "B-A", "I-A", "O", "B-A", "I-A"]
+    types = SegmentTypes(names, "iob2", {"A": 2})
+    begins, lengths, columns = segments_of(types, codes, starts)
+    assert (begins.tolist(), lengths.tolist()) == ([0, 1, 3, 4], [1, 2, 1, 2])
+    assert [types.type_of_column(column) for column in columns] == ["O", "A", "O", "A"]
+
+
+# ------------------------------------------------------------ training
+
+
+def corpus(scheme: str = "iob2", n: int = 60, *, seed: int = 0) -> dict[str, Any]:
+    """Names of two words, told by the whole name alone: a b and b a are names, a a and b b are not."""
+    rng, words, labels = np.random.default_rng(seed), [], []
+    for _ in range(n):
+        row: list[str] = []
+        found: list[Span] = []
+        for _ in range(rng.integers(1, 4)):
+            kind = rng.integers(3)
+            first, second = rng.choice(["a", "b"]), rng.choice(["a", "b"])
+            if kind == 0:
+                row.append("the")
+                found.append(Span("D", len(row) - 1, len(row)))
+            elif kind == 1:
+                row.append(".")
+            else:
+                row += [first, second]
+                if first != second:
+                    found.append(Span("N", len(row) - 2, len(row)))
+                row.append(",")
+        words.append(row)
+        labels.append(labels_of(found, len(row), scheme))
+    return {"word": words, "label": labels}
+
+
+LEARNERS = [
+    trellis.Perceptron(epochs=8),
+    trellis.Perceptron(epochs=8, batch=4),
+    trellis.PassiveAggressive(epochs=8),
+    trellis.MIRA(epochs=8),
+    trellis.MIRA(epochs=8, k=3),
+    trellis.AROW(epochs=8),
+    trellis.CRF(epochs=30),
+    trellis.CRF(solver="adagrad", epochs=10),
+    trellis.CRF(c1=0.1, epochs=30),
+    trellis.ExponentialLoss(epochs=30),
+    trellis.HMSVM(solver="frank-wolfe", epochs=20),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: f"{type(learner).__name__}")
+def test_every_learner_learns_what_only_whole_segments_tell(learner: trellis.Learner) -> None:
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], learner=learner, segments=True)
+    assert tagger.evaluate(corpus(seed=1)).spans.micro.f1 > 0.96
+    chain = trellis.train(corpus(), target="label", features=["word[0]"], learner=learner)
+    assert chain.evaluate(corpus(seed=1)).spans.micro.f1 < 0.9
+    one = trellis.train(corpus(), target="label", features=["word[0]"], learner=learner, segments=True, n_threads=1)
+    assert one.to_bytes() == tagger.to_bytes()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_labels_come_in_the_scheme_of_the_corpus(scheme: str) -> None:
+    tagger = trellis.train(corpus(scheme), target="label", features=["word[0]"], segments=True)
+    wanted = corpus(scheme, seed=2)
+    assert tagger.tag_batch(wanted["word"]) == wanted["label"]
+    assert tagger.info["segments"]["longest"] == {"D": 1, "N": 2}
+    for sentence in wanted["word"][:5]:
+        for labels, score in tagger.kbest(sentence, 4):
+            assert check(labels, scheme) is None
+            assert tagger.score(sentence, labels) == pytest.approx(score)
+
+
+def test_a_tagger_of_segments_in_all_its_ways(tmp_path: Any) -> None:
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], learner="crf", segments=True)
+    sentence = ["the", "a", "b", ",", "b", "b", ","]
+    assert tagger.tag(sentence) == ["B-D", "B-N", "I-N", "O", "O", "O", "O"]
+    found = tagger.tag_spans(sentence)
+    assert [span for span, _ in found] == [Span("D", 0, 1), Span("N", 1, 3)]
+    for span, probability in found:
+        assert tagger.span_probability(sentence, span) == pytest.approx(probability)
+        assert 0.5 < probability <= 1
+    node = tagger.marginals(sentence).node
+    np.testing.assert_allclose(node.sum(axis=1), 1)
+    assert tagger.span_probability(sentence, ("N", 1, 3)) == pytest.approx(tagger.marginals(sentence)[2]["I-N"])
+    assert tagger.tag(sentence, by="label") == tagger.tag(sentence)
+    assert tagger.tag(sentence, allowed={4: "B-N"})[4:6] in (["B-N", "I-N"], ["B-N", "O"])
+    with pytest.raises(ConstraintError):
+        tagger.tag(sentence, allowed={0: "I-N"})
+    tagger.save(tmp_path / "model")
+    again = trellis.load(tmp_path / "model")
+    assert again.to_bytes() == tagger.to_bytes()
+    assert again.kbest(sentence, 3) == tagger.kbest(sentence, 3)
+    calibrated = tagger.calibrated(corpus(seed=3))
+    assert calibrated.tag(sentence) == tagger.tag(sentence)
+    assert calibrated.temperature != 1
+    assert tagger.tag_batch([]) == []
+    assert tagger.tag_batch([[], ["the"]]) == [[], ["B-D"]]
+
+
+def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=1)
+    assert tagger.info["segments"]["longest"] == {"D": 1, "N": 1}
+    has_long = sum(any(s.end - s.begin > 1 for s in spans(labels)) for labels in corpus()["label"])
+    assert tagger.info["segments"]["sentences_left_out"] == has_long > 0
+    assert all(s.end - s.begin == 1 for labels in tagger.tag_batch(corpus()["word"]) for s in spans(labels))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"order": 2}, "segments have order 1, not 2"),
+        ({"segments": 0}, "segments must be a whole number from 1"),
+        ({"partial": True}, "partial has no place in a model of segments"),
+        ({"tag_dictionary": True}, "tag_dictionary has no place"),
+        ({"prune": True}, "prune has no place"),
+        ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters trains no segments"),
+        ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters trains no segments"),
+        ({"segments": False, "features": ["word[0]", "word[segment]"]}, "is about a segment; train with segments=True"),
+        ({"features": ["word[segment]"]}, "all templates are about whole segments"),
+        ({"features": ["word[0]", "pos[segment]"]}, "reads another column than those that templates of tokens read"),
+    ],
+)
+def test_what_does_not_go_with_segments_is_one_clear_line(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises((LearnerError, TemplateError), match=why):
+        trellis.train(corpus(), **{"target": "label", "features": ["word[0]"], "segments": True, **changes})
+
+
+def test_labels_that_mark_no_spans_have_no_segments() -> None:
+    with pytest.raises(CorpusError, match="marks no spans"):
+        trellis.train({"word": [["a", "b"]], "tag": [["X", "Y"]]}, target="tag", features=["word[0]"], segments=True)
+
+
+def test_a_model_of_segments_is_no_warm_start() -> None:
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
+    with pytest.raises(LearnerError, match="cannot start from a model of segments"):
+        trellis.partial_fit(tagger, corpus())
+
+
+def test_rules_of_segments_are_checked() -> None:
+    rules = types_of("iob2")
+    good = {
+        "n_labels": 5,
+        "longest": 3,
+        "shapes": rules.shapes(),
+        "columns": rules.columns(),
+        "follows": rules.follows().astype(np.uint8),
+    }
+    _core.SegmentRules(**good)
+    for changes in (
+        {"longest": 0},
+        {"longest": 2},
+        {"shapes": np.full((1, 6), 7, np.int32)},
+        {"shapes": np.zeros((1, 5), np.int32)},
+        {"columns": np.zeros(4, np.int32)},
+        {"columns": np.full(5, 9, np.int32)},
+        {"follows": np.zeros((5, 5), np.uint8)},
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            _core.SegmentRules(**{**good, **changes})
+
+
+def test_a_damaged_model_of_segments_is_rejected() -> None:
+    from dataclasses import replace
+
+    from trellis.tagger import Tagger
+
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
+    segments = tagger.model.segments
+    assert segments is not None
+    parents, symbols, attributes = segments.vocabulary.nodes
+    worse = [
+        replace(segments, first=10_000),
+        replace(segments, types=replace(segments.types, longest={"D": 0})),
+        replace(segments, types=replace(segments.types, longest={"Q": 70_000})),
+        *(
+            replace(segments, vocabulary=replace(segments.vocabulary, nodes=nodes))
+            for nodes in (
+                (parents[::-1].copy(), symbols, attributes),
+                (parents, symbols[:-1], attributes),
+                (parents, np.zeros_like(symbols), attributes),
+                (parents, symbols, attributes + np.int32(10_000)),
+                (parents, symbols, attributes - np.int32(5)),
+            )
+        ),
+    ]
+    for one in worse:
+        with pytest.raises(ModelError):
+            Tagger(replace(tagger.model, segments=one))
