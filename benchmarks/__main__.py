@@ -30,6 +30,7 @@ OWN = (
     "l1",
     "batches",
     "hypergraphs",
+    "segments",
     "many_labels",
     "growth",
     "figure2",

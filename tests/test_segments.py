@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import TRAIN, Done, refused
 
 import trellis
 from trellis import _core
@@ -349,3 +352,29 @@ def test_a_damaged_model_of_segments_is_rejected() -> None:
     for one in worse:
         with pytest.raises(ModelError):
             Tagger(replace(tagger.model, segments=one))
+
+
+def test_tokens_of_attributes_have_segments_too() -> None:
+    tokens = [[{"w": "a"}, {"w": "b"}, {"w": "c"}], [{"w": "c"}, {"w": "a"}]]
+    labels = [["B-N", "I-N", "O"], ["O", "B-N"]]
+    tagger = trellis.train(
+        {"attributes": tokens, "label": labels}, target="label", features="attributes", learner="crf", segments=True
+    )
+    assert tagger.tag_batch(tokens) == labels
+    both = [list(zip("abc", tokens[0], strict=True)), list(zip("ca", tokens[1], strict=True))]
+    corpus = {"word": [["a", "b", "c"], ["c", "a"]], "attributes": tokens, "label": labels}
+    features = ["word[0]", "attributes[0]", "word[segment]"]
+    tagger = trellis.train(corpus, target="label", features=features, segments=True)
+    assert tagger.tag_batch(both) == labels
+
+
+def test_the_command_line_trains_and_tags_segments(here: Path, call: Callable[..., Done]) -> None:
+    assert call(f"train {TRAIN} --epochs 5 --segments --model seg.trellis --quiet").code == 0
+    assert call("tag --model seg.trellis test.txt --output tagged.txt --quiet").code == 0
+    assert (here / "tagged.txt").read_text().split()[3] == "B-NP"
+    assert "F1" in call("evaluate --model seg.trellis test.txt").out
+    shown = call("info seg.trellis").out
+    assert "at most NP 2, VP 1 tokens" in shown
+    assert "word[segment]" in shown
+    assert call(f"train {TRAIN} --segments 1 --model seg.trellis --quiet").code == 2  # every sentence has a longer one
+    refused(call(f"train {TRAIN} --segments 0 --model seg.trellis"), "--segments")

@@ -89,6 +89,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "prune": (False, 0.9),
     "partial": (False, True),
     "scheme": (None, "iob2"),
+    "segments": (False, True),
     "sample_weight": (None, [1.0, 2.0] * 15),
     "label_costs": (None, {("L0", "L1"): 3.0}),
     "label_parts": (None, "L"),
@@ -115,12 +116,14 @@ def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
     given = {key: first for key, (first, _) in CHANGED.items()} | {"checkpoint": tmp_path / "checkpoint"}
     corpus = given.pop("corpus")
     changed = {"corpus": corpus} | given | {name: CHANGED[name][1]}
-    if name == "scheme":  # labels of one
+    if name in ("scheme", "segments"):  # labels of one
         words = [["a", "b", "c"], ["c", "b"]] * 8
         labels = [["B-X", "I-X", "O"], ["O", "B-X"]] * 8
         corpus = changed["corpus"] = trellis.read({"word": words, "label": labels})
         given["dev"] = changed["dev"] = corpus
-    if name in ("init", "scheme"):
+    if name == "segments":
+        given["order"] = changed["order"] = 1
+    if name in ("init", "scheme", "segments"):
         given["label_costs"] = changed["label_costs"] = None
     if name == "init":
         changed |= {"init": train(corpus_of(2)), "features": None}

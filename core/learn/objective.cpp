@@ -152,13 +152,16 @@ class ChainObjective final : public Objective {
 
   // Blocks whose residuals take four megabytes; as many pieces in each as memory allows. Neither depends on threads.
   void index() {
-    constexpr std::size_t kBlockBytes = 4 << 20, kLeastTokens = 1024, kRoom = 256 << 20;
+    // Where segments have parameters, each piece has them all: fewer and larger pieces.
+    const bool of_segments = sentences_.n_segment_slots() > 0;
+    const std::size_t block_bytes = of_segments ? 32 << 20 : 4 << 20, most_pieces = of_segments ? 16 : 64;
+    constexpr std::size_t kLeastTokens = 1024, kRoom = 256 << 20;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_,
-                                                  std::max(kLeastTokens, kBlockBytes / (stride_ * sizeof(Real))));
+                                                  std::max(kLeastTokens, block_bytes / (stride_ * sizeof(Real))));
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
-    n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, 64);
+    n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, most_pieces);
     block_tokens_ = tokens;
   }
 

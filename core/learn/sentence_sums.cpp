@@ -138,8 +138,8 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
     return log_z - history_paths(s, weight, -1, &fewer, w, piece, residual, with_gradient);
   }
   if (data_.segments) {
-    const double log_z = segment_paths(s, weight, 1, w, piece, residual, with_gradient);
-    return log_z - gold_path(s, weight, w, piece, residual, with_gradient) - gold_segments(s, weight, w, piece, with_gradient);
+    const double loss = segment_paths(s, weight, w, piece, residual, with_gradient);
+    return loss - gold_path(s, weight, w, piece, residual, with_gradient);
   }
   const double log_z = all_paths(s, weight, 1, w, piece, residual, with_gradient);
   if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);

@@ -93,10 +93,7 @@ class SentenceSums {
   double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
   double history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece,
                        Real* residual, bool with_gradient) const;
-  double segment_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece, Real* residual,
-                       bool with_gradient) const;
-  double gold_segments(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
-  void add_segment_slots(std::size_t site, std::int32_t column, double amount, Piece& piece) const;
+  double segment_paths(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;

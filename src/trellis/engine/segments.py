@@ -28,7 +28,7 @@ class SegmentChains(NamedTuple):
     lists: Lists  # attributes of segments: site token * longest + length - 1
 
     @property
-    def _given(self) -> tuple[Any, ...]:
+    def _given(self) -> tuple[_core.SegmentRules, Any, Longs, LabelSets | None, tuple[Any, Any, Any], Lists]:
         return self.rules, self.tables, self.starts, self.allowed, self.rows, self.lists
 
     def best(self, n_threads: int) -> PathBatch:

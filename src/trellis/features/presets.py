@@ -90,8 +90,8 @@ LETTERS = [
 # Attributes the user computed: a list of strings per token, or a dict of name to value.
 ATTRIBUTES = ["attributes[0]"]
 
-# What segments have beside the templates of their words, for each column that these read; a column is written {0}.
-SEGMENTS = ["length", "{0}[segment]", "{0}[first] & {0}[last]", "{0}[first-1] & {0}[last+1]", "{0}[first] & length"]
+# What segments have beside their length, for each column that templates of tokens read; a column is written {0}.
+SEGMENTS = ["{0}[segment]", "{0}[first] & {0}[last]", "{0}[first-1] & {0}[last+1]", "{0}[first] & length"]
 
 PRESETS: dict[str, list[str]] = {
     "default": DEFAULT,

@@ -201,5 +201,5 @@ def segment_templates(columns: Sequence[str]) -> list[Template]:
     from trellis.features.templates import parse_template
 
     quoted = [str(Look(column, 0)).removesuffix("[0]") for column in columns]
-    texts = dict.fromkeys(text.format(column) for text in SEGMENTS for column in quoted)
+    texts = dict.fromkeys(["length", *(text.format(column) for text in SEGMENTS for column in quoted)])
     return [parse_template(text) for text in texts]

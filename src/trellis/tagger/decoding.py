@@ -269,9 +269,7 @@ class Decoder:
         tags = self.model.dictionary
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
-    def pieces(
-        self, sentences: Any, allowed: Constraints | None, n_threads: int
-    ) -> Iterator[Chains] | Iterator[SegmentChains]:
+    def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains | SegmentChains]:
         """Sentences as potentials, some at a time."""
         from trellis.model.constraints import check_number
 

@@ -120,7 +120,7 @@ def span_probability(
     decoder: Decoder, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
 ) -> float:
     """The probability that exactly this span is in the output."""
-    given = items(span)
+    given, _ = items(span), SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
     kinds = (str, int | np.integer, int | np.integer)
     if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
         raise ArgumentError(f"span must be (type, begin, end), not {span!r}")
@@ -135,6 +135,7 @@ def spans_of(
     decoder: Decoder, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
 ) -> list[list[tuple[Span, float]]]:
     """The spans of the best labels of every sentence, with their probabilities."""
+    SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
     sentences = listed(sentences)
     codes, starts = decoder.best_codes(sentences, by, allowed, n_threads)
     found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()

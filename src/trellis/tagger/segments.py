@@ -42,8 +42,8 @@ class SegmentDecoder:
         else:
             rows = [token for sentence in sentences for token in decoder.rows_of(sentence)]
             single = len(decoder.columns) == 1
-            texts = [rows] if single else [[row[c] for row in rows] for c in range(len(self.names))]
-            views = self.symbols.of(dict(zip(self.names, texts, strict=True)))
+            texts = {name: rows if single else [row[c] for row in rows] for c, name in enumerate(self.names)}
+            views = self.symbols.of(texts)
         found, ids = self.native.extract(views, starts, self.longest, n_threads)
         return found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32)
 

@@ -136,9 +136,11 @@ def train(
     chosen = _features(features, [name for name in columns if name not in labelled], init)
     longest = None
     if segments is not False:
-        refused = {"a stream": stream, "init": init, "partial": partial, "tag_dictionary": tag_dictionary}
-        longest = check_segments(segments, learner, {**refused, "prune": prune, "label_parts": label_parts})
-        chosen = segment_features(chosen)
+        refused = {"a stream": stream, "init": init, "partial": partial, "beam": beam}
+        longest = check_segments(
+            segments, learner, {**refused, "tag_dictionary": tag_dictionary, "prune": prune, "label_parts": label_parts}
+        )
+        chosen = segment_features(chosen, corpus)
     elif chosen.of_segments:
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)

@@ -10,7 +10,7 @@ import numpy as np
 from trellis import _core
 from trellis.arguments import whole_number
 from trellis.arrays import Doubles, Ints, Longs, Ragged
-from trellis.corpus.corpus import Corpus
+from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.corpus.schemes import belongs, guess_scheme
 from trellis.errors import ArgumentError, CorpusError, LearnerError
 from trellis.features.extraction import compact
@@ -46,11 +46,12 @@ def check_segments(segments: bool | int, learner: Learner, refused: dict[str, An
     return longest
 
 
-def segment_features(chosen: FeatureSet) -> FeatureSet:
+def segment_features(chosen: FeatureSet, corpus: Corpus) -> FeatureSet:
     """With the templates that segments have unless some are given."""
     if chosen.of_segments:
         return chosen
-    return replace(chosen, of_segments=tuple(segment_templates(chosen.columns)))
+    columns = [name for name in chosen.columns if not isinstance(corpus.columns.get(name), BagColumn)]
+    return replace(chosen, of_segments=tuple(segment_templates(columns)))
 
 
 @dataclass(frozen=True, slots=True)
