@@ -143,10 +143,9 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
     """The same as a dict of strings and Python's numbers; most are one already, and that is seen without a loop."""
     if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):
         values = features.values()
-        if PLAIN_NUMBERS.issuperset(map(type, values)):
-            total = sum(values)  # not a number if one of them is not
-            if total == total and (not values or (min(values) >= -LARGEST and max(values) <= LARGEST)):
-                return features
+        # The sum is not a number if one of them is not.
+        if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
+            return features
     return dict(check_features(features, where))
 
 
