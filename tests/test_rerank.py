@@ -157,6 +157,9 @@ def test_costs() -> None:
     gold = ("B-NP", "I-NP", "B-VP")
     assert cost_named("tokens", gold)(gold, z) == 1
     assert cost_named("spans", gold)(gold, z) == cost_named("auto", gold)(gold, z) == 2
+    for given, right in ((("B-O", "I-O", "O"), ("B-O", "O", "O")), (("I", "I", "O"), ("B", "I", "B"))):
+        other = replace(z, labels=given, segments=Reading(spans=True).segments(given, {}))
+        assert cost_named("spans", gold)(right, other) == len(set(spans(given)) ^ set(spans(right)))
     assert cost_named("auto", ("N",))(("N", "N", "O"), replace(z, labels=("N", "V", "N"))) == 2
 
 

@@ -99,7 +99,7 @@ class Reading:
     def _type(self, label: str) -> str:
         if label not in self._types:
             letter, kind = split_label(label)
-            self._types[label] = OUTSIDE if letter == OUTSIDE else kind or letter
+            self._types[label] = OUTSIDE if letter == OUTSIDE else kind
         return self._types[label]
 
 
@@ -166,10 +166,10 @@ def cost_named(cost: str, labels: Sequence[str]) -> CostOf:
 
     @functools.lru_cache(maxsize=1)  # all candidates of a list have the same
     def right(gold: tuple[str, ...]) -> frozenset[Segment]:
-        return frozenset(one for one in reading.segments(gold, {}) if one.type != OUTSIDE)
+        return frozenset(one for one in reading.segments(gold, {}) if gold[one.begin] != OUTSIDE)
 
     def missed_and_false(gold: Sequence[str], z: Candidate) -> float:
-        found = [one for one in z.segments if one.type != OUTSIDE]
+        found = [one for one in z.segments if z.labels[one.begin] != OUTSIDE]
         wanted = right(tuple(gold))
         return float(len(wanted) + len(found) - 2 * sum(one in wanted for one in found))
 
