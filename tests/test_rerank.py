@@ -301,6 +301,7 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
     wanted = reranker.tag([("a", "x"), ("b", "y")])
     assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
     assert reranker.tag_batch(trellis.read(data))[0] == wanted
+    assert reranker.tag_batch(sentence for sentence in [[("a", "x"), ("b", "y")]]) == [wanted]
     assert reranker.tag_corpus(trellis.read(data)).tolist()[:2] == wanted
     with pytest.raises(trellis.CorpusError, match="has no 'pos'"):
         reranker.tag({"word": ["a"]})
@@ -338,7 +339,9 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
 HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = [
     ("k", lambda tensors, text: text.update(k=0)),
     ("k", lambda tensors, text: text.update(k="many")),
+    ("k", lambda tensors, text: text.update(k=10**30)),
     ("scale", lambda tensors, text: text.update(scale=0.0)),
+    ("scale", lambda tensors, text: text.update(scale=1e-320)),
     ("scale", lambda tensors, text: text.update(scale=float("nan"))),
     ("cost", lambda tensors, text: text.update(cost="what")),
     ("no feature", lambda tensors, text: text.update(features=["nothing"])),

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.arguments import thread_count
 from trellis.cli.file_shape import STREAMED, shape_for
 from trellis.cli.options import Parser
 from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens
 from trellis.cli.tag import PIECE_BYTES, write_columns
+from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.errors import ArgumentError
 from trellis.rerank.reranker import load
@@ -41,17 +41,12 @@ def command(given: Namespace) -> None:
         if shape.format in STREAMED:
             layout = shape.layout(given.source, tagger, given.columns)
             with writing(given.output) as out:
-                n_threads = thread_count(given.threads)
-                write_columns(
-                    lambda corpus: [reranker.tag_corpus(corpus, n_threads=1)],
-                    tagger,
-                    given.source,
-                    layout,
-                    n_threads,
-                    out,
-                    count,
-                    PIECE_BYTES,
-                )
+
+                def label(corpus: Corpus) -> list[Column]:
+                    return [reranker.tag_corpus(corpus, n_threads=given.threads)]
+
+                # One piece at a time: only the tagger's part of the work is native, and threads are of use there.
+                write_columns(label, tagger, given.source, layout, 1, out, count, PIECE_BYTES)
             return
         from trellis.corpus.write import write
 

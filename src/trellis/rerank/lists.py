@@ -15,6 +15,7 @@ from trellis.evaluation.report import Report, evaluate
 from trellis.tagger import Tagger
 
 Cost = Literal["auto", "tokens", "spans"]
+MAX_K = 1_000_000
 
 
 class Segment(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arguments import file_path, items, real_number, whole_number
+from trellis.arguments import LARGEST, file_path, real_number, whole_number
 from trellis.arrays import Arrays, Doubles, starts_of
 from trellis.corpus.corpus import Column, Corpus
 from trellis.engine.hypergraph import Hypergraph
@@ -18,6 +18,7 @@ from trellis.errors import ArgumentError, ModelError
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
 from trellis.rerank.features import Feature, Function, GlobalFeatures, function_name
 from trellis.rerank.lists import (
+    MAX_K,
     Cost,
     CostOf,
     KBestList,
@@ -31,6 +32,7 @@ from trellis.rerank.lists import (
 from trellis.structured.model import FeatureTerm, StructuredModel, model_of_tensors
 from trellis.structured.problem import Parts
 from trellis.tagger import Tagger
+from trellis.tagger.decoding import listed
 
 FORMAT = "trellis-reranker-1"
 
@@ -160,9 +162,7 @@ class Reranker:
         return [list(one.candidates[self.model.predict(one)].labels) for one in lists]
 
     def _lists(self, sentences: Any, n_threads: int | None) -> list[KBestList]:
-        if not isinstance(sentences, Corpus):
-            sentences = items(sentences) if items(sentences) is not None else sentences
-        return kbest_lists(self.tagger, sentences, self.k, n_threads=n_threads)
+        return kbest_lists(self.tagger, listed(sentences), self.k, n_threads=n_threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write tagger and reranker as one file. Functions among the features are code, and stay outside."""
@@ -197,8 +197,8 @@ def _reranker(tensors: Tensors, text: str, given: Mapping[str, Function], path: 
         raise ValueError("info that is not a dict")
     try:
         tagger = Tagger.from_bytes(tensors["tagger"].tobytes())
-        k, cost = whole_number("k", header["k"], 1), header["cost"]
-        scale = real_number("scale", header["scale"], 0.0)
+        k, cost = whole_number("k", header["k"], 1, MAX_K), header["cost"]
+        scale = real_number("scale", header["scale"], 1 / LARGEST)
         chosen = list[Feature]()
         for name in header["features"]:
             if name.endswith("()") and name not in given:
@@ -209,6 +209,4 @@ def _reranker(tensors: Tensors, text: str, given: Mapping[str, Function], path: 
         problem = ListProblem(GlobalFeatures(chosen, text_columns(tagger)), scale, cost_named(cost, tagger.labels))
     except (ModelError, ArgumentError) as error:
         raise ModelError(f"{path}: {error}") from error
-    if scale == 0:
-        raise ValueError("scale 0")
     return Reranker(tagger, model_of_tensors(tensors, header["training"], problem), k, cost, header["info"])

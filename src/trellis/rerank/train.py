@@ -15,13 +15,12 @@ from trellis.evaluation.report import evaluate
 from trellis.learning.learner import Learner
 from trellis.learning.run import Observer
 from trellis.rerank.features import Feature, GlobalFeatures
-from trellis.rerank.lists import Cost, KBestList, cost_named, kbest_lists, report, text_columns
+from trellis.rerank.lists import MAX_K, Cost, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.rerank.reranker import ListProblem, Reranker
 from trellis.structured.fit import fit as fit_structured
 from trellis.tagger import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
-MAX_K = 1_000_000
 
 
 def train(
@@ -153,4 +152,5 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
 def _typical_gap(lists: Sequence[KBestList]) -> float:
     """The mean difference between the first and the second score: what makes scores of all taggers alike."""
     gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
-    return float(np.mean(gaps)) if gaps and np.mean(gaps) > 0 else 1.0
+    mean = float(np.mean(gaps)) if gaps else 1.0
+    return mean if mean > 1e-6 else 1.0
