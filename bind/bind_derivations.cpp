@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "growing.hpp"
 #include "hypergraphs.hpp"
 #include "learn/derivation_sums.hpp"
 #include "learn/mixture_steps.hpp"
@@ -17,6 +18,9 @@ using namespace trellis;
 namespace {
 
 using ExampleWeights = std::optional<Array<double, 1>>;
+using LogIn = std::tuple<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<float, 1>>;
+// Where the parts of each mixture begin, their sites and amounts; what each mixture costs.
+using MixturesIn = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<double, 1>, Array<double, 1>>;
 
 // Examples, checked; keeps the arrays they point into.
 struct PyDerivationExamples {
@@ -124,6 +128,23 @@ struct PyFeatureOnline {
     const UpdateLog& all = steps.log;
     return std::make_tuple(to_numpy(all.clocks), to_numpy(all.starts), to_numpy(all.rows), to_numpy(all.changes));
   }
+
+  // All that later epochs depend on, and back; the updates are as log() gives them.
+  auto state() const { return std::make_tuple(clock, table_state(weights.table), log()); }
+  void restore(std::int64_t clock_, const TableState& table, const LogIn& given) {
+    const auto& [clocks, starts, features, changes] = given;
+    check_starts(starts, features.size());
+    require(clocks.size() + 1 == starts.size() && changes.size() == features.size(), "updates that do not fit together");
+    for (std::size_t i = 0; i < features.size(); ++i) require(features(i) < weights.table.weights.size(), "no such feature");
+    restore_table(weights.table, table);
+    clock = clock_;
+    UpdateLog& to = steps.log;
+    to.clocks.assign(clocks.data(), clocks.data() + clocks.size());
+    to.starts.assign(starts.data(), starts.data() + starts.size());
+    to.rows.assign(features.data(), features.data() + features.size());
+    to.places.assign(features.size(), 0);
+    to.changes.assign(changes.data(), changes.data() + changes.size());
+  }
 };
 
 struct PyFeatureFrankWolfe {
@@ -153,6 +174,39 @@ struct PyFeatureFrankWolfe {
     nb::gil_scoped_release release;
     Derivations derivations(weights, examples.core);
     steps.renew(derivations, weights, scale);
+  }
+
+  // All that later epochs depend on, and back.
+  auto state() const {
+    std::vector<std::int64_t> starts{0};
+    std::vector<std::uint32_t> sites;
+    std::vector<double> amounts, costs;
+    for (const auto& mixture : steps.mixtures) {
+      for (const auto& [part, amount] : mixture.parts) sites.push_back(part.site), amounts.push_back(amount);
+      starts.push_back(static_cast<std::int64_t>(sites.size()));
+      costs.push_back(mixture.cost);
+    }
+    return std::make_tuple(steps.clock, steps.dual, table_state(weights.table),
+                           std::make_tuple(to_numpy(std::move(starts)), to_numpy(std::move(sites)), to_numpy(std::move(amounts)),
+                                           to_numpy(std::move(costs))));
+  }
+  void restore(const PyDerivationExamples& examples, std::int64_t clock, double dual, const TableState& table, const MixturesIn& given) {
+    const auto& [starts, sites, amounts, costs] = given;
+    checked(examples, std::nullopt);
+    const std::size_t n = examples.size();
+    check_starts(starts, sites.size());
+    require(starts.size() == n + 1 && costs.size() == n && amounts.size() == sites.size(), "mixtures of other examples");
+    std::vector<Mixture<Derivations::Part>> mixtures(n);
+    for (std::size_t g = 0; g < n; ++g) {
+      mixtures[g].cost = costs(g);
+      for (std::int64_t i = starts(g); i < starts(g + 1); ++i) {
+        require(sites(i) < examples.graphs->graphs[g].n_edges && (i == starts(g) || sites(i) > sites(i - 1)), "edges must rise");
+        mixtures[g].parts.push_back({{sites(i)}, amounts(i)});
+      }
+    }
+    restore_table(weights.table, table);
+    steps.mixtures = std::move(mixtures);
+    steps.clock = clock, steps.dual = dual;
   }
 };
 
@@ -200,7 +254,9 @@ void bind_derivations(nb::module_& module) {
       .def("values", [](const PyFeatureOnline& self, bool average) {
         return values_of(self.weights.table, static_cast<double>(self.clock), average);
       }, "average"_a)
-      .def("log", &PyFeatureOnline::log, "Updates in turn: (examples seen before each, starts, features, changes).");
+      .def("log", &PyFeatureOnline::log, "Updates in turn: (examples seen before each, starts, features, changes).")
+      .def("state", &PyFeatureOnline::state, "(clock, (weights, sums, variances), log)")
+      .def("restore", &PyFeatureOnline::restore, "clock"_a, "table"_array, "log"_array);
   nb::class_<PyFeatureFrankWolfe>(module, "FeatureFrankWolfe", "Margins of whole outputs by Frank-Wolfe, one weight per feature.")
       .def(nb::init<std::size_t, std::size_t, double, bool>(), "n_features"_a, "n_examples"_a, "c"_a, "zero_one"_a)
       .def_prop_ro("dual", [](const PyFeatureFrankWolfe& self) { return self.steps.dual; })
@@ -208,7 +264,9 @@ void bind_derivations(nb::module_& module) {
       .def("renew", &PyFeatureFrankWolfe::renew, "examples"_a, "weights"_array.none())
       .def("values", [](const PyFeatureFrankWolfe& self, bool average) {
         return values_of(self.weights.table, self.steps.moments(), average);
-      }, "average"_a);
+      }, "average"_a)
+      .def("state", &PyFeatureFrankWolfe::state, "(clock, dual, (weights, sums, variances), (starts, edges, amounts, costs) of mixtures)")
+      .def("restore", &PyFeatureFrankWolfe::restore, "examples"_a, "clock"_a, "dual"_a, "table"_array, "mixtures"_array);
   module.def("hinge_losses", &hinge_losses, "examples"_a, "weights"_array, "zero_one"_a, "n_threads"_a);
   nb::class_<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.")
       .def(nb::init<const PyDerivationExamples&>(), nb::keep_alive<1, 2>(), "examples"_a);

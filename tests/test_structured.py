@@ -508,3 +508,100 @@ def test_held_out_pairs_that_make_no_sense(given: dict[str, Any], why: str) -> N
         structured.fit(Listed(), SENTENCES, **given)
     assert why in str(told.value)
     assert "\n" not in str(told.value)
+
+
+# ------------------------------------------------------------ checkpoints
+
+RESUMED = [
+    trellis.Perceptron(epochs=6, shuffle=True, seed=3),
+    trellis.Perceptron(epochs=6, vote=True),
+    trellis.PassiveAggressive(epochs=6),
+    trellis.MIRA(epochs=6, k=3),
+    trellis.AROW(epochs=6),
+    trellis.HMSVM(solver="frank-wolfe", epochs=6, tolerance=1e-9),
+    trellis.HMSVM(solver="frank-wolfe", epochs=6, average=True, tolerance=1e-9),
+    trellis.CRF(epochs=12, tolerance=1e-9),
+    trellis.CRF(c1=0.1, epochs=12, tolerance=1e-9),
+    trellis.CRF(solver="adagrad", epochs=6),
+    trellis.ExponentialLoss(epochs=12),
+]
+
+
+@pytest.mark.parametrize("learner", RESUMED, ids=repr)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_a_training_that_was_stopped_resumes_to_the_same_bits(
+    learner: trellis.Learner, held_out: bool, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"dev": SENTENCES[:3]} if held_out else {}
+    whole = structured.fit(ListedWithCosts(), NOISY, learner, **how)
+    whole.save(tmp_path / "whole")
+
+    class KilledError(Exception):
+        pass
+
+    def kill(event: trellis.Event) -> None:
+        if event.epoch == 3:
+            raise KilledError
+
+    file = tmp_path / "checkpoint"
+    with pytest.raises(KilledError):
+        structured.fit(ListedWithCosts(), NOISY, learner, checkpoint=file, observer=kill, **how)
+    seen = []
+    again = structured.fit(
+        ListedWithCosts(), NOISY, learner, checkpoint=file, observer=lambda event: seen.append(event.epoch), **how
+    )
+    again.save(tmp_path / "again")
+    assert seen[:1] == [4]
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoint"
+    structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file, checkpoint_every=2)
+    others: list[dict[str, Any]] = [
+        {"examples": SENTENCES},
+        {"learner": trellis.Perceptron(epochs=3)},
+        {"learner": trellis.MIRA(epochs=2)},
+        {"problem": Listed()},
+        {"sample_weight": [1, 1, 1, 1, 1, 2]},
+    ]
+    for other in others:
+        given = {"problem": ListedWithCosts(), "examples": NOISY, "learner": trellis.Perceptron(epochs=2), **other}
+        with pytest.raises(trellis.ModelError, match="a checkpoint of another training"):
+            structured.fit(given.pop("problem"), given.pop("examples"), checkpoint=file, **given)
+    with pytest.raises(trellis.LearnerError, match="needs a problem with candidates"):
+        structured.fit(Searched(), NOISY, checkpoint=file)
+    with pytest.raises(trellis.LearnerError, match="it needs a checkpoint"):
+        structured.fit(Listed(), NOISY, checkpoint_every=2)
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(trellis.ModelError, match="checkpoint"):
+        structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file)
+
+
+def test_a_state_that_is_none_is_an_error() -> None:
+    from trellis.structured.encoding import Encoder
+
+    encoded = Encoder(ListedWithCosts()).encode(NOISY, None, 1)
+    for learner in (trellis.Perceptron(vote=True), trellis.HMSVM(solver="frank-wolfe", epochs=2)):
+        work = learner.begin(encoded)  # type: ignore[arg-type]
+        work.step(1)
+        state = dict(work.state())
+        for name, array in state.items():
+            for bad in (array[:-1], np.full_like(array, 2**30), array.astype(np.int16)):
+                if name in (
+                    "dual",
+                    "values",
+                    "sums",
+                    "log.changes",
+                    "log.clocks",
+                    "mixtures.amounts",
+                    "mixtures.costs",
+                ):
+                    bad = array[:-1]  # any number will do
+                if name == "clock" or len(bad) == len(array) == 0:
+                    continue
+                with pytest.raises(trellis.LearnerError, match="the state is not one of this training"):
+                    work.restore({**state, name: bad})
+        with pytest.raises(trellis.LearnerError):
+            work.restore({})
+        work.restore(state)

@@ -15,6 +15,7 @@ from trellis import _core
 from trellis.arrays import Arrays
 from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
+from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Event, Progress
 from trellis.model.model import ChainWeights
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
@@ -39,7 +40,7 @@ class Checkpoint:
             "fingerprint": self.fingerprint,
             "done": progress.done,
             "history": [event.to_dict() for event in progress.history],
-            "n_labels": None if progress.best is None else progress.best.n_labels,
+            "n_labels": progress.best.n_labels if isinstance(progress.best, ChainWeights) else None,
             "best_score": progress.best_score,
             "since_best": progress.since_best,
         }
@@ -58,9 +59,10 @@ class Checkpoint:
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
                 "delete it or name another file"
             )
-        best = None
-        if said["n_labels"] is not None:
-            best = ChainWeights.of_tensors(_under("best.", tensors), said["n_labels"])
+        best: ChainWeights | FeatureWeights | None = None
+        if kept := _under("best.", tensors):
+            n_labels = said["n_labels"]  # of chains only
+            best = FeatureWeights.of_tensors(kept) if n_labels is None else ChainWeights.of_tensors(kept, n_labels)
         state = _under("state.", tensors)
         history = [Event(**event) for event in said["history"]]
         return Progress(said["done"], state, history, best, said["best_score"], said["since_best"])

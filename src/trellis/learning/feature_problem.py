@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
+from trellis.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.errors import LearnerError
 from trellis.learning.learner import OnlineOptions
-from trellis.learning.run import Event, ExampleOrder, Work
+from trellis.learning.run import Event, ExampleOrder, State, Work, restoring
+
+if TYPE_CHECKING:
+    from trellis.learning.checkpoint import Checkpoint
 
 # Outputs of example i by the weights of now, to step away from: each its cost and Phi(right) - Phi(output), as numbers
 # of features and amounts; none where the best one is right. How many there may be, and whether by score + cost.
@@ -40,6 +44,31 @@ class FeatureWeights:
     values: Floats  # [n_features]
     votes: Votes | None = None
 
+    def tensors(self) -> Arrays:
+        """As named arrays, for files."""
+        out: Arrays = {"weights": self.values}
+        if self.votes is not None:
+            out |= {f"votes.{one.name}": getattr(self.votes, one.name) for one in fields(Votes)}
+        return out
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> FeatureWeights:
+        """What ``tensors`` gave; ValueError if the arrays do not fit together."""
+        values, votes = tensors["weights"], None
+        if values.dtype != np.float32 or values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError("weights that are not one finite number per feature")
+        if "votes.counts" in tensors:
+            votes = Votes(*(tensors[f"votes.{one.name}"] for one in fields(Votes)))
+            n, m = len(votes.counts), len(votes.features)
+            kinds = [a.dtype.str for a in (votes.counts, votes.starts, votes.features, votes.changes)]
+            fits = len(votes.starts) == n and len(votes.changes) == m and kinds == ["<i8", "<i8", "<i4", "<f4"]
+            ends = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m
+            if not ends or (np.diff(votes.starts) < 0).any():
+                raise ValueError("votes that do not fit together")
+            if m and not 0 <= votes.features.min() <= votes.features.max() < len(values):
+                raise ValueError("votes that do not fit together")
+        return cls(values, votes)
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureProblem(ExampleOrder):
@@ -58,20 +87,16 @@ class FeatureProblem(ExampleOrder):
     sentence_weights: Doubles | None = None  # [n_examples]
     score_dev: Callable[[FeatureWeights], float] | None = None
     patience: int | None = None  # epochs without a better dev score after which to stop
+    checkpoint: Checkpoint | None = None  # the file that training resumes from
 
     @property
     def n_sentences(self) -> int:
         """How many examples there are."""
         return self.n_examples
 
-    # What the training loop and solvers ask, and no structure but chains has yet.
-    @property
-    def checkpoint(self) -> None:
-        """No file to resume from."""
-
     @property
     def initial(self) -> None:
-        """No warm start."""
+        """No warm start: solvers ask, and no structure but chains has it yet."""
 
     def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
         """For native code; of some features only where ``kept`` says which. LearnerError if there are no parts."""
@@ -116,6 +141,21 @@ class FeatureParameters:
         return _core.DerivationObjective(problem.examples(self.kept))
 
 
+TABLE = ("values", "sums", "variances")
+LOG = ("log.clocks", "log.starts", "log.features", "log.changes")
+MIXTURES = ("mixtures.starts", "mixtures.edges", "mixtures.amounts", "mixtures.costs")
+
+
+def _packed(names: Sequence[Sequence[str]], parts: Sequence[Any]) -> Arrays:
+    """The parts of a native state as named arrays."""
+    return {name: a for ones, part in zip(names, parts, strict=True) for name, a in zip(ones, part, strict=True)}
+
+
+def _unpacked(names: Sequence[Sequence[str]], state: State) -> list[Any]:
+    """The parts again; LookupError if one is missing."""
+    return [tuple(state[name] for name in ones) for ones in names]
+
+
 class FeatureRun(Work):
     """Weights in training by an online learner (core/learn/steps.hpp)."""
 
@@ -155,6 +195,16 @@ class FeatureRun(Work):
         counts = np.diff(np.concatenate([[0], clocks, [self.native.clock]]))
         return FeatureWeights(values, Votes(counts, starts, features.astype(np.int32), changes))
 
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
+        clock, *arrays = self.native.state()
+        return {"clock": np.array([clock], np.int64), **_packed((TABLE, LOG), arrays)}
+
+    def restore(self, state: State) -> None:
+        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        with restoring():
+            self.native.restore(int(state["clock"][0]), *_unpacked((TABLE, LOG), state))
+
 
 class FeatureFrankWolfe(Work):
     """Weights and dual variables in training by Frank-Wolfe (core/learn/mixture_steps.hpp)."""
@@ -188,3 +238,17 @@ class FeatureFrankWolfe(Work):
     def weights(self) -> FeatureWeights:
         """The weights to predict with, were the training over now."""
         return FeatureWeights(self.native.values(self.average))
+
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
+        clock, dual, *arrays = self.native.state()
+        numbers = {"clock": np.array([clock, self.solved], np.int64), "dual": np.array([dual])}
+        return {**numbers, **_packed((TABLE, MIXTURES), arrays)}
+
+    def restore(self, state: State) -> None:
+        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        with restoring():
+            clock, solved = (int(n) for n in state["clock"])
+            parts = _unpacked((TABLE, MIXTURES), state)
+            self.native.restore(self.examples, clock, float(state["dual"][0]), *parts)
+            self.solved = bool(solved)

@@ -20,7 +20,7 @@ from trellis.model.model import MANY_LABELS, ChainWeights, Ngrams, Rows
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
-    from trellis.learning.feature_problem import FeatureProblem
+    from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
 
 State = Mapping[str, npt.NDArray[Any]]
 
@@ -239,11 +239,11 @@ class Progress:
     done: int = 0
     state: State = field(default_factory=dict)  # of the learner
     history: list[Event] = field(default_factory=list)
-    best: ChainWeights | None = None  # on the dev corpus
+    best: ChainWeights | FeatureWeights | None = None  # on the dev corpus
     best_score: float = -1.0
     since_best: int = 0
 
-    def note(self, event: Event, weights: ChainWeights | None) -> Event:
+    def note(self, event: Event, weights: ChainWeights | FeatureWeights | None) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
         self.done = event.epoch
         if event.dev_score is not None:
@@ -278,9 +278,10 @@ def _begin(problem: Problem | FeatureProblem, work: Work) -> Progress:
     saved = None if problem.checkpoint is None else problem.checkpoint.read()
     if saved is None:
         return Progress()
-    assert isinstance(problem, Problem)  # no other has checkpoints
     work.restore(saved.state)
-    saved.best = None if saved.best is None else work.restored(replace(saved.best, parts=problem.label_parts))
+    if isinstance(saved.best, ChainWeights):
+        assert isinstance(problem, Problem)
+        saved.best = work.restored(replace(saved.best, parts=problem.label_parts))
     return saved
 
 

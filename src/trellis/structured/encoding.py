@@ -54,6 +54,7 @@ class Encoder:
     def __init__(self, problem: Problem, beam: int | None = None) -> None:
         self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
         self.numbers: dict[str, int] = _Numbers()
+        self.graphs: list[Hypergraph] = []  # of the examples, where outputs are derivations
 
     def names(self, n: int) -> tuple[str, ...]:
         """The names of the first n features; a search meets more of them as it goes on."""
@@ -81,7 +82,7 @@ class Encoder:
 
     def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
         ids, values, sizes = array("i"), array("f"), list[int]()
-        graphs, right, costs = [], [], []
+        graphs, right, costs = self.graphs, [], []
         for i, (x, y) in enumerate(examples):
             parts, edges, cost = self._example(x, y, f"example {i}")
             order = np.argsort(parts.graph.heads, kind="stable")

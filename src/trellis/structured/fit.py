@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arguments import items, real_number, thread_count, whole_number
+import trellis
+from trellis.arguments import file_path, items, real_number, thread_count, whole_number
+from trellis.corpus.corpus import Strings
 from trellis.errors import ArgumentError, LearnerError
 from trellis.learners.perceptron import Perceptron
-from trellis.learning.feature_problem import FeatureWeights
+from trellis.learning.checkpoint import Checkpoint, fingerprint
+from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
 from trellis.learning.learner import Learner
 from trellis.learning.run import Observer, run
 from trellis.structured.encoding import Encoder
@@ -32,6 +38,8 @@ def fit(
     dev: Iterable[tuple[Any, Any]] | None = None,
     metric: Metric | None = None,
     patience: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
     n_threads: int | None = None,
     observer: Observer | None = None,
 ) -> StructuredModel:
@@ -46,6 +54,8 @@ def fit(
 
     With ``dev``, held-out pairs, the best epoch on them is kept, by the share of right outputs or by ``metric(outputs,
     right)``, a number from 0 on; with ``patience`` training stops after so many epochs without a better one.
+    ``checkpoint`` is a file that is written every ``checkpoint_every`` epochs (default: 1); the same call resumes from
+    it, with the same bits as if it had never been stopped. It needs ``candidates`` or ``parts``.
     """
     problem = check_problem(problem)
     learner = Perceptron() if learner is None else learner
@@ -79,6 +89,12 @@ def fit(
         encoded = replace(encoded, score_dev=score, patience=stop)
     elif metric is not None or patience is not None:
         raise LearnerError("metric and patience compare epochs on held-out pairs; give dev")
+    if checkpoint is not None:
+        file = Path(file_path("checkpoint", checkpoint))
+        every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
+        encoded = replace(encoded, checkpoint=Checkpoint(file, every, _fingerprint(learner, encoder, encoded)))
+    elif checkpoint_every is not None:
+        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
     work: Any = learner.begin(encoded)  # type: ignore[arg-type]
     learnt, history = run(encoded, work, observer)
     info = {
@@ -89,6 +105,21 @@ def fit(
         "history": [event.to_dict() for event in history],
     }
     return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, info)
+
+
+def _fingerprint(learner: Learner, encoder: Encoder, encoded: FeatureProblem) -> str:
+    """What is equal in all of this gives the same weights, for any number of threads."""
+    if encoded.graphs is None:
+        raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); leave it out")
+    return fingerprint(
+        trellis.__version__,
+        type(learner).__name__,
+        json.dumps(learner.parameters()),
+        Strings.of(encoder.numbers),
+        [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs],
+        (encoded.gold, encoded.features, encoded.right_starts, encoded.costs, encoded.sentence_weights),
+        encoded.patience,
+    )
 
 
 def _pairs(what: str, given: Any) -> list[tuple[Any, Any]]:

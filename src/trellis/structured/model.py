@@ -108,11 +108,7 @@ class StructuredModel:
     def tensors(self) -> Arrays:
         """Names and weights, for a file."""
         names = Strings.of(self.names)
-        tensors: Arrays = {"names.data": names.data, "names.starts": names.starts, "weights": self.weights.values}
-        if (votes := self.weights.votes) is not None:
-            tensors |= {"votes.counts": votes.counts, "votes.starts": votes.starts}
-            tensors |= {"votes.features": votes.features, "votes.changes": votes.changes}
-        return tensors
+        return {"names.data": names.data, "names.starts": names.starts, **self.weights.tensors()}
 
     # ------------------------------------------------------------ outputs
 
@@ -217,22 +213,12 @@ def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
 
 def model_of_tensors(tensors: Tensors, info: Any, problem: Problem) -> StructuredModel:
     """The model in what ``tensors`` gave; ValueError if the arrays do not fit together."""
-    names = tuple(Strings(tensors["names.data"], tensors["names.starts"]))
-    values = tensors["weights"]
-    if values.dtype != np.float32 or values.shape != (len(names),) or not np.isfinite(values).all():
+    names, weights = tuple(Strings(tensors["names.data"], tensors["names.starts"])), FeatureWeights.of_tensors(tensors)
+    if len(weights.values) != len(names):
         raise ValueError("weights that are not one finite number per feature")
     if len(set(names)) != len(names) or not isinstance(info, dict):
         raise ValueError("features with the same name")
     beam = info.get("beam")
     if isinstance(problem, StepProblem) and (type(beam) is not int or not 1 <= beam < 2**31):
         raise ValueError("no beam, which a problem with choices(x, done) is searched by")
-    votes = None
-    if "votes.counts" in tensors:
-        votes = Votes(*(tensors[f"votes.{name}"] for name in ("counts", "starts", "features", "changes")))
-        n, m = len(votes.counts), len(votes.features)
-        kinds = [a.dtype.str for a in (votes.counts, votes.starts, votes.features, votes.changes)]
-        fits = len(votes.starts) == n and len(votes.changes) == m and kinds == ["<i8", "<i8", "<i4", "<f4"]
-        rises = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m and (np.diff(votes.starts) >= 0).all()
-        if not rises or (m and not 0 <= votes.features.min() <= votes.features.max() < len(names)):
-            raise ValueError("votes that do not fit together")
-    return StructuredModel(problem, names, FeatureWeights(values, votes), info)
+    return StructuredModel(problem, names, weights, info)
