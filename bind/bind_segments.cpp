@@ -113,7 +113,7 @@ std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>, Numpy<dou
     const auto add_pair = [&](std::size_t t, std::size_t y, std::size_t z, double p) {
       if (pairs) edge[((begin + t) * (L + 1) + y) * L + z] += p;
     };
-    state.lattice.each_marginal(add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
+    state.lattice.each_marginal(true, add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
       each_label(shape, at, length, [&](std::size_t t, std::size_t z) { node[(begin + t) * L + z] += p; },
                  [&](std::size_t t, std::size_t y, std::size_t z) { add_pair(t, y, z, p); });
       for (std::size_t q = first[i]; q < first[i + 1]; ++q)

@@ -59,6 +59,7 @@ void SegmentLattice::grow(std::size_t n) {
     end_node();
   }
   n_grown_ = n;
+  every_step_ = n_steps(1) == begins_.size() * ends_.size() && n > 1;
 }
 
 // Edges in the order in which grow() made them.
@@ -84,15 +85,19 @@ void SegmentLattice::load(const ChainView<Real>& chain, const Real* of, double t
     return of ? static_cast<double>(of[(begin * rules_.longest + length - 1) * chain.stride + static_cast<std::size_t>(shape.column)]) : 0.0;
   };
   std::size_t e = 0;
+  steps_are_shared_ = !chain.edge_per_token;
   const auto is_dummy = [&] { return edges_[e].length == 0 && edges_[e].a == static_cast<std::int32_t>(L) && edges_[e].b == edges_[e].a; };
   for (std::size_t t = 0; t < n; ++t) {
     // Steps between segments, then segments by what they end in, then the end of the sentence.
-    for (std::size_t s = 0, v = 1 + t * size(); s < begins_.size(); ++s, ++v)
-      for (; e < static_cast<std::size_t>(in_starts_[v + 1]); ++e)
-        scores_[e] = is_dummy() ? kForbidden<double> : edge(t, edges_[e].a, edges_[e].b);
+    if (const auto last = e + n_steps(t); t > 1 && steps_are_shared_) {
+      std::copy_n(scores_.begin() + static_cast<std::ptrdiff_t>(first_step(1)), n_steps(t), scores_.begin() + static_cast<std::ptrdiff_t>(e));
+      e = last;
+    } else {
+      for (; e < last; ++e) scores_[e] = is_dummy() ? kForbidden<double> : edge(t, edges_[e].a, edges_[e].b) / temperature;
+    }
     for (const Ending& ending : ends_) {
       const std::size_t first = e;
-      for (std::size_t k : ending.singles) scores_[e++] = emit(t, rules_.shapes[k].single) + own(t, 1, rules_.shapes[k]);
+      for (std::size_t k : ending.singles) scores_[e++] = (emit(t, rules_.shapes[k].single) + own(t, 1, rules_.shapes[k])) / temperature;
       const double last = emit(t, static_cast<std::int32_t>(ending.label));
       rests_.assign(ending.longer.size(), last);  // of the labels after the one at t + 1 - length
       for (std::size_t length = 2; length <= std::min(t + 1, longest_); ++length)
@@ -101,16 +106,15 @@ void SegmentLattice::load(const ChainView<Real>& chain, const Real* of, double t
           if (!shape.has(length)) continue;
           const std::size_t begin = t + 1 - length;
           const std::int32_t next = length == 2 ? shape.last : shape.middle;
-          scores_[e++] = (emit(begin, shape.first) + edge(begin + 1, shape.first, next)) + rests_[i] + own(begin, length, shape);
+          const double labels = (emit(begin, shape.first) + edge(begin + 1, shape.first, next)) + rests_[i];
+          scores_[e++] = (labels + own(begin, length, shape)) / temperature;
           if (shape.middle >= 0) rests_[i] = (emit(begin, shape.middle) + edge(begin + 1, shape.middle, next)) + rests_[i];
         }
       if (e == first) scores_[e++] = kForbidden<double>;
     }
     for (const auto last = static_cast<std::size_t>(in_starts_[1 + (t + 1) * size()]); e < last; ++e)
-      scores_[e] = is_dummy() ? kForbidden<double> : chain.end ? static_cast<double>(chain.end[edges_[e].a]) : 0.0;
+      scores_[e] = is_dummy() ? kForbidden<double> : chain.end ? chain.end[edges_[e].a] / temperature : 0.0;
   }
-  if (temperature != 1)
-    for (std::size_t i = 0; i < e; ++i) scores_[i] /= temperature;
 }
 template void SegmentLattice::load(const ChainView<float>&, const float*, double);
 template void SegmentLattice::load(const ChainView<double>&, const double*, double);
@@ -142,7 +146,56 @@ std::size_t SegmentLattice::k_best(std::size_t k, std::int32_t* paths, double* s
   return found;
 }
 
-double SegmentLattice::sum() { return sum_derivations(view_, scores_.data(), work_); }
+namespace {
+
+// As LogSumOf::sum, of n terms with what they lead from: terms[i] = value[i] + in[tails[i]].
+TRELLIS_CLONES double log_sum(const double* values, const std::int32_t* tails, const double* in, std::size_t n, double* terms) {
+  for (std::size_t i = 0; i < n; ++i) terms[i] = values[i] + in[tails[i]];
+  return LogSumOf::sum(terms, n);
+}
+
+// The same where terms are products: terms[i] = x[i] · factors[i] over their sum, and the sum.
+TRELLIS_CLONES double sum_of_products(const double* x, const double* factors, std::size_t n, double* terms) {
+  double total = 0;
+  for (std::size_t i = 0; i < n; ++i) total += terms[i] = x[i] * factors[i];
+  if (total > 0)
+    for (std::size_t i = 0; i < n; ++i) terms[i] *= 1 / total;
+  return total;
+}
+
+}  // namespace
+
+// As sum_derivations. The steps between segments are the same at every token, and most of all edges: they are factors, so that
+// a token needs an exponential per label. What vanishes there is summed again by logarithms.
+double SegmentLattice::sum() {
+  work_.in.resize(view_.n_nodes), work_.shares.resize(view_.n_edges);
+  double *in = work_.in.data(), *shares = work_.shares.data();
+  in[0] = 0;
+  const bool by_factors = steps_are_shared_ && n_ > 2 && every_step_;
+  const std::size_t E = ends_.size();
+  if (by_factors) {
+    factors_.resize(n_steps(1)), x_.resize(E);
+    for (std::size_t i = 0; i < factors_.size(); ++i) factors_[i] = std::exp(scores_[first_step(1) + i]);
+  }
+  for (std::size_t v = 1, t = 0; t < n_; ++t) {
+    double top = kForbidden<double>;
+    if (by_factors && t) {
+      const double* after = in + v - 1 - E;
+      top = *std::max_element(after, after + E);
+      for (std::size_t e = 0; e < E; ++e) x_[e] = top == kForbidden<double> ? 0 : std::exp(after[e] - top);
+    }
+    for (const std::size_t last = 1 + (t + 1) * size(), steps = v + begins_.size(); v < last; ++v) {
+      const auto e = static_cast<std::size_t>(in_starts_[v]), n = view_.n_in(v);
+      if (by_factors && t && v < steps) {
+        const double total = sum_of_products(x_.data(), factors_.data() + (e - first_step(t)), n, shares + e);
+        in[v] = top + std::log(total);
+        if (total > 0) continue;
+      }
+      in[v] = log_sum(scores_.data() + e, tails_.data() + e, in, n, shares + e);
+    }
+  }
+  return in[view_.goal];
+}
 
 void SegmentLattice::find_marginals() {
   marginals_.resize(edges_.size());

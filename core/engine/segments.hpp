@@ -67,9 +67,10 @@ class SegmentLattice {
   double sum();
   void find_marginals();
   // After find_marginals: calls of_pair(t, y, z, p) for every step from label y to z at token t (y = L: the sentence begins)
-  // and of_segment(begin, length, shape, p) for every segment that has probability p.
+  // and of_segment(begin, length, shape, p) for every segment that has probability p. Unless pairs are wanted `by_token`,
+  // those that all tokens share are given once, their probabilities summed.
   template <class OfPair, class OfSegment>
-  void each_marginal(OfPair of_pair, OfSegment of_segment) const;
+  void each_marginal(bool by_token, OfPair of_pair, OfSegment of_segment);
 
  private:
   struct Edge {
@@ -84,17 +85,25 @@ class SegmentLattice {
 
   void grow(std::size_t n);
   std::size_t size() const { return begins_.size() + ends_.size() + 1; }  // nodes of a token
+  // Edges between segments into token t.
+  std::size_t first_step(std::size_t t) const { return static_cast<std::size_t>(in_starts_[1 + t * size()]); }
+  std::size_t n_steps(std::size_t t) const {
+    return static_cast<std::size_t>(in_starts_[1 + t * size() + begins_.size()]) - first_step(t);
+  }
   void read(const std::vector<std::int64_t>& edges, std::int32_t* path) const;
 
   const SegmentRules& rules_;
   std::vector<std::size_t> begins_;        // labels that a segment may begin with, ascending
   std::vector<Ending> ends_;               // by label, ascending
   std::size_t longest_ = 1;                // tokens
+  bool every_step_ = false;                // whether every label that may begin follows every one that may end
+  bool steps_are_shared_ = false;          // of the sentence: all tokens have the same edges between segments
   std::size_t n_grown_ = 0, n_ = 0;        // tokens the lattice has room for; of the sentence
   std::vector<Edge> edges_;                // sorted by heads, token by token: a shorter sentence has the first of them
   std::vector<std::int64_t> in_starts_{0, 0};
   std::vector<std::int32_t> tails_;
   std::vector<double> scores_, marginals_;  // [n_edges]
+  std::vector<double> factors_, x_;         // exp of the scores of steps, of those before
   std::vector<double> rests_;               // by shapes of one ending
   std::vector<double> emit_;                // [n, L] with minus infinity for labels that are not allowed
   HypergraphView view_{};
@@ -103,8 +112,17 @@ class SegmentLattice {
 };
 
 template <class OfPair, class OfSegment>
-void SegmentLattice::each_marginal(OfPair of_pair, OfSegment of_segment) const {
-  for (std::size_t e = 0; e < view_.n_edges; ++e) {
+void SegmentLattice::each_marginal(bool by_token, OfPair of_pair, OfSegment of_segment) {
+  const bool once = !by_token && steps_are_shared_;
+  for (std::size_t t = 2; once && t < n_; ++t) {
+    double *to = marginals_.data() + first_step(1), *from = marginals_.data() + first_step(t);
+    for (std::size_t i = 0; i < n_steps(t); ++i) to[i] += from[i];
+  }
+  for (std::size_t e = 0, t = 2; e < view_.n_edges; ++e) {
+    if (once && t < n_ && e == first_step(t)) {
+      e += n_steps(t++) - 1;
+      continue;
+    }
     const double p = marginals_[e];
     if (p == 0) continue;
     const auto& [token, length, a, b] = edges_[e];

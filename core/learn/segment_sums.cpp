@@ -41,7 +41,7 @@ double SentenceSums<Real, AnyRows>::segment_paths(std::size_t s, double weight, 
     if (edges_by_token()) w.token_pairs[t * pair_cells_ + y * stride_ + z] += static_cast<Real>(p);
   };
   std::fill(w.of_segments.begin(), w.of_segments.end(), Real(0));  // from here on residuals
-  w.lattice->each_marginal(add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
+  w.lattice->each_marginal(edges_by_token(), add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
     each_label(shape, at, length, [&](std::size_t t, std::size_t z) { residual[t * stride_ + z] += static_cast<Real>(weight * p); },
                [&](std::size_t t, std::size_t y, std::size_t z) { add_pair(t, y, z, p); });
     w.of_segments[(at * longest + length - 1) * stride_ + static_cast<std::size_t>(shape.column)] += static_cast<Real>(weight * p);

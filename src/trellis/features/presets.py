@@ -91,7 +91,7 @@ LETTERS = [
 ATTRIBUTES = ["attributes[0]"]
 
 # What segments have beside their length, for each column that templates of tokens read; a column is written {0}.
-SEGMENTS = ["{0}[segment]", "{0}[first] & {0}[last]", "{0}[first-1] & {0}[last+1]", "{0}[first] & length"]
+SEGMENTS = ["{0}[segment]", "{0}[first] & {0}[last]"]
 
 PRESETS: dict[str, list[str]] = {
     "default": DEFAULT,
