@@ -201,13 +201,13 @@ def corpus(scheme: str = "iob2", n: int = 60, *, seed: int = 0) -> dict[str, Any
 
 LEARNERS = [
     trellis.Perceptron(epochs=8),
-    trellis.Perceptron(epochs=8, batch=4),
+    trellis.Perceptron(epochs=20, batch=4),
     trellis.PassiveAggressive(epochs=8),
     trellis.MIRA(epochs=8),
     trellis.MIRA(epochs=8, k=3),
     trellis.AROW(epochs=8),
     trellis.CRF(epochs=30),
-    trellis.CRF(solver="adagrad", epochs=10),
+    trellis.CRF(solver="adagrad", epochs=20),
     trellis.CRF(c1=0.1, epochs=30),
     trellis.ExponentialLoss(epochs=30),
     trellis.HMSVM(solver="frank-wolfe", epochs=20),
