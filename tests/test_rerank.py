@@ -329,7 +329,9 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
     assert again.kbest(["the", "cat"]) == reranker.kbest(["the", "cat"])
     assert (again.k, again.cost, again.info, again.tagger.labels) == (6, "auto", reranker.info, reranker.tagger.labels)
     assert again.info["lists"]["oracle"] >= again.info["lists"]["first"]
-    with pytest.raises(trellis.ModelError, match="not a trellis model"):
+    with pytest.raises(
+        trellis.ModelError, match=r"not a trellis model but a reranker; open it with trellis\.rerank\.load"
+    ):
         trellis.load(tmp_path / "m")
     reranker.tagger.save(tmp_path / "t")
     with pytest.raises(trellis.ModelError, match="not a trellis reranker"):

@@ -59,13 +59,7 @@ class Chains {
   bool grows() const { return weights_.ngrams.has_value(); }
 
   std::size_t best(std::size_t k, bool augmented) {
-    ChainView<float> chain = chain_;
-    if (augmented) {
-      changed_.assign(chain_.emit, chain_.emit + n_ * stride_);
-      margin_.add_to(right_.data(), n_, null_, stride_, changed_.data());
-      chain.emit = changed_.data();
-    }
-    if (paths_.size() < k * n_) paths_.resize(k * n_);
+    const ChainView<float> chain = searched(k, augmented);
     if (scores_.size() < k) scores_.resize(k);
     if (k > 1) return k_best(chain, k, kbest_, paths_.data(), scores_.data());
     best_path(chain, viterbi_, paths_.data());
@@ -164,6 +158,18 @@ class Chains {
   }
 
  protected:
+  // The chain whose k best paths are asked for, and room for them.
+  TRELLIS_INLINE ChainView<float> searched(std::size_t k, bool augmented) {
+    if (paths_.size() < k * n_) paths_.resize(k * n_);
+    ChainView<float> chain = chain_;
+    if (augmented) {
+      changed_.assign(chain_.emit, chain_.emit + n_ * stride_);
+      margin_.add_to(right_.data(), n_, null_, stride_, changed_.data());
+      chain.emit = changed_.data();
+    }
+    return chain;
+  }
+
   // The parts in which the right path and another differ: parts reach back over `order` labels.
   template <class Visit>
   TRELLIS_INLINE void each_changed(const std::int32_t* path, Visit visit) const {

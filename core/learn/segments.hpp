@@ -11,8 +11,7 @@ namespace trellis {
 template <class Weights>
 class Segments : public Chains<Weights> {
   using Base = Chains<Weights>;
-  using Base::begin_, Base::n_, Base::stride_, Base::chain_, Base::right_, Base::paths_, Base::changed_, Base::examples_,
-      Base::weights_, Base::null_, Base::margin_;
+  using Base::begin_, Base::n_, Base::stride_, Base::right_, Base::paths_, Base::weights_;
 
  public:
   Segments(Weights& weights, const LabelWeights& labels, int order, const Examples& examples, bool zero_one = false)
@@ -27,15 +26,8 @@ class Segments : public Chains<Weights> {
   }
 
   std::size_t best(std::size_t k, bool augmented) {
-    ChainView<float> chain = chain_;
-    if (augmented) {
-      changed_.assign(chain_.emit, chain_.emit + n_ * stride_);
-      margin_.add_to(right_.data(), n_, null_, stride_, changed_.data());
-      chain.emit = changed_.data();
-    }
-    if (paths_.size() < k * n_) paths_.resize(k * n_);
     if (best_scores_.size() < k) best_scores_.resize(k);
-    lattice_.load(chain, of_segments_.data());
+    lattice_.load(Base::searched(k, augmented), of_segments_.data());
     if (k > 1) return lattice_.k_best(k, paths_.data(), best_scores_.data());
     lattice_.best(paths_.data());
     return 1;

@@ -47,6 +47,13 @@ class FileShape:
         """A whole file, its columns named by ``columns`` or by their number."""
         return read(path, columns=columns, format=self.format, tabs=self.tabs, comments=self.comments)
 
+    def read_beside(self, path: str | None, columns: Iterable[str], given: Namespace) -> Corpus | None:
+        """A second file with the columns of a first one, which this is the shape of; None where none is given."""
+        if path is None:
+            return None
+        names = ",".join(columns) if given.columns or self.format == "conll" else None
+        return FileShape.of(given, path, like=self).read(path, names)
+
     def stream(self, paths: list[str], columns: str | None, megabytes: int) -> CorpusStream:
         """Files block by block, of about so many megabytes of text."""
         from trellis.corpus.blocks import stream

@@ -63,10 +63,7 @@ def command(given: Namespace) -> None:
     check_apart(given.model, given.corpus, given.features, given.dev)
     shape = FileShape.of(given, given.corpus)
     corpus = shape.read(given.corpus, given.columns)
-    dev = None
-    if given.dev is not None:
-        names = ",".join(corpus.columns) if given.columns or shape.format == "conll" else None
-        dev = FileShape.of(given, given.dev, like=shape).read(given.dev, names)
+    dev = shape.read_beside(given.dev, corpus.columns, given)
     is_conllu = shape.format == "conllu" and given.columns is None
     target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])
     options: dict[str, Any] = {name: getattr(given, name) for name in ("features", "order", "cutoff", "scheme")}

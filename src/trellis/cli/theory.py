@@ -41,10 +41,7 @@ def command(given: Namespace) -> None:
         check_picture(given.plot)
     shape = FileShape.of(given, given.corpus)
     corpus = shape.read(given.corpus, given.columns)
-    held_out = None
-    if given.held_out is not None:
-        names = ",".join(corpus.columns) if given.columns or shape.format == "conll" else None
-        held_out = FileShape.of(given, given.held_out, like=shape).read(given.held_out, names)
+    held_out = shape.read_beside(given.held_out, corpus.columns, given)
     with watch_epochs(given.quiet) as shown:
         found = study(
             corpus,

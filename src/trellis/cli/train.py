@@ -121,10 +121,7 @@ def command(given: Namespace) -> None:
     older = None if given.init is None else load(given.init)
     shape = FileShape.of(given, given.corpus[0])
     sentences = _sentences(given, shape)
-    dev = None
-    if given.dev is not None:
-        names = ",".join(sentences.columns) if given.columns or shape.format == "conll" else None
-        dev = FileShape.of(given, given.dev, like=shape).read(given.dev, names)
+    dev = shape.read_beside(given.dev, sentences.columns, given)
     target = given.target
     if target is None and older is None:
         is_conllu = shape.format == "conllu" and given.columns is None

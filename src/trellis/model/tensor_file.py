@@ -93,9 +93,21 @@ def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: 
         return _opened(whole.data[:done].toreadonly(), where, format, what)
 
 
+# What files are by their formats, and how to open them.
+KINDS = {
+    "trellis-model-1": "a tagger; open it with trellis.load or trellis tag",
+    "trellis-reranker-1": "a reranker; open it with trellis.rerank.load or trellis rerank apply",
+    "trellis-checkpoint-1": "a checkpoint; training goes on from it with checkpoint=",
+    "trellis structured model 1": "a model of another structure; open it with trellis.structured.load",
+}
+
+
 def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, format: str, what: str) -> Opened:
     tensors, header = _split(whole, path, what)
-    if header.get("format") != format:
+    found = header.get("format")
+    if found != format:
+        if found in KINDS:
+            raise ModelError(f"{path}: not {what} but {KINDS[found]}")
         raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
     return Opened(path, what, tensors, header["text"], str(header["digest"]), Digest(header["text"], tensors))
 
