@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import trellis
+from trellis import rerank
 
 FOLDER = Path(__file__).parent / "files" / "models"
 WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"], []]
@@ -63,9 +64,17 @@ def answers(tagger: trellis.Tagger) -> dict[str, Any]:
     }
 
 
+def write_reranker(folder: Path) -> None:
+    data = {"word": WORDS[:3] * 2, "chunk": LABELS[:3] * 2}
+    reranker = rerank.train(data, lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
+    reranker.save(folder / "reranker.rerank")
+    (folder / "reranker.json").write_text(json.dumps([reranker.kbest(words) for words in NEW]) + "\n", "utf-8")
+
+
 def write() -> None:
     folder = FOLDER / trellis.__version__
     folder.mkdir(parents=True, exist_ok=True)
+    write_reranker(folder)
     expected = {}
     for name, (learner, options) in MODELS.items():
         column = "attributes" if "attributes" in options["features"] else "word"
@@ -91,8 +100,19 @@ def test_model_files_stay_loadable(path: Path) -> None:
     assert again.tag_batch(sentences_for(again)) == expected["labels"]
 
 
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.rerank")), ids=lambda p: p.parent.name)
+def test_files_of_rerankers_stay_loadable(path: Path) -> None:
+    reranker = rerank.load(path)
+    for words, expected in zip(NEW, json.loads(path.with_suffix(".json").read_text("utf-8")), strict=True):
+        found = reranker.kbest(words)
+        assert [labels for labels, _ in found] == [labels for labels, _ in expected]
+        assert [score for _, score in found] == pytest.approx([score for _, score in expected], rel=1e-6, abs=1e-6)
+        assert reranker.tag(words) == expected[0][0]
+
+
 def test_every_kind_of_model_is_kept() -> None:
     assert {path.stem for path in FOLDER.glob("*/*.trellis")} >= set(MODELS)
+    assert list(FOLDER.glob("*/*.rerank"))
     learners = {type(learner).__name__ for learner, _ in MODELS.values()}
     assert learners == {
         name
