@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import trellis
 from benchmarks.common import Result, Setting
+from benchmarks.contenders.commands import marmot_morph
+from benchmarks.peers import absent, present
+from benchmarks.rows import write_rows
 
 TARGET = "upos+feats"
 ONLINE: dict[str, dict[str, Any]] = {
@@ -34,7 +40,38 @@ def run(setting: Setting) -> Result:
             tagger = trellis.train(train, target=TARGET, n_threads=2, **given)
             _keep(row, "training, CPU s", time.process_time() - begun)
             row["accuracy, dev"] = f"{100 * tagger.evaluate(dev).token_accuracy:.2f}"
-    few, few_dev = with_shapes(train[::5], 2_000 if setting.quick else CRF_TOKENS), with_shapes(dev)
+    rows.extend(marmot(train, dev) for _ in present("MarMoT"))
+    rows.extend(crf(train, dev, 2_000 if setting.quick else CRF_TOKENS))
+    return Result(
+        "UD English-EWT: UPOS and features as one label; for the CRF also the last letter of the word and whether it "
+        f"is capitalised, every fifth sentence, {CRF_TOKENS:,} tokens",
+        rows,
+        notes=absent("MarMoT"),
+    )
+
+
+def _keep(row: dict[str, Any], name: str, seconds: float) -> None:
+    row[name] = min(seconds, row.get(name, seconds))
+
+
+def marmot(train: trellis.Corpus, dev: trellis.Corpus) -> dict[str, Any]:
+    """MarMoT's row, of one round."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {str(Path(folder) / name): corpus for name, corpus in (("train", train), ("dev", dev))}
+        for file, corpus in files.items():
+            columns = (corpus.sentences(name) for name in ("form", "upos", "feats"))
+            write_rows(file, [list(zip(*sentence, strict=True)) for sentence in zip(*columns, strict=True)])
+        figures = marmot_morph(*files)
+    both = zip(figures["labels"], dev.sentences(TARGET), strict=True)
+    pairs = [pair for sentence in both for pair in zip(*sentence, strict=True)]
+    right = sum(found == gold for found, gold in pairs)
+    task = f"{len(train.column(TARGET).values)} labels, MarMoT, order 2"
+    return {"task": task, "training, CPU s": figures["cpu"], "accuracy, dev": f"{100 * right / len(pairs):.2f}"}
+
+
+def crf(train: trellis.Corpus, dev: trellis.Corpus, n_tokens: int) -> Iterator[dict[str, Any]]:
+    """The rows of a CRF with the finer labels, of one round."""
+    few, few_dev = with_shapes(train[::5], n_tokens), with_shapes(dev)
     n_labels = len({label for labels in few["label"] for label in labels})
     for name, prune in (("all labels", False), ("pruned", True)):
         ends = [0.0]
@@ -42,16 +79,7 @@ def run(setting: Setting) -> Result:
         observer = lambda _, ends=ends: ends.append(time.process_time())  # noqa: E731
         tagger = trellis.train(few, target="label", learner=learner, prune=prune, n_threads=2, observer=observer)
         row = {"task": f"{n_labels} labels, CRF of order 1, {name}", "iteration, CPU s": float(np.diff(ends)[3:].min())}
-        rows.append({**row, "accuracy, dev": f"{100 * tagger.evaluate(few_dev).token_accuracy:.2f}"})
-    return Result(
-        "UD English-EWT: UPOS and features as one label; for the CRF also the last letter of the word and whether it "
-        f"is capitalised, every fifth sentence, {CRF_TOKENS:,} tokens",
-        rows,
-    )
-
-
-def _keep(row: dict[str, Any], name: str, seconds: float) -> None:
-    row[name] = min(seconds, row.get(name, seconds))
+        yield {**row, "accuracy, dev": f"{100 * tagger.evaluate(few_dev).token_accuracy:.2f}"}
 
 
 def with_shapes(corpus: trellis.Corpus, n_tokens: int | None = None) -> dict[str, list[list[str]]]:

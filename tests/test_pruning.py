@@ -109,6 +109,7 @@ def test_pruning_can_be_turned_off_and_changed() -> None:
     assert tagger.pruned(None).model.filter is None
     assert (np.diff(candidates(tagger.pruned(1e9), DEV).starts) == tagger.model.filter.most).all()  # type: ignore[union-attr]
     assert np.diff(candidates(tagger.pruned(0), DEV).starts).max() == 1
+    assert np.diff(candidates(tagger.pruned(0.1), DEV).starts).max() < 16  # 0.1 is no float of 32 bits
     with pytest.raises(trellis.errors.ArgumentError, match="margin"):
         tagger.pruned(-1)
     with pytest.raises(trellis.errors.ModelError, match="prune="):
@@ -154,6 +155,21 @@ def test_survival_counts_what_the_filters_of_other_folds_keep(monkeypatch: pytes
         if most == 30:
             assert n_beyond == 0
             assert 0.9 <= found.survival < 0.91
+
+
+@pytest.mark.parametrize(("large", "knows"), [(10**6, True), (100, False)])
+def test_a_filter_of_few_tokens_knows_attributes_seen_once(
+    large: int, knows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.training.pruning.LARGE", large)
+    ids = np.arange(40, dtype=np.int32).repeat(5)
+    ids[-5:] = [0, 0, 0, 0, 39]  # the last attribute is seen once
+    n, gold = len(ids), ids % 7
+    lists = (np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
+    corpus = _core.Encoded(np.arange(0, n + 1, 5, dtype=np.int64), lists, None, None, 40, 0, 7)
+    starts = learn_filter(corpus, gold.astype(np.int32), 0.9, 1)[0].rows.starts
+    assert (starts[-1] > starts[-2]) == knows
+    assert (np.diff(starts)[:-1] > 0).all()
 
 
 def test_labels_that_are_not_known_are_not_pruned() -> None:

@@ -90,6 +90,18 @@ def marmot_file(work: Work, model: str, source: str, output: str) -> Work:
     return _clocked(["marmot", "marmot.morph.cmd.Annotator", *files])
 
 
+def marmot_morph(train: str, test: str) -> Work:
+    """Order 2 and all else as it comes. Files have rows of word, part of speech and features ("_": none); gives what
+    training took, and the last two joined by "|" for the words of ``test``."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, output = str(Path(folder) / "model"), str(Path(folder) / "tagged")
+        files = ["-train-file", f"form-index=0,tag-index=1,morph-index=2,{train}", "-model-file", model]
+        figures = _clocked(["marmot", "marmot.morph.cmd.Trainer", *files], stdout=subprocess.DEVNULL)
+        marmot_file({}, model, test, output)
+        tagged = read_rows(output)
+    return figures | {"labels": [[f"{token[5]}|{token[7]}".removesuffix("|_") for token in rows] for rows in tagged]}
+
+
 def _label(tag_file: Callable[..., Work], column: int = -1) -> Callable[..., Work]:
     """Tagging the test file is all they do: from file to file, model loaded."""
 

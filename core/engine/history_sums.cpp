@@ -9,6 +9,7 @@ namespace {
 // What vanishes among factors (below exp(-745)) must not have mattered: no factor is so large that it could have made up
 // for it, and no token's sum is so small. Else logarithms are safe.
 constexpr double kMostTop = 100, kLeastSum = 1e-40;
+constexpr std::size_t kFewTriples = 4096;  // listed per token on average: small tables are faster than states
 
 template <class S>
 inline constexpr bool kScaled = std::is_same_v<S, SumProduct>;
@@ -62,16 +63,6 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
     work.here.values[i] = kScaled<S> ? end / total : end - total;
   }
   return kScaled<S> ? log_z + std::log(total) : total;
-}
-
-// p = P(y before, z at token t)
-TRELLIS_INLINE void expect_pair(const HistoryExpectations& wanted, const ChainView<double>& chain, std::size_t t,
-                                std::size_t y, std::size_t z, double p) {
-  const std::size_t pair = y * chain.stride + z;
-  if (wanted.node) wanted.node[t * chain.stride + z] += p;
-  if (wanted.pairs && !wanted.places) wanted.pairs[pair] += wanted.weight * p;
-  if (wanted.pairs && wanted.places && wanted.places[pair] >= 0) wanted.pairs[wanted.places[pair]] += wanted.weight * p;
-  if (wanted.token_pairs) wanted.token_pairs[t * (chain.n_labels + 1) * chain.stride + pair] = p;
 }
 
 template <class S>
@@ -198,6 +189,12 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
     const double log_z = top > kMostTop ? kForbidden<double> : forward_flows(products, factors, work);
     if (std::isfinite(log_z)) {
       if (goes_back) backward_flows(products, *factors.plan, work, wanted);
+      return log_z + taken_out;
+    }
+  } else if (has_few_triples(chain, kFewTriples)) {
+    const double log_z = top > kMostTop ? kForbidden<double> : forward_listed(products, work.listed, kLeastSum);
+    if (std::isfinite(log_z)) {
+      if (goes_back) backward_listed(products, work.listed, wanted);
       return log_z + taken_out;
     }
   } else if (const double log_z = top > kMostTop ? kForbidden<double> : forward_products(products, work); std::isfinite(log_z)) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "engine/history_flows.hpp"
 #include "engine/history_passes.hpp"
+#include "engine/listed_sums.hpp"
 
 namespace trellis {
 
@@ -13,23 +14,11 @@ struct HistorySumsWorkspace {
   TokenNgrams<double> by_token;          // factors
   NgramScores<double> ngrams;
   StateList<double> here;
+  ListedSumsWorkspace listed;
   FlowPasses flows;
   std::vector<double> masses;     // [T + 1, n_contexts] alpha as the flows have it
   std::vector<double> ends;       // [n_contexts] beta likewise
   std::vector<double> gram_sums;  // [n_grams]
-};
-
-// What is wanted beside log Z; null: not wanted.
-struct HistoryExpectations {
-  double* node = nullptr;          // [T, stride] P(label z at t); zero in the padding and where not allowed
-  double* token_pairs = nullptr;   // [T, L + 1, stride] P(y before, z at t), y = L at the first token; likewise
-  double* pairs = nullptr;         // [L + 1, stride], or by places, += weight · the same summed over t
-  double* ngrams = nullptr;        // [n_nodes] += weight · sum_t P(the labels up to t end in n-gram g), of three and more
-  double* token_ngrams = nullptr;  // [entries of by_token] weight · P of those n-grams at their tokens
-  double weight = 1;
-  // [L + 1, stride] where label pairs stand in `pairs`, -1: nowhere. Null: in a table of all. With many labels that is
-  // much larger than what is wanted of it.
-  const std::int32_t* places = nullptr;
 };
 
 // exp of the scores of a chain that sentences share; what differs from token to token is made for each sentence.

@@ -1,34 +1,6 @@
 #include "engine/listed_best.hpp"
 
-
 namespace trellis {
-namespace {
-
-// The labels at t - back, or NULL before the sentence.
-struct ListsOf {
-  const LabelSets& sets;
-  std::int32_t null;
-  ListedLabels operator()(std::size_t t, std::size_t back) const {
-    return t < back ? ListedLabels{&null, 1} : labels_of(sets, t - back);
-  }
-};
-
-}  // namespace
-
-template <class Real>
-bool has_few_triples(const ChainView<Real>& chain) {
-  constexpr std::size_t kMost = 512;  // per token on average: about what states and their pools cost
-  if (!chain.allowed || !chain.ngrams || chain.ngrams->ngrams->order() != 2) return false;
-  if (chain.ngrams->by_token || chain.ngrams->beam) return false;
-  std::size_t total = 0, x = 1, y = 1;
-  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    const std::size_t z = labels_of(*chain.allowed, t).n;
-    total += x * y * z;
-    x = y, y = z;
-  }
-  return total <= kMost * chain.n_tokens;
-}
-
 //   alpha_t[y][z] = (max_x (alpha_{t-1}[x][y] + tri[x, y, z]) + edge[y][z]) + emit_t[z]
 // Then back: x = first x: ((alpha_{t-1}[x][y] + tri[x, y, z]) + edge[y][z]) + emit_t[z] = alpha_t[y][z]
 template <class Real>
@@ -62,8 +34,7 @@ Real best_listed(const ChainView<Real>& chain, ListedWorkspace<Real>& w, std::in
       std::uint32_t* nodes = w.pairs.data() + w.at[t] + j * zs.n;
       for (std::size_t k = 0; k < zs.n; ++k) {
         alpha[k] = (w.best[k] + edge[zs[k]]) + emit[zs[k]];
-        nodes[k] = ngrams.find(static_cast<std::uint32_t>(1 + ys[j]), zs[k]);
-        if (nodes[k] != Ngrams::kNone && ngrams.n_children(nodes[k]) == 0) nodes[k] = Ngrams::kNone;
+        nodes[k] = beginning(ngrams, ys[j], zs[k]);
       }
     }
   }
@@ -100,8 +71,6 @@ Real best_listed(const ChainView<Real>& chain, ListedWorkspace<Real>& w, std::in
   return best;
 }
 
-template bool has_few_triples(const ChainView<float>&);
-template bool has_few_triples(const ChainView<double>&);
 template float best_listed(const ChainView<float>&, ListedWorkspace<float>&, std::int32_t*);
 template double best_listed(const ChainView<double>&, ListedWorkspace<double>&, std::int32_t*);
 

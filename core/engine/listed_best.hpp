@@ -1,10 +1,8 @@
-// The best path of a chain with label triples where each token has a list of few labels (order 2 with sparse n-grams): a
-// small table over the listed labels of two tokens, in place of states. Of the triples those that exist are looked up.
+// The best path of a chain with label triples where each token has a list of few labels (listed_labels.hpp).
 #pragma once
 #include <vector>
 
-#include "engine/chain.hpp"
-#include "engine/ngram_scores.hpp"
+#include "engine/listed_labels.hpp"
 
 namespace trellis {
 
@@ -16,10 +14,6 @@ struct ListedWorkspace {
   std::vector<std::uint32_t> pairs;     // as long: the node of the pair if some triple begins with it, else kNone
   std::vector<Real> best;               // [labels of t]
 };
-
-// Whether a chain has such lists, and they are so short that this is the faster way.
-template <class Real>
-bool has_few_triples(const ChainView<Real>& chain);
 
 // As best_history, bit for bit; of at least one token.
 template <class Real>

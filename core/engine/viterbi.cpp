@@ -9,6 +9,8 @@
 namespace trellis {
 namespace {
 
+constexpr std::size_t kFewTriples = 512;  // listed per token on average: about what states and their pools cost
+
 // The first label that gives place z of a row what stands there; where none does (NaN), the last.
 template <class Real, class Labels>
 TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labels, std::size_t z) {
@@ -104,7 +106,7 @@ Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
-  if (chain.n_tokens && has_few_triples(chain)) {
+  if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) {
     if (!work.listed) work.listed = std::make_shared<ListedWorkspace<Real>>();
     return best_listed(chain, *work.listed, path);
   }

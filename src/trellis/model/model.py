@@ -343,7 +343,7 @@ class LabelFilter:
     @property
     def native(self) -> tuple[tuple[Any, Any, Floats], float, int]:
         """As native code takes it."""
-        return self.rows.arrays, self.margin, self.most
+        return self.rows.arrays, float(np.float32(self.margin)), self.most  # native code takes no rounding upon itself
 
     @property
     def header(self) -> dict[str, Any]:

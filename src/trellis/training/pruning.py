@@ -23,7 +23,8 @@ MOST = 16  # candidates of a token at most
 PASSES = 2
 RATE = 0.5
 LEAST = 0.01  # a residual below it makes no step
-FREQUENT = 2  # attributes seen less often have no weights in the filter
+FREQUENT = 2  # attributes seen less often have no weights in the filter of a corpus of more tokens than LARGE
+LARGE = 100_000
 
 
 def learn_filter(corpus: _core.Encoded, gold: Ints, share: float, n_threads: int) -> tuple[LabelFilter, LabelSets]:
@@ -33,7 +34,8 @@ def learn_filter(corpus: _core.Encoded, gold: Ints, share: float, n_threads: int
     little but its gold labels, and a learner would see no labels that compete with them.
     """
     counts, starts = _core.count_attributes(corpus.lists[1], corpus.n_attributes), corpus.starts
-    n_used, everything = int((counts >= FREQUENT).sum()), np.arange(len(starts) - 1, dtype=np.int64)
+    n_used = int((counts >= FREQUENT).sum()) if len(gold) > LARGE else corpus.n_attributes
+    everything = np.arange(len(starts) - 1, dtype=np.int64)
 
     def trained(sentences: Longs) -> _core.Filter:
         native = _core.Filter(corpus, gold, n_used=n_used)
