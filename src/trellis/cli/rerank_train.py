@@ -45,7 +45,12 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument_group("options of the reranker").add_argument
     add("--kbest", type=at_least(1), default=20, metavar="K", help="length of the lists")
     add("--folds", type=at_least(2), default=5, metavar="N", help="folds of cross-validation")
-    add("--cost", choices=("auto", "tokens", "spans"), default="auto", help="how bad a candidate is: wrong ...")
+    add(
+        "--cost",
+        choices=("auto", "tokens", "spans"),
+        default="auto",
+        help="what a wrong candidate costs: its wrong tokens, or missed and false spans",
+    )
     add("--reranker", choices=LEARNERS, default="perceptron", metavar="NAME", help="learner of the reranker")
     add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
     names = f"features of whole sequences, between commas: {', '.join(FEATURES)}, or templates (default: all names)"
