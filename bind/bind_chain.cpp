@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "batch.hpp"
+#include "far.hpp"
 #include "engine/forward_backward.hpp"
 #include "engine/kbest.hpp"
 #include "engine/span_sums.hpp"
@@ -135,6 +136,70 @@ Numpy<double> path_scores(const Tables<Real>& tables, const Starts& starts, cons
   return to_numpy(std::move(scores));
 }
 
+// Of labels further back: edge attributes of tokens, their rows, what each is about, and the last tokens with the same words.
+using FarArrays = std::tuple<ListArrays, RowArrays<std::uint32_t>, Array<std::uint8_t, 1>, Array<std::int32_t, 1>>;
+
+// Calls work(beam, scores, chain, i) for every sentence.
+template <class Work>
+void each_beam(const Batch<float>& batch, const Tables<float>& tables, const Starts& starts, const FarArrays& given,
+               std::size_t n_threads, Work work) {
+  const auto& [lists, row_arrays, about, same] = given;
+  const PyNgrams* ngrams = std::get<4>(tables).value_or(nullptr);
+  const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
+  const Rows<std::uint32_t> rows = run_rows_from(row_arrays, n_pairs, ngrams ? &ngrams->ngrams : nullptr);
+  require(std::get<0>(row_arrays).size() == about.size() + 1, "one kind per edge attribute");
+  lists_from(lists, about.size(), batch.n_tokens);
+  check_same(same, starts);
+  const SplitLists far_lists(lists, about.data(), true);
+  const std::vector<std::uint8_t> kinds = far_kinds(span(about));
+  const FarLabels far{far_lists.sites(), about.data(), kinds, same.data()};
+  for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
+                    [&](std::pair<BeamSearch, FarScores>& state, const ChainView<float>& chain, std::size_t i) {
+                      fill_far(rows, far, batch.start(i), batch.start(i + 1), n_pairs, state.second);
+                      work(state.first, state.second, chain, i);
+                    });
+}
+
+// As k_best_paths, by a beam.
+CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const Allowed& allowed, const FarArrays& far,
+                        std::size_t width, std::size_t k, std::size_t n_threads) {
+  const Batch<float> batch(tables, starts, allowed);
+  require(k >= 1 && width >= 1, "k and the width of a beam must be positive");
+  std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
+  std::vector<double> scores(k * batch.n_sentences, -std::numeric_limits<double>::infinity());
+  std::vector<std::int64_t> counts(batch.n_sentences);
+  each_beam(batch, tables, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
+    const std::size_t T = chain.n_tokens;
+    counts[i] = 1;
+    if (T == 0) scores[k * i] = 0;
+    else if (beam.run(chain, given, width, k)) {
+      const std::vector<std::uint32_t>& ranked = beam.best(T - 1, k);
+      counts[i] = static_cast<std::int64_t>(ranked.size());
+      for (std::size_t r = 0; r < ranked.size(); ++r) {
+        scores[k * i + r] = beam.level(T - 1).hypotheses[ranked[r]].score;
+        beam.path(T - 1, ranked[r], paths.data() + k * batch.start(i) + r * T);
+      }
+    }
+  });
+  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {batch.n_sentences, k}), to_numpy(std::move(counts))};
+}
+
+// As path_scores; minus infinity of what is forbidden.
+Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, const FarArrays& far,
+                          const Array<std::int32_t, 1>& paths, std::size_t n_threads) {
+  const Batch<float> batch(tables, starts);
+  require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
+  check_numbers(paths, batch.n_labels, "path: no such label");
+  std::vector<double> scores(batch.n_sentences);
+  each_beam(batch, tables, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
+    const std::size_t T = chain.n_tokens;
+    if (T == 0) return;
+    const bool possible = beam.run(chain, given, 1, 1, paths.data() + batch.start(i));
+    scores[i] = possible ? beam.level(T - 1).hypotheses[0].score : -std::numeric_limits<double>::infinity();
+  });
+  return to_numpy(std::move(scores));
+}
+
 // The same names for float32 and float64. Arrays are never converted here: a copy should be seen where it is made.
 template <class Real>
 void bind_for(nb::module_& module) {
@@ -162,4 +227,13 @@ void bind_for(nb::module_& module) {
 void bind_chain(nb::module_& module) {
   bind_for<float>(module);
   bind_for<double>(module);
+  const auto tables = "potentials"_array, starts = "starts"_array, far = "far"_array;
+  module.def("beam_paths", beam_paths, tables, starts, "allowed"_array.none(), far, nb::arg("width"), nb::arg("k"),
+             nb::arg("n_threads"), "k_best_paths where labels see labels further back, by a beam of so many states per token.");
+  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, nb::arg("n_threads"),
+             "path_scores where labels see labels further back.");
+  module.def("same_words", [](const Array<std::int32_t, 1>& words, const Starts& sentences) {
+    require(check_sentences(sentences) == words.size(), "one word per token");
+    return to_numpy(same_words(span(words), span(sentences)));
+  }, "words"_array, "starts"_array, "The last token before each with the same word, within its sentence, or -1.");
 }

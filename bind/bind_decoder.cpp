@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "attributes.hpp"
+#include "far.hpp"
 #include "features.hpp"
 #include "tag/decoder.hpp"
 #include "weights.hpp"
@@ -43,7 +44,7 @@ using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t>;
 // What turns strings into attributes, and the tag dictionary: checked when a decoder is made of it.
 struct Features {
   PlanArrays plan;
-  std::size_t n_emission, n_pair;
+  std::size_t n_emission, n_pair, n_far;
   TableArrays tables, folds;
   std::vector<ColumnArrays> columns;
   std::optional<BagArrays> bag;
@@ -56,11 +57,13 @@ struct Features {
     model.plan = plan_from(plan, columns.size());
     model.n_emission = n_emission;
     model.n_pair = n_pair;
+    model.n_far = n_far;
     model.n_attributes = weights.n_attributes;
     model.local = weights.local;
     const std::size_t n_templates = model.plan.templates.size();
-    require(n_emission <= n_templates && n_pair <= n_templates - n_emission, "more templates of labels than templates");
-    const bool has_runs = n_emission + n_pair < n_templates;
+    require(n_emission <= n_templates && n_pair <= n_templates - n_emission && n_far <= n_templates - n_emission - n_pair,
+            "more templates of labels than templates");
+    const bool has_runs = n_emission + n_pair + n_far < n_templates;
     require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
     std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
     for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
@@ -376,6 +379,10 @@ struct PyDecoder {
 void bind_decoder(nb::module_& module) {
   nb::class_<Batch>(module, "Batch", "Sentences as codes of word types.")
       .def_prop_ro("starts", [](const Batch& batch) { return to_numpy(batch.starts); }, nb::rv_policy::move)
+      .def_prop_ro("same_words", [](const Batch& batch) {
+        return to_numpy(batch.codes.empty() ? std::vector<std::int32_t>(static_cast<std::size_t>(batch.starts.back()), -1)
+                                            : same_words(batch.codes[0], batch.starts));
+      }, nb::rv_policy::move, "The last token before each with the same string in the first column, or -1.")
       .def_prop_ro("undefined", [](const Batch& batch) {
         std::vector<std::pair<std::int32_t, std::string>> out;
         for (auto [column, type] : batch.undefined)
@@ -383,12 +390,13 @@ void bind_decoder(nb::module_& module) {
         return out;
       }, "(column, string) of words whose views must be defined before decoding.");
   nb::class_<Features>(module, "Features", "What turns strings into attributes, and the tag dictionary.")
-      .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, TableArrays tables, TableArrays folds,
+      .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, std::size_t n_far,
+                          TableArrays tables, TableArrays folds,
                           std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
                           std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings) {
-        new (self) Features{std::move(plan), n_emission, n_pair, std::move(tables), std::move(folds), std::move(columns),
+        new (self) Features{std::move(plan), n_emission, n_pair, n_far, std::move(tables), std::move(folds), std::move(columns),
                             std::move(bag), std::move(dictionary), std::move(endings)};
-      }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "tables"_array, "folds"_array, "columns"_array,
+      }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "n_far"_a, "tables"_array, "folds"_array, "columns"_array,
            "bag"_array.none(), "dictionary"_array.none(), "endings"_array.none());
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,

@@ -33,6 +33,7 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   if (self.n_labels != corpus.n_labels || self.rows.n_attributes() != corpus.n_attributes ||
       self.edge_rows.n_attributes() != corpus.n_edge_attributes || (corpus.data.histories && !self.ngrams))
     throw nb::value_error("a corpus encoded for another model");
+  require(corpus.kinds.empty() || (self.beam >= 1 && !partial), "labels further back need a beam and known labels");
   check_gold(gold, n, self.n_labels, partial.has_value());
   check_order(order, corpus.n_sentences());
   check_weights(weights, corpus.n_sentences());
@@ -43,7 +44,8 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   if (costs) examples.costs = costs->data();
   const EpochResult result =
       interruptible([&](const auto& go_on) {
-        return self.epoch(examples, order.data(), order.size(), batch, n_threads, go_on);
+        if (corpus.kinds.empty()) return self.epoch(examples, order.data(), order.size(), batch, n_threads, go_on);
+        return self.beam_epoch(examples, order.data(), order.size(), batch, n_threads, go_on);
       });
   return {result.mistakes, result.updates};
 }
@@ -160,9 +162,11 @@ Numpy<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 
 Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optional<ListArrays> edge_lists_,
                  std::optional<SetArrays> sets_, std::size_t n_attributes_, std::size_t n_edge_attributes_,
-                 std::size_t n_labels_, std::optional<Array<std::uint8_t, 1>> histories_, std::optional<SegmentArrays> segments_)
+                 std::size_t n_labels_, std::optional<Array<std::uint8_t, 1>> histories_, std::optional<SegmentArrays> segments_,
+                 std::optional<Array<std::int32_t, 1>> same_)
     : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
-      histories(std::move(histories_)), segments(std::move(segments_)), n_attributes(n_attributes_), n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
+      histories(std::move(histories_)), segments(std::move(segments_)), same(std::move(same_)), n_attributes(n_attributes_),
+      n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
   check_labels(n_labels);
   check_sentences(starts);
   data.attributes = lists_from(lists, n_attributes, n_tokens());
@@ -170,10 +174,18 @@ Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optiona
   if (histories) {
     require(edge_lists && histories->size() == n_edge_attributes, "histories: one number per edge attribute");
     for (std::uint8_t n : span(*histories)) require(n >= 1, "histories: from one label on");
-    data.histories = histories->data();
+    if (std::ranges::any_of(span(*histories), [](std::uint8_t n) { return n > 1 && n < kFar; })) data.histories = histories->data();
     data.has_pairs = std::ranges::count(span(*histories), 1) > 0;
+    kinds = far_kinds(span(*histories));
   }
-  make_read_only(std::tie(starts, lists, edge_lists, sets, histories));
+  if (same) check_same(*same, starts);
+  if (!kinds.empty()) {
+    require(kinds.back() != kSame || same, "same: needed by an attribute");
+    near_lists = SplitLists(*edge_lists, histories->data(), false), far_lists = SplitLists(*edge_lists, histories->data(), true);
+    data.edge_attributes = near_lists.empty() ? Sites{} : near_lists.sites();
+    data.far = {far_lists.sites(), histories->data(), kinds, same ? same->data() : nullptr};
+  }
+  make_read_only(std::tie(starts, lists, edge_lists, sets, histories, same));
   if (segments) {
     const auto& [rules, of_segments, first] = *segments;
     require(rules && rules->core.n_labels == n_labels && first <= n_attributes && !histories && !sets, "segments of another model");
@@ -269,15 +281,22 @@ void bind_learners(nb::module_& module) {
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(nb::init<Array<std::int64_t, 1>, ListArrays, std::optional<ListArrays>, std::optional<SetArrays>, std::size_t,
-                    std::size_t, std::size_t, std::optional<Array<std::uint8_t, 1>>, std::optional<SegmentArrays>>(),
+                    std::size_t, std::size_t, std::optional<Array<std::uint8_t, 1>>, std::optional<SegmentArrays>,
+                    std::optional<Array<std::int32_t, 1>>>(),
            "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a,
-           "n_edge_attributes"_a, "n_labels"_a, "histories"_array.none() = nb::none(), "segments"_array.none() = nb::none())
+           "n_edge_attributes"_a, "n_labels"_a, "histories"_array.none() = nb::none(), "segments"_array.none() = nb::none(),
+           "same"_array.none() = nb::none())
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
-      .def_ro("histories", &Encoded::histories, "About how many labels before each edge attribute is; None: one, all.")
+      .def_ro("histories", &Encoded::histories, "About how many labels before each edge attribute is, or which one further\n"
+              "back (core/engine/beam.hpp); None: one, all.")
+      .def_prop_ro("has_runs", [](const Encoded& self) { return self.data.histories != nullptr; },
+                   "Whether some are about more than one label.")
+      .def_prop_ro("has_far", [](const Encoded& self) { return !self.kinds.empty(); },
+                   "Whether some are about labels further back.")
       .def_prop_ro("segment_lists", [](const Encoded& self) {
         return self.segments ? std::optional(std::get<1>(*self.segments)) : std::nullopt;
       }, "The attributes of segments, or None.")
@@ -303,8 +322,10 @@ void bind_learners(nb::module_& module) {
         copy_to(self.tri.weights, tri);
         set_labels(self, edge, end);
       }, "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
-      .def("set_beam", [](Online& self, std::size_t beam) { self.ngram_scores.beam = beam; }, "beam"_a,
-           "Best paths are looked for among so many states per token; 0: all.")
+      .def("set_beam", [](Online& self, std::size_t beam, const std::string& update) {
+        self.beam = self.ngram_scores.beam = beam;
+        self.update = update == "early" ? Update::kEarly : update == "standard" ? Update::kStandard : Update::kMaxViolation;
+      }, "beam"_a, "update"_a, "Best paths are looked for among so many states per token; 0: all.")
       .def("set_ngrams", [](Online& self, const NgramArrays& given, const Array<float, 1>& weights) {
         require(self.ngrams && self.ngrams->size() == self.n_labels + 2, "n-grams for another training");
         make_ngrams(given, *self.ngrams);

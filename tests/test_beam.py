@@ -52,9 +52,7 @@ def test_a_beam_as_wide_as_the_space_is_exact(learner: Any, order: int) -> None:
 
 def searched(tagger: trellis.Tagger, beam: int) -> trellis.Tagger:
     """The same weights with another beam; 0: exact."""
-    weights = tagger.model.weights
-    assert weights.ngrams is not None
-    return trellis.Tagger(replace(tagger.model, weights=replace(weights, ngrams=replace(weights.ngrams, beam=beam))))
+    return trellis.Tagger(replace(tagger.model, weights=replace(tagger.model.weights, beam=beam)))
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
@@ -62,8 +60,7 @@ def test_a_narrow_beam_finds_paths_no_better_than_the_best(beam: int, tmp_path: 
     tagger = train(trellis.Perceptron(epochs=3), 4, beam)
     tagger.save(tmp_path / "m")
     again = trellis.load(tmp_path / "m")
-    assert again.model.weights.ngrams is not None
-    assert again.model.weights.ngrams.beam == beam
+    assert again.model.weights.beam == beam
     exact = searched(again, 0)
     worse = 0
     for sentence in corpus_of(2)["seen"]:
@@ -129,8 +126,7 @@ def test_threads_streams_checkpoints_and_warm_starts(tmp_path: Path) -> None:
         train(learner, 4, 3, checkpoint=stopped, observer=stop)
     assert train(learner, 4, 3, checkpoint=stopped).to_bytes() == one
     later = trellis.train(corpus_of(3), init=train(learner, 3, 7), learner=trellis.Perceptron(epochs=1))
-    assert later.model.weights.ngrams is not None
-    assert later.model.weights.ngrams.beam == 7
+    assert later.model.weights.beam == 7
 
 
 @pytest.mark.parametrize(

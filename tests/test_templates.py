@@ -139,7 +139,7 @@ def test_nothing_but_template_errors(text: str) -> None:
         ("label[-1..0] & word[0]", 7, r"labels before the token are label\[-1\] or label\[-2..-1\]"),
         ("label[-1..-2] & word[0]", 7, "labels before the token are"),
         ("label[-100..-1] & word[0]", 7, "from -99 to 99"),
-        ("word[0] & label[-2]", 11, r"write label\[-2..-1\]"),
+        ("word[0] & label[-3..-2]", 11, r"write label\[-3..-1\]"),
         ("label[-4..-3] & label[-1]", 17, r"all up to the last are joined: write label\[-4..-1\]"),
         ("word[-1..0]", 8, r"expected \], found '..'"),
         ("bias & word[0]", 1, r"expected bias\[offset\]"),

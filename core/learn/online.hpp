@@ -6,6 +6,8 @@
 
 namespace trellis {
 
+enum class Update { kStandard, kEarly, kMaxViolation };  // beam_chains.hpp
+
 // Weights while they are learnt, with their sums u[s] for averaging. After N examples in all,
 //   gamma[s] = (N · w[s] - u[s]) / N
 // is the average of weight s over the N moments after each example.
@@ -24,8 +26,15 @@ class Online : public GrowingChain {
   EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences, std::size_t batch = 1,
                     std::size_t n_threads = 1, const Patience::GoOn& go_on = {});
 
+  // The same where labels see labels further back (beam_chains.hpp).
+  EpochResult beam_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences, std::size_t batch,
+                         std::size_t n_threads, const Patience::GoOn& go_on);
+
   Steps steps;
   std::int64_t clock = 0;  // examples seen
+  // Where labels see labels further back: the width of the beam, and on what of a wrong search to update.
+  std::size_t beam = 0;
+  Update update = Update::kStandard;
 
  private:
   EpochResult batched_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,

@@ -87,7 +87,7 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
       normalizer_(model_.local ? LocalNormalizer(model_.labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
       heavy_stride_(padded(model_.parts.width(model_.labels.n_labels))),
       row_stride_(heavy_stride_ + (has_filter() ? model_.labels.stride : 0)), bias_(row_stride_), state_(new State(n_forks)) {
-  for (std::size_t k = 0; k < model_.plan.templates.size(); ++k) {
+  for (std::size_t k = 0; k + model_.n_far < model_.plan.templates.size(); ++k) {
     const Template& shape = model_.plan.templates[k];
     const Atom* first = model_.plan.atoms.data() + shape.first_atom;
     const Atom* last = model_.plan.atoms.data() + shape.last_atom;

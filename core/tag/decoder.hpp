@@ -52,10 +52,11 @@ struct Batch {
 };
 
 // All that a decoder reads, over arrays that someone else owns. The plan has all templates; the first n_emission of them
-// speak of a label, the next n_pair of a pair of labels, the others of longer runs of labels.
+// speak of a label, the next n_pair of a pair of labels, others of longer runs of labels, the last n_far of labels further
+// back: what these give is not among the potentials.
 struct TaggerModel : LinearChain {
   Plan plan;
-  std::size_t n_emission = 0, n_pair = 0;
+  std::size_t n_emission = 0, n_pair = 0, n_far = 0;
   FrozenVocabulary vocabulary;
   std::vector<ColumnModel> columns;
   FrozenStrings bag;                             // attributes that are given as strings

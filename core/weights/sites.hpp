@@ -1,6 +1,8 @@
 // Where features hold. A site is a place that attributes stand at: a token, the step from one token to the next, or a
 // segment of tokens.
 #pragma once
+#include <span>
+
 #include "engine/chain.hpp"
 
 namespace trellis {
@@ -34,6 +36,14 @@ struct SegmentSites {
   std::size_t first_attribute = 0;  // of segments
 };
 
+// Edge attributes about labels further back than those directly before a token (far_labels.hpp).
+struct FarLabels {
+  Sites at;                               // starts null: none
+  const std::uint8_t* about = nullptr;    // [n_edge_attributes] which label, as engine/beam.hpp says
+  std::span<const std::uint8_t> kinds{};  // those that there are, each once
+  const std::int32_t* same = nullptr;     // [n_tokens] the last token with the same word, within its sentence; -1: none
+};
+
 // The tokens of a corpus as a model sees them. Edge attributes are about a token's label and those before it.
 struct ChainData {
   Sites attributes;
@@ -43,6 +53,7 @@ struct ChainData {
   const std::uint8_t* histories = nullptr;
   bool has_pairs = true;  // whether some are about one
   const SegmentSites* segments = nullptr;  // null: a path is one of labels, not of segments
+  FarLabels far{};        // other edge attributes, not among those above
 
   bool pairs_by_token() const { return edge_attributes.starts && has_pairs; }
 };

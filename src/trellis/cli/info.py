@@ -58,7 +58,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "labels": list(tagger.labels),
         "label_parts": list(model.row_names[len(tagger.labels) :]),
         "prune": None if model.filter is None else model.filter.header,
-        "beam": None if model.weights.ngrams is None else model.weights.ngrams.beam or None,
+        "beam": model.weights.beam or None,
         "templates": [str(template) for template in model.vocabulary.templates]
         + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else [])
         + ([] if model.segments is None else [str(template) for template in model.segments.vocabulary.plan.templates]),

@@ -65,7 +65,7 @@ def describe(parser: Parser) -> None:
     add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
     prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
     add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
-    beam = "look for best paths among N states per token, at higher orders (default: exact search)"
+    beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
     add("--beam", type=at_least(1), metavar="N", help=beam)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
     parser.share("label-parts")
@@ -86,6 +86,8 @@ def describe(parser: Parser) -> None:
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
     add("--seed", type=int, metavar="N", help="seed of the shuffling")
+    updates = "what to update on where a beam search went wrong, with templates such as label[-3]"
+    add("--update", choices=("standard", "early", "max-violation"), help=updates)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
@@ -108,7 +110,7 @@ presets of --features:
 def command(given: Namespace) -> None:
     """Train a model and write it to a file."""
     begun = time.perf_counter()
-    named = {name: getattr(given, name) for name in ("epochs", "average", "shuffle", "seed")}
+    named = {name: getattr(given, name) for name in ("epochs", "average", "shuffle", "seed", "update")}
     learner = build_learner(given.learner, named, given.set)
     outputs = [path for path in (given.model, given.plot, given.checkpoint) if path is not None]
     for path in outputs:

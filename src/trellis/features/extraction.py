@@ -100,8 +100,8 @@ class Extractor:
         known: Vocabulary | None = None,
     ) -> None:
         """``values`` of the columns; ``counts`` gives how often each value of a column was seen."""
-        self.templates = sorted(templates, key=lambda template: template.history)
-        self.n_emission = sum(not t.history for t in templates)
+        self.templates = sorted(templates, key=lambda template: template.about)
+        self.n_emission = sum(not t.about for t in templates)
         names, reach = list(values), reach_of(self.templates)
         views = views_of(self.templates, names)
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
@@ -139,7 +139,7 @@ def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabul
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
     for template in bag_templates:
-        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.history:
+        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.about:
             raise TemplateError(f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone")
     if len(bag_templates) > 1:
         raise TemplateError("one column of attributes is enough; join the others into it")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from trellis.arrays import Ints
 from trellis.corpus.corpus import BagColumn, Column, Strings
-from trellis.features.templates import Look, history_name
+from trellis.features.templates import Look
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
 
@@ -55,11 +55,11 @@ def attribute_names(vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: b
     for k, numbers, ids in entries(vocabulary, on_edge=on_edge, wanted=some):
         template, first = vocabulary.templates[k], int(vocabulary.plan.templates[k, 0])
         prefix = f"{template.name}: " if template.name else ""
-        prefix += f"{history_name(template.history)} & " if template.history else ""
         for number, values in zip(numbers.tolist(), ids.tolist(), strict=True):
             looks = zip(template.looks, values, strict=True)
             parts = [_look_text(vocabulary, look, first + i, v) for i, (look, v) in enumerate(looks)]
-            names[number] = prefix + (" & ".join(parts) or "bias")
+            said = [template.labels, *parts] if template.labels else parts
+            names[number] = prefix + (" & ".join(said) or "bias")
     if vocabulary.bag is not None and not on_edge:
         _, strings, attributes = vocabulary.bag
         for i in np.flatnonzero(np.isin(attributes, some)).tolist():

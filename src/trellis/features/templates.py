@@ -1,16 +1,18 @@
 """Templates as data: a small language for what the tagger looks at.
 
     template   = [ name ":" ] ( "bias" | part { "&" part } )
-    part       = "is_first" | "is_last" | "length" | "label[" offset [ ".." offset ] "]" | look
+    part       = "is_first" | "is_last" | "length" | labels | look
+    labels     = "label[" ( offset [ ".." offset ] | "any" | "same" ) "]"
     look       = column "[" place "]" | function "(" look { "," argument } ")"
     place      = offset | ( "first" | "last" ) [ offset ] | "segment"
 
 ``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
 ``label[-1]`` a template is about the pair of labels instead of one label, with ``label[-2..-1]`` about three labels,
-and so on; without a look it is about labels alone. Places of a segment (docs/segments.md) are its ``first`` and its
-``last`` word and ``segment``, all of it; ``length`` is how many words it has. Templates of the same name share their
-features. A column whose name is no plain word, or is "label", stands in double quotes; a quote inside is doubled. See
-docs/features.md.
+and so on; without a look it is about labels alone. ``label[-3]``, ``label[any]`` and ``label[same]`` are about a label
+further back: the one three tokens before, each one used so far, the last one of the same word. Places of a segment
+(docs/segments.md) are its ``first`` and its ``last`` word and ``segment``, all of it; ``length`` is how many words it
+has. Templates of the same name share their features. A column whose name is no plain word, or is "label", stands in
+double quotes; a quote inside is doubled. See docs/features.md.
 """
 
 from __future__ import annotations
@@ -168,6 +170,10 @@ def history_name(n: int) -> str:
     return "label[-1]" if n == 1 else f"label[-{n}..-1]"
 
 
+FAR = 128  # as in core/engine/beam.hpp; n tokens before is FAR + n
+FAR_KINDS = {"any": 254, "same": 255}
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A conjunction of looks; no look at all is the bias, which fires everywhere."""
@@ -175,6 +181,19 @@ class Template:
     looks: tuple[Look, ...]
     history: int = 0  # about so many labels before the token's label, together with it
     name: str = ""  # templates of one name share their features
+    far: str = ""  # about a label further back and the token's own: "-3", "any" or "same"
+
+    @property
+    def about(self) -> int:
+        """Which labels beside the token's own it is about, as native code counts them (core/engine/beam.hpp)."""
+        if not self.far:
+            return self.history
+        return FAR_KINDS[self.far] if self.far in FAR_KINDS else FAR - int(self.far)
+
+    @property
+    def labels(self) -> str:
+        """Which labels it is about beside the token's own, as text; none: empty."""
+        return f"label[{self.far}]" if self.far else history_name(self.history) if self.history else ""
 
     @property
     def of_segment(self) -> bool:
@@ -182,7 +201,7 @@ class Template:
         return any(look.place for look in self.looks)
 
     def __str__(self) -> str:
-        parts = ([history_name(self.history)] if self.history else []) + [str(look) for look in self.looks]
+        parts = ([self.labels] if self.labels else []) + [str(look) for look in self.looks]
         return (f"{self.name}: " if self.name else "") + (" & ".join(parts) or "bias")
 
 
@@ -213,7 +232,7 @@ class _Parser:
             value, begin, at = match[kind], match.start(kind), match.end()
             self.tokens.append((kind, value[1:-1].replace('""', '"') if kind == "text" else value, begin))
         self.n_tokens = len(self.tokens)
-        self.tokens += [("end", "end of template", len(text))] * 2  # one may be looked past
+        self.tokens += [("end", "end of template", len(text))] * 3  # two may be looked past
 
     def error(self, why: str, at: int | None = None) -> TemplateError:
         place = at if at is not None else self.peek()[2]
@@ -236,26 +255,33 @@ class _Parser:
             self.take("sign", ":")
         if self.peek()[:2] == ("name", "bias") and self.peek(1)[0] == "end":
             return Template((), name=name)
-        looks, labels, at = list[Look](), set[int](), 0
+        looks, labels, far, at = list[Look](), set[int](), list[str](), 0
         while True:
             if self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
                 at = self.peek()[2]
-                labels |= self.label_offsets()
+                if self.peek(2)[1] in FAR_KINDS:
+                    far.append(self.far_label())
+                else:
+                    labels |= self.label_offsets()
             else:
                 looks.append(self.look())
             if self.peek()[0] == "end":
                 break
             self.take("sign", "&")
+        if len(labels) == 1 and labels != {-1}:
+            far.append(str(labels.pop()))
+        if len(far) > 1 or (far and labels):
+            raise self.error("a label further back is joined with no other label: write two templates", at)
         if labels and min(labels) != -len(labels):  # not -k .. -1
             longest = history_name(-min(labels))
             raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
-        template = Template(tuple(looks), len(labels), name)
+        template = Template(tuple(looks), len(labels), name, "".join(far))
         if template.of_segment:
             self.check_segment(template)
         return template
 
     def check_segment(self, template: Template) -> None:
-        if template.history or template.name or not all(look.place for look in template.looks):
+        if template.about or template.name or not all(look.place for look in template.looks):
             raise self.error("what looks at a segment looks at no token, has no labels before it and no name", 0)
         if sum(look.place == "segment" for look in template.looks) > 1:
             raise self.error("a template has one look at a whole segment", 0)
@@ -263,6 +289,13 @@ class _Parser:
             filed = [call.name for call in look.calls if call.name in FILED or call.name in COUNTED]
             if filed and (look.place != "segment" or filed != ["listed"] or look.calls[-1].name != "listed"):
                 raise self.error('of files, looks at segments take listed(word[segment], "file") alone', 0)
+
+    def far_label(self) -> str:
+        self.take("name")
+        self.take("sign", "[")
+        kind = self.take("name")
+        self.take("sign", "]")
+        return kind
 
     def label_offsets(self) -> set[int]:
         self.take("name")

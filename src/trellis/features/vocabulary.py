@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.arguments import items
-from trellis.arrays import Ints, Longs
+from trellis.arrays import Bytes, Ints, Longs
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
 from trellis.features.templates import (
@@ -52,6 +52,11 @@ class FeatureSet:
     def order(self) -> int:
         """The order that a model has unless another one is given."""
         return max(int(self.bigrams), self.history)
+
+    @property
+    def far(self) -> Template | None:
+        """One of the templates about labels further back, if there are any."""
+        return next((template for template in self.templates if template.far), None)
 
     @property
     def longest(self) -> Template:
@@ -160,7 +165,7 @@ def _check_shared(templates: Sequence[Template]) -> None:
     for template in templates:
         other = first.setdefault(template.name, template) if template.name else template
         what = [[(look.column, look.calls) for look in t.looks] for t in (template, other)]
-        if what[0] != what[1] or template.history != other.history:
+        if what[0] != what[1] or template.about != other.about:
             raise TemplateError(
                 f"templates {str(other)!r} and {str(template)!r} have one name, so they may differ in offsets only"
             )
@@ -331,7 +336,7 @@ class Sources:
 class Vocabulary:
     """Everything that turns strings into attribute numbers, frozen."""
 
-    # By the length of their history; a template over a column of attributes is not among them.
+    # By the length of their history, those about labels further back last; none is over a column of attributes.
     templates: tuple[Template, ...]
     n_emission: int  # templates of single labels
     columns: tuple[ColumnVocabulary, ...]
@@ -345,6 +350,18 @@ class Vocabulary:
     def longest_history(self) -> int:
         """The most labels before a token that a template is about."""
         return max((template.history for template in self.templates), default=0)
+
+    def about(self, n_edge_attributes: int) -> Bytes | None:
+        """Which labels each edge attribute is about (core/engine/beam.hpp); None where none is further back."""
+        if not self.templates or not self.templates[-1].far:
+            return None
+        _, ids, starts = self.tables
+        out = np.ones(n_edge_attributes, np.uint8)
+        for template, table in zip(self.templates, self.plan.templates[:, 2].tolist(), strict=True):
+            here = ids[starts[table] : starts[table + 1]]
+            if template.about:
+                out[here[here >= 0]] = template.about
+        return out
 
     @property
     def plan_arrays(self) -> tuple[Ints, Ints, int, int, int]:

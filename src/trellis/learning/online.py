@@ -83,7 +83,7 @@ class OnlineRun(Work):
         self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
         self._rule = (rule, given.k, given.c)
-        given.update_of(stepwise=False)
+        self.update = given.update_of(stepwise=problem.corpus.has_far)
         self.native = self._begin()
 
     def _begin(self) -> _core.Online:
@@ -120,7 +120,7 @@ class OnlineRun(Work):
             tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
         end = np.empty(0, np.float32) if problem.end is None else problem.end
         native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
-        native.set_beam(problem.beam)
+        native.set_beam(problem.beam, self.update)
         if self.vote and first is not None:
             native.log_initial()
         return native
@@ -179,7 +179,8 @@ def learnt_weights(problem: Problem, native: _core.Online | _core.FrankWolfe, av
         tri if problem.order == 2 and ngrams is None else None,
         problem.end,
         parts=problem.label_parts,
-        ngrams=None if ngrams is None else Ngrams(*ngrams, beam=problem.beam),
+        ngrams=None if ngrams is None else Ngrams(*ngrams),
+        beam=problem.beam,
     )
 
 

@@ -111,7 +111,7 @@ class Problem(ExampleOrder):
     @property
     def is_sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        return is_sparse(self.n_labels, self.order, has_histories=self.corpus.histories is not None)
+        return is_sparse(self.n_labels, self.order, has_histories=self.corpus.has_runs)
 
     @property
     def has_few_labels(self) -> bool:

@@ -128,7 +128,6 @@ class Ngrams:
     parents: npt.NDArray[np.uint32]  # [n]
     labels: npt.NDArray[np.uint16]  # [n] the last label
     weights: Floats  # [n]
-    beam: int = 0  # states per token that best paths are looked for in; 0: all
 
     @classmethod
     def none(cls) -> Ngrams:
@@ -174,22 +173,18 @@ class Ngrams:
             out[at[found]] = self.weights[here[found]]
         return out
 
-    def native(self, n_labels: int, order: int) -> _core.Ngrams:
+    def native(self, n_labels: int, order: int, beam: int = 0) -> _core.Ngrams:
         """Checked for native code; ValueError if they make no sense."""
-        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, self.beam)
+        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, beam)
 
     def tensors(self) -> Arrays:
         """As named arrays, for files."""
-        arrays: Arrays = {"ngrams.parents": self.parents, "ngrams.labels": self.labels, "ngrams.weights": self.weights}
-        return arrays | {"ngrams.beam": np.array([self.beam], np.int64)} if self.beam else arrays
+        return {"ngrams.parents": self.parents, "ngrams.labels": self.labels, "ngrams.weights": self.weights}
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any]) -> Ngrams:
         """From such arrays."""
-        beam = tensors.get("ngrams.beam", np.zeros(1, np.int64))
-        if beam.shape != (1,) or beam.dtype != np.int64 or beam[0] < 0:
-            raise ValueError("a beam that is no number")
-        return cls(tensors["ngrams.parents"], tensors["ngrams.labels"], tensors["ngrams.weights"], int(beam[0]))
+        return cls(tensors["ngrams.parents"], tensors["ngrams.labels"], tensors["ngrams.weights"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +204,7 @@ class ChainWeights:
     parts: LabelParts | None = None  # of labels; then rows have columns for parts too
     # Of three labels and more, in a chain of any order; tri is None then.
     ngrams: Ngrams | None = None
+    beam: int = 0  # states per token that best paths are looked for in; 0: all
 
     def is_finite(self) -> bool:
         """Whether no weight is NaN or infinity; minus infinity forbids."""
@@ -269,6 +265,7 @@ class ChainWeights:
         out |= {} if self.tri is None else _nonzero("tri", self.tri[:, :, :n])
         out |= {} if self.end is None else _nonzero("end", self.end[:n])
         out |= {} if self.ngrams is None else self.ngrams.tensors()
+        out |= {"beam": np.array([self.beam], np.int64)} if self.beam else {}
         if self.votes is not None:
             out |= {f"votes.{part.name}": getattr(self.votes, part.name) for part in fields(Votes)}
         return out if self.dual is None else out | self.dual.tensors()
@@ -277,6 +274,9 @@ class ChainWeights:
     def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int, parts: LabelParts | None = None) -> ChainWeights:
         """From such arrays; LookupError or ValueError if they make no sense."""
         n, rows = n_labels, Rows.of_tensors("rows", tensors)
+        beam = tensors.get("beam", np.zeros(1, np.int64))
+        if beam.shape != (1,) or beam.dtype != np.int64 or beam[0] < 0:
+            raise ValueError("a beam that is no number")
         return cls(
             n,
             rows,
@@ -288,6 +288,7 @@ class ChainWeights:
             _dual(tensors, rows.n_attributes),
             parts,
             Ngrams.of_tensors(tensors) if "ngrams.parents" in tensors else None,
+            int(beam[0]),
         )
 
 

@@ -155,6 +155,8 @@ def _model(tensors: Tensors, text: str) -> Model:
     kinds = [part is not None for part in (weights.tri, weights.ngrams)]
     if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
         raise ValueError(f"order {order}, but weights of another")
+    if templates and templates[-1].far and not weights.beam:
+        raise ValueError("labels further back, and no beam")
     label_filter = None
     if (told := header.get("filter")) is not None:
         numbers = float(told["margin"]), int(told["most"]), float(told["survival"]), float(told["n_candidates"])

@@ -12,7 +12,7 @@ def more_labels(ngrams: Ngrams, n_old: int, n_labels: int) -> Ngrams:
     """The same n-grams where there are more labels: START and all n-grams of two labels and more move up."""
     parents = ngrams.parents.astype(np.int64)
     parents[parents > n_old] += n_labels - n_old
-    return Ngrams(parents.astype(np.uint32), ngrams.labels, ngrams.weights, ngrams.beam)
+    return Ngrams(parents.astype(np.uint32), ngrams.labels, ngrams.weights)
 
 
 def table_to_ngrams(tri: Floats, n_labels: int) -> tuple[Ngrams, Floats]:

@@ -18,6 +18,7 @@ from trellis.features.vocabulary import function_of, native_calls
 from trellis.model.model import Model, is_finite
 
 if TYPE_CHECKING:
+    from trellis.engine.beam import BeamChains
     from trellis.engine.chain import Chains
     from trellis.engine.segments import SegmentChains
     from trellis.features.templates import Function
@@ -39,6 +40,7 @@ class Decoder:
 
     __slots__ = (
         "_is_checked",
+        "about",
         "columns",
         "expansion",
         "forbids",
@@ -65,6 +67,7 @@ class Decoder:
             plan=vocabulary.plan_arrays,
             n_emission=vocabulary.n_emission,
             n_pair=sum(template.history == 1 for template in vocabulary.templates),
+            n_far=sum(bool(template.far) for template in vocabulary.templates),
             tables=vocabulary.tables,
             folds=vocabulary.folds,
             columns=[
@@ -81,7 +84,9 @@ class Decoder:
             dictionary=None if tags is None else (tags.starts, tags.labels, 0),
             endings=None if endings is None else (endings.strings.arrays, endings.set_of),
         )
-        self.ngrams = None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order)
+        self.ngrams = (
+            None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order, weights.beam)
+        )
         self.native = _core.Decoder(
             features,
             weights.native(self.ngrams, local=model.family == "local"),
@@ -99,6 +104,8 @@ class Decoder:
         self.expansion: _core.Expansion | None = None
         if weights.expansion is not None:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
+        # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
+        self.about = vocabulary.about(self._sizes[1])
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
         self.segments: SegmentDecoder | None = None
@@ -107,7 +114,7 @@ class Decoder:
 
             self.segments = SegmentDecoder(model)
         # Whether the native decoder alone knows the best path.
-        self.plain = self.votes is None and self.expansion is None and self.segments is None
+        self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
 
     @property
     def measure(self) -> Measure:
@@ -270,7 +277,19 @@ class Decoder:
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
     def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains | SegmentChains]:
-        """Sentences as potentials, some at a time."""
+        """Sentences as potentials over which sums can be had, some at a time."""
+        for chains in self.searched(sentences, allowed, n_threads):
+            if self.about is not None:
+                raise ModelError(
+                    "marginals and other sums over all label sequences need exact search, and labels of this model see "
+                    "labels further back (label[-3], label[any] or label[same]); ask for tag or kbest"
+                )
+            yield chains  # type: ignore[misc]
+
+    def searched(
+        self, sentences: Any, allowed: Constraints | None, n_threads: int
+    ) -> Iterator[Chains | SegmentChains | BeamChains]:
+        """Sentences as potentials of which best paths can be had, some at a time."""
         from trellis.model.constraints import check_number
 
         if allowed is not None:
@@ -282,8 +301,12 @@ class Decoder:
             edge_bytes += 20 * len(weights.ngrams.weights)
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
-            chains = self.chains(self.encode(some, n_threads), here, n_threads)
-            yield chains if self.segments is None else self.segments.chains(self, some, chains, n_threads)
+            batch = self.encode(some, n_threads)
+            chains = self.chains(batch, here, n_threads)
+            if self.segments is not None:
+                yield self.segments.chains(self, some, chains, n_threads)
+            else:
+                yield chains if self.about is None else self._beam(batch, chains)
             begin += len(some)
 
     # ------------------------------------------------------------ labels out
@@ -293,19 +316,21 @@ class Decoder:
         if by not in get_args(By):
             raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
         sentences = listed(sentences)
-        if by == "label" or self.segments is not None:
+        if by == "label" or self.segments is not None or self.about is not None:
             from trellis.model.constraints import require_possible
             from trellis.tagger.posterior import best_labels
 
             lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
-            for chains in self.pieces(sentences, allowed, n_threads):
-                if by == "label":
-                    found.append(best_labels(chains, self.model.temperature, n_threads))
-                else:
+            if by == "label":
+                for summed in self.pieces(sentences, allowed, n_threads):
+                    found.append(best_labels(summed, self.model.temperature, n_threads))
+                    lengths.append(np.diff(summed.starts))
+            else:
+                for chains in self.searched(sentences, allowed, n_threads):
                     paths, scores = chains.best(n_threads)
                     require_possible(scores)
                     found.append(paths)
-                lengths.append(np.diff(chains.starts))
+                    lengths.append(np.diff(chains.starts))
             return np.concatenate(found), np.cumsum(np.concatenate(lengths))
         batch = self.encode(sentences, n_threads)
         starts = batch.starts
@@ -325,6 +350,16 @@ class Decoder:
         paths, scores = best_path_batch(*chains, n_threads=n_threads)
         require_possible(scores)
         return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
+
+    def _beam(self, batch: _core.Batch, chains: Chains) -> BeamChains:
+        """The same with what edge attributes give that are about labels further back."""
+        from trellis.engine.beam import BeamChains
+
+        edge_rows = self.model.weights.edge_rows
+        assert edge_rows is not None
+        assert self.about is not None
+        lists = self.native.attribute_lists(batch, True)
+        return BeamChains(*chains, self.model.weights.beam, lists, edge_rows.arrays, self.about, batch.same_words)
 
     def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
         """The paths with the most votes: training's updates are replayed once for all sentences."""
@@ -346,7 +381,7 @@ class Decoder:
 
         k, labels = whole_number("k", k, 1, 1_000_000), self.labels
         found, best = list[list[tuple[list[str], float]]](), list[float]()
-        for chains in self.pieces(listed(sentences), allowed, n_threads):
+        for chains in self.searched(listed(sentences), allowed, n_threads):
             paths, scores, counts = chains.kbest(k, n_threads)
             names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
             rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)

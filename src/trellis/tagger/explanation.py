@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from trellis.arguments import whole_number
-from trellis.arrays import Lists
+from trellis.arrays import Bytes, Lists
 from trellis.engine.chain import Tables
 from trellis.errors import ModelError
-from trellis.features.templates import history_name
+from trellis.features.templates import FAR, FAR_KINDS, history_name
 from trellis.model.model import START, Model, Rows
 from trellis.model.segments import segments_of
 from trellis.tagger.decoding import Constraints, Decoder
@@ -130,6 +130,7 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
     attributes, tables = decoder.native.attribute_lists(batch, False), decoder.chains(batch, None, 1).tables
     tokens = [shown(t, token) for t, token in enumerate(decoder.rows_of(sentence))]
     explainer = _Explainer(model, attributes, edge_attributes, tables)
+    explainer.about, explainer.same = decoder.about, batch.same_words.tolist()
     if decoder.segments is not None:
         explainer.add_segments(decoder.segments.lists(decoder, [sentence], batch.starts, 1))
     explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
@@ -185,6 +186,8 @@ class _Explainer:
             runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
             found = list(zip(runs, scores.tolist(), strict=True))
             self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
+        self.about: Bytes | None = None  # of edge attributes, where some are about labels further back; which words are
+        self.same: list[int] = []  # the same
         self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
         self.segments: list[dict[int, tuple[str, float]]] = []  # attributes of segments, by site
 
@@ -211,7 +214,7 @@ class _Explainer:
             assert weights.edge_rows is not None
             for column, weight in _row(weights.edge_rows, attribute):
                 run = weights.run_at(column)
-                if run == tuple(labels[-len(run) :]):
+                if self.sees(attribute, labels, run):
                     terms.append(Term(t, name, " ".join(names[label] for label in run), weight * value))
         terms.append(Term(t, "label[-1]", pair, float(weights.edge[y, z])))
         if weights.tri is not None:
@@ -227,6 +230,17 @@ class _Explainer:
         if last and weights.end is not None:
             terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
         return [term for term in terms if term.weight != 0]
+
+    def sees(self, attribute: int, labels: list[int], run: tuple[int, ...]) -> bool:
+        """Whether an edge attribute is about that run of labels after START, START and the labels up to a token."""
+        about = 0 if self.about is None else int(self.about[attribute])
+        if about < FAR:
+            return run == tuple(labels[-len(run) :])
+        t, seen = len(labels) - 3, labels[2:-1]
+        if about == FAR_KINDS["any"]:
+            return run[0] in seen and run[1] == labels[-1]
+        at = self.same[t] if about == FAR_KINDS["same"] else t - (about - FAR)
+        return run == (seen[at] if at >= 0 else len(self.model.labels), labels[-1])
 
     def of_segments(self, labels: list[int]) -> list[Term]:
         """The terms of whole segments, each at its first token."""

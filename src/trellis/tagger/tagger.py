@@ -234,7 +234,7 @@ class Tagger:
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
         given = items(labels)
-        [chains] = self._decoder.pieces([sentence], None, 1)
+        [chains] = self._decoder.searched([sentence], None, 1)
         if given is None:
             raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
         if len(given) != len(chains.tables.emit):

@@ -10,6 +10,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Bytes, Ints, Longs, Ragged
 from trellis.features.extraction import Extraction
+from trellis.features.templates import FAR, FAR_KINDS
 from trellis.features.vocabulary import Vocabulary
 from trellis.model.constraints import neighbours
 from trellis.model.model import Ngrams, Rows, padded
@@ -30,8 +31,9 @@ class Edges:
     rank: Ints  # [n attributes of the extraction] their numbers, -1 where dropped
     lists: Ragged | None = None  # those of every token; None: there are no such templates
     seen: Rows | None = None  # the runs of labels that they were seen with
-    histories: Bytes | None = None  # [n] about how many labels before; None: one, all of them
+    histories: Bytes | None = None  # [n] about how many labels before, or which further back; None: one, all of them
     ngrams: Ngrams | None = None  # those that ``seen`` has columns for
+    same: Ints | None = None  # [n_tokens] the last token with the same word, where labels further back are seen
 
 
 def runs_seen(
@@ -41,6 +43,8 @@ def runs_seen(
 
     Where all attributes are about one label before, there are label pairs and no n-grams.
     """
+    if extraction.vocabulary.longest_history == 0:
+        return [], None
     if extraction.vocabulary.longest_history == 1:
         before, _ = neighbours(gold, starts, n_labels)
         both = np.flatnonzero((before >= 0) & (gold >= 0))
@@ -49,7 +53,7 @@ def runs_seen(
     parents, labels, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=arrays)
     assert extraction.growing_edges is not None
     about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
-    for history in np.unique(about).tolist():
+    for history in np.unique(about[about < FAR]).tolist():
         own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
         columns = _core.label_runs(n_labels, order, (parents, labels), gold, starts, history)
         known = np.flatnonzero(columns >= 0)
@@ -57,10 +61,36 @@ def runs_seen(
     return seen, Ngrams(parents, labels, np.zeros(len(parents), np.float32))
 
 
+def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints | None, n_labels: int) -> list[Seen]:
+    """What attributes about labels further back were seen with: that label and the token's own, as a label pair."""
+    tokens, seen = np.arange(len(gold)), list[Seen]()
+    first = np.repeat(starts[:-1], np.diff(starts))
+    for kind in np.unique(about[about >= FAR]).tolist():
+        own = lists.renumber(np.where(about == kind, np.arange(len(about)), -1).astype(np.int32))
+        at = tokens
+        if kind == FAR_KINDS["any"]:
+            # Each label of a sentence is seen from its first token on.
+            sentence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            _, uses = np.unique(sentence * n_labels + gold, return_index=True)
+            sizes = starts[sentence[uses] + 1] - uses - 1
+            before = np.repeat(gold[uses], sizes)
+            at = np.repeat(uses + 1 - np.cumsum(sizes) + sizes, sizes) + np.arange(len(before))
+            own = own.take(at)
+        else:
+            if kind == FAR_KINDS["same"]:
+                assert same is not None
+                source = np.where(same >= 0, first + same, -1)
+            else:
+                source = np.where(tokens - first >= kind - FAR, tokens - (kind - FAR), -1)
+            before = np.where(source >= 0, gold[source], n_labels)
+        seen.append(Seen(own, np.arange(len(at)), (before * padded(n_labels) + gold[at]).astype(np.int32)))
+    return seen
+
+
 def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary, rank: Ints | None = None) -> Bytes:
-    """About how many labels before each edge attribute is, by its first number or by its ``rank``."""
+    """Which labels before a token each edge attribute is about, by its first number or by its ``rank``."""
     first, of_table = vocabulary.n_emission, np.ones(vocabulary.plan.n_tables, np.uint8)
-    of_table[vocabulary.plan.templates[first:, 2]] = [template.history for template in vocabulary.templates[first:]]
+    of_table[vocabulary.plan.templates[first:, 2]] = [template.about for template in vocabulary.templates[first:]]
     histories = np.repeat(of_table, growing.table_sizes)
     if rank is None:
         return histories

@@ -17,6 +17,7 @@ from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
 from trellis.corpus.label_parts import LabelParts
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.extraction import Extraction, compact, extract, sources
+from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.run import Problem, is_sparse
@@ -25,7 +26,7 @@ from trellis.model.model import Endings, LabelFilter, Rows, dense_cells
 from trellis.model.ngram_tables import more_labels
 from trellis.tagger import Tagger
 from trellis.training.dictionary import tag_dictionary
-from trellis.training.edges import Edges, Seen, edge_histories, runs_seen
+from trellis.training.edges import Edges, Seen, edge_histories, far_seen, runs_seen
 from trellis.training.pruning import learn_filter
 from trellis.training.segments import EncodedSegments, Segmenting, encode_segments, joined_rows
 from trellis.training.warm_start import carried_over
@@ -244,7 +245,7 @@ class Setup:
     sentence_weights: Doubles | None
     label_costs: Floats | None
     parts: LabelParts | None
-    beam: int  # states per token; 0: exact search
+    beam: int  # states per token that the search keeps; 0: exact search
     survival: float  # the share of gold labels that pruning must leave; 0: no pruning
     segmenting: Segmenting | None  # of a semi-Markov model
     init: Tagger | None
@@ -291,9 +292,18 @@ class Setup:
         if self.beam and "beam" not in self.learner.abilities:
             name = type(self.learner).__name__
             raise LearnerError(f"beam is for online learners without votes; {name} needs exact search, leave beam out")
-        if self.beam and not self.sparse:
+        far = self.features.far
+        if far is not None and not self.beam:
             raise LearnerError(
-                "beam has an effect only above order 2, and at order 2 with more than 60 labels; leave it out"
+                f"template {str(far)!r} is about a label further back, which only a beam can see; give its width, such "
+                "as beam=8"
+            )
+        if far is not None and self.labelling.partial is not None:
+            raise LearnerError(f"template {str(far)!r} needs labels that are fully known; leave it out, or partial")
+        if self.beam and far is None and not self.sparse:
+            raise LearnerError(
+                "beam has an effect only above order 2, at order 2 with more than 60 labels, and with templates such "
+                "as label[-3]; leave it out"
             )
 
 
@@ -365,7 +375,8 @@ def encode(setup: Setup) -> Encoding:
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
         on_edges = None if edges.lists is None else edges.lists.arrays
         sizes = n_attributes, n_edges, n
-        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, edges.histories, native_segments)
+        more = edges.histories, native_segments, edges.same
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, *more)
 
     encoded, label_filter = with_sets(by_token), None
     if setup.survival:
@@ -403,10 +414,22 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
     if first is not None and init is not None:
         first = more_labels(first, len(init.labels), n)
     gold, starts = setup.labelling.gold, setup.corpus.starts
-    seen, ngrams = runs_seen(lists, extraction, gold, starts, n, setup.order, first)
+    if setup.features.far is None:
+        seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, setup.order, first), None
+    else:
+        same = np.full(len(gold), -1, np.int32)
+        if extraction.vocabulary.columns:
+            same = _core.same_words(setup.corpus.column(extraction.vocabulary.columns[0].name).codes, starts)
+        elif any(template.far == "same" for template in setup.features.templates):
+            raise LearnerError("label[same] needs a template that looks at a column of words, such as word[0]")
+        about = edge_histories(extraction.vocabulary, growing)
+        near = lists.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
+        seen, ngrams = runs_seen(near, extraction, gold, starts, n, setup.order, first)
+        seen += far_seen(lists, about, gold, starts, same, n)
     rank, rows = select(lists, seen, extraction.n_edge_attributes, setup.cutoff, "seen", extraction.known_edges)
-    histories = None if ngrams is None else edge_histories(extraction.vocabulary, growing, rank)
-    return Edges(rank, lists.renumber(rank), rows, histories, ngrams)
+    is_plain = ngrams is None and same is None
+    histories = None if is_plain else edge_histories(extraction.vocabulary, growing, rank)
+    return Edges(rank, lists.renumber(rank), rows, histories, ngrams, same)
 
 
 def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets, Endings | None]:

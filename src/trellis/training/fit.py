@@ -98,8 +98,9 @@ def train(
     number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
     unless the word was seen 300 times. ``prune`` makes training and tagging with many labels fast:
     a filter, trained first, leaves each token few candidate labels; the number is the share of gold labels that must
-    survive it on held-out sentences (True: 0.997). ``beam``, at higher orders, is how many states per token best paths
-    are looked for in, in training and in tagging; exact search, the default, looks at all that could win.
+    survive it on held-out sentences (True: 0.997). ``beam``, at higher orders and where templates are about labels
+    further back, is how many states per token best paths are looked for in, in training and in tagging; exact search,
+    the default, looks at all that could win.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``segments`` trains a semi-Markov model of labels that mark
@@ -275,8 +276,7 @@ def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
 
 def _beam(beam: int | None, init: Tagger | None) -> int:
     if beam is None:
-        ngrams = None if init is None else init.model.weights.ngrams
-        return 0 if ngrams is None else ngrams.beam
+        return 0 if init is None else init.model.weights.beam
     return whole_number("beam", beam, 1, 2**31 - 1)
 
 

@@ -141,6 +141,8 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
     """As `encode`, with a problem whose blocks are read and numbered again in every epoch."""
     if setup.cutoff > 1 and setup.features.longest.history:
         raise LearnerError("cutoff on templates of label pairs needs the whole corpus in memory; leave one of them out")
+    if setup.features.far is not None:
+        raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; leave it out")
     columns = setup.features.columns
     values = {name: setup.corpus.column(name).values for name in columns}
     extractor = Extractor(setup.features.templates, values, lambda name: seen.words[name].counts)
