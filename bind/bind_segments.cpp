@@ -6,14 +6,17 @@
 #include "batch.hpp"
 #include "segments.hpp"
 #include "text/segment_attributes.hpp"
+#include "weights.hpp"
 
 using namespace nb::literals;
+
+constexpr std::size_t kLongest = 1024;  // every token has a site for each length
 
 PySegmentRules::PySegmentRules(std::size_t n_labels, std::size_t longest, const Array<std::int32_t, 2>& shapes,
                                const Array<std::int32_t, 1>& columns, const Array<std::uint8_t, 2>& follows) {
   const auto L = static_cast<std::int32_t>(n_labels);
   check_labels(n_labels);
-  require(longest >= 1 && longest <= 0xffff, "the longest segment has from 1 to 65535 tokens");
+  require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
   require(shapes.shape(1) == 6, "shapes are [n, 6]: column, longest, labels of single, first, middle and last tokens");
   require(columns.size() == n_labels, "columns: one per label");
   require(follows.shape(0) == n_labels + 1 && follows.shape(1) == n_labels + 1, "follows must be [labels + 1, labels + 1]");
@@ -32,19 +35,17 @@ PySegmentRules::PySegmentRules(std::size_t n_labels, std::size_t longest, const 
 
 namespace {
 
-using RowsIn = RowArrays<std::uint16_t>;
-
 // What segments of a batch give by their attributes.
 struct SegmentWeights {
   const SegmentRules& rules;
   Rows<std::uint16_t> rows;
   Sites attributes;
 
-  SegmentWeights(const PySegmentRules& given, const Batch<float>& batch, const RowsIn& rows_, const ListArrays& lists)
-      : rules(given.core), rows(rows_from(rows_, batch.n_labels)),
-        attributes(lists_from(lists, std::get<0>(rows_).size() - 1, batch.n_tokens * given.core.longest)) {
-    require(rules.n_labels == batch.n_labels, "segments of other labels");
-    check_finite(std::get<2>(rows_), "a weight that is not a finite number");
+  SegmentWeights(const PySegmentRules& given, const Batch<float>& batch, const Weights& weights, const ListArrays& lists)
+      : rules(given.core), rows(weights.rows),
+        attributes(lists_from(lists, weights.n_attributes, batch.n_tokens * given.core.longest)) {
+    require(rules.n_labels == batch.n_labels && weights.labels.n_labels == batch.n_labels && !weights.parts.any(),
+            "segments of other labels");
   }
   void fill(std::size_t begin, std::size_t n, std::size_t stride, std::vector<float>& of) const {
     of.assign(n * rules.longest * stride, 0);
@@ -60,9 +61,9 @@ struct State {
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
 CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tables, const Array<std::int64_t, 1>& starts,
-                           const Allowed& allowed, const RowsIn& rows, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
+                           const Allowed& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
-  const SegmentWeights weights(rules, batch, rows, lists);
+  const SegmentWeights weights(rules, batch, weights_given, lists);
   require(k > 0 && k <= 1'000'000, "k: must be from 1 to 1000000");
   std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
   std::vector<double> scores(k * batch.n_sentences, kForbidden<double>);
@@ -87,10 +88,10 @@ CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tab
 // `spans` [n, 4] asks for: sentence, begin, end, column of its type, sentences ascending.
 std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>, Numpy<double>> segment_marginals(
     const PySegmentRules& rules, const Tables<float>& tables, const Array<std::int64_t, 1>& starts, const Allowed& allowed,
-    const RowsIn& rows, const ListArrays& lists, double temperature, bool pairs, const Array<std::int64_t, 2>& spans,
+    const Weights& weights_given, const ListArrays& lists, double temperature, bool pairs, const Array<std::int64_t, 2>& spans,
     std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
-  const SegmentWeights weights(rules, batch, rows, lists);
+  const SegmentWeights weights(rules, batch, weights_given, lists);
   require(temperature > 0 && std::isfinite(temperature), "temperature must be a positive number");
   require(spans.shape(1) == 4, "spans are [n, 4]");
   const std::size_t n = batch.n_tokens, L = batch.n_labels, n_spans = spans.shape(0);
@@ -188,7 +189,7 @@ struct PySegmentVocabulary {
   ListsOut extract(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts, std::size_t longest,
                    std::size_t n_threads) const {
     const SegmentSymbols given = symbols(views, starts);
-    require(longest >= 1 && longest <= 0xffff, "the longest segment has from 1 to 65535 tokens");
+    require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
     std::vector<std::int64_t> list_starts;
     std::vector<std::int32_t> ids;
     without_gil([&] { core->extract(given, longest, n_threads, list_starts, ids); });
@@ -207,9 +208,9 @@ void bind_segments(nb::module_& module) {
   nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
       .def(nb::init<std::size_t, std::size_t, const Array<std::int32_t, 2>&, const Array<std::int32_t, 1>&, const Array<std::uint8_t, 2>&>(),
            "n_labels"_a, "longest"_a, "shapes"_array, "columns"_array, "follows"_array);
-  module.def("segment_paths", &segment_paths, "rules"_a, "tables"_array, "starts"_array, "allowed"_array.none(), "rows"_array,
+  module.def("segment_paths", &segment_paths, "rules"_a, "tables"_array, "starts"_array, "allowed"_array.none(), "weights"_a,
              "lists"_array, "k"_a, "n_threads"_a, "The k best segmentations as label paths, their scores and how many there are.");
-  module.def("segment_marginals", &segment_marginals, "rules"_a, "tables"_array, "starts"_array, "allowed"_array.none(), "rows"_array,
+  module.def("segment_marginals", &segment_marginals, "rules"_a, "tables"_array, "starts"_array, "allowed"_array.none(), "weights"_a,
              "lists"_array, "temperature"_a, "pairs"_a, "spans"_array, "n_threads"_a,
              "log Z, probabilities of labels, of label pairs if asked for, and of some segments.");
   nb::class_<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")

@@ -37,6 +37,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "exponential": (trellis.ExponentialLoss(epochs=5), PLAIN),
     "boost": (trellis.SequenceBoost(epochs=8), PLAIN),
     "hmm": (trellis.HMM(), {"features": "hmm"}),
+    "segments": (trellis.CRF(epochs=5), {**PLAIN, "segments": True}),
     "hmsvm": (trellis.HMSVM(epochs=5), PLAIN),
     "hmsvm-kernel": (trellis.HMSVM(kernel="poly", epochs=5), PLAIN),
     "kernel-perceptron": (trellis.KernelPerceptron(kernel="rbf", epochs=2), PLAIN),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import TRAIN, Done, refused
+from test_model_file import write_hostile
 
 import trellis
 from trellis import _core
@@ -18,6 +19,7 @@ from trellis.corpus.schemes import SCHEMES, Span, check, labels_of, spans
 from trellis.engine.chain import Tables
 from trellis.engine.segments import SegmentChains
 from trellis.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
+from trellis.model.model import padded
 from trellis.model.segments import SegmentTypes, legal, segments_of
 
 LABELS = {
@@ -71,7 +73,9 @@ class Case:
         self.weights = weights
         tables = Tables(self.emit, self.edge, None, self.end)
         lists = (starts, ids, np.empty(0, np.float32))
-        self.chains = SegmentChains(tables, np.array([0, n], np.int64), None, self.types.native(), rows, lists)
+        edge = np.zeros((L + 1, padded(L)), np.float32)
+        native = _core.Weights(rows=rows, edge_rows=None, edge=edge, tri=None, end=None)
+        self.chains = SegmentChains(tables, np.array([0, n], np.int64), None, self.types.native(), native, lists)
 
     def score(self, path: tuple[str, ...]) -> float:
         z = [self.types.labels.index(label) for label in path]
@@ -337,7 +341,9 @@ def test_a_damaged_model_of_segments_is_rejected() -> None:
     worse = [
         replace(segments, first=10_000),
         replace(segments, types=replace(segments.types, longest={"D": 0})),
-        replace(segments, types=replace(segments.types, longest={"Q": 70_000})),
+        replace(segments, types=replace(segments.types, longest={"Q": 2})),
+        replace(segments, types=replace(segments.types, longest={"D": 2_000})),
+        replace(segments, types=replace(segments.types, labels=("X", "B-D", "B-N", "I-N"))),
         *(
             replace(segments, vocabulary=replace(segments.vocabulary, nodes=nodes))
             for nodes in (
@@ -378,3 +384,37 @@ def test_the_command_line_trains_and_tags_segments(here: Path, call: Callable[..
     assert "word[segment]" in shown
     assert call(f"train {TRAIN} --segments 1 --model seg.trellis --quiet").code == 2  # every sentence has a longer one
     refused(call(f"train {TRAIN} --segments 0 --model seg.trellis"), "--segments")
+
+
+HOSTILE: dict[str, Callable[[dict[str, Any], dict[str, Any]], None]] = {
+    "a parent that comes later": lambda tensors, _: tensors["segments.parents"].__setitem__(-1, 10**6),
+    "a parent before the first": lambda tensors, _: tensors["segments.parents"].__setitem__(-1, -7),
+    "an attribute without a row": lambda tensors, _: tensors["segments.attributes"].__setitem__(-1, 10**6),
+    "an attribute below -1": lambda tensors, _: tensors["segments.attributes"].__setitem__(-1, -2),
+    "attributes that lack": lambda tensors, _: tensors.update({"segments.attributes": np.zeros(2, np.int32)}),
+    "of another type": lambda tensors, _: tensors.update({"segments.symbols": np.zeros(2, np.float32)}),
+    "no tree": lambda tensors, _: tensors.pop("segments.parents"),
+    "no strings": lambda tensors, _: tensors.pop("segments.view0.data"),
+    "strings out of bounds": lambda tensors, _: tensors["segments.view0.starts"].__setitem__(-1, 10**9),
+    "strings that are no UTF-8": lambda tensors, _: tensors["segments.view0.data"].__setitem__(0, 255),
+    "rows before the first": lambda _, header: header["segments"].update(first=-3),
+    "rows after the last": lambda _, header: header["segments"].update(first=10**6),
+    "no scheme": lambda _, header: header["segments"].update(scheme="bio2"),
+    "another scheme": lambda _, header: header["segments"].update(scheme="bmes"),
+    "no length": lambda _, header: header["segments"].update(longest={"N": 0}),
+    "too long": lambda _, header: header["segments"].update(longest={"N": 10**9}),
+    "no such type": lambda _, header: header["segments"].update(longest={"Q": 2}),
+    "lengths of nothing": lambda _, header: header["segments"].update(longest=[3]),
+    "a template of tokens": lambda _, header: header["segments"].update(templates=["word[0]"]),
+    "another column": lambda _, header: header["segments"].update(templates=["pos[segment]"]),
+    "other templates": lambda _, header: header["segments"].update(templates=["word[segment]"] * 90),
+    "weights that are not numbers": lambda tensors, _: tensors["rows.weights"].__setitem__(-1, np.nan),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_of_segments_are_rejected(name: str, tmp_path: Path) -> None:
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
+    write_hostile(tagger, tmp_path / "hostile", HOSTILE[name])
+    with pytest.raises(ModelError, match="hostile"):
+        trellis.load(tmp_path / "hostile")

@@ -24,12 +24,12 @@ class SegmentChains(NamedTuple):
     starts: Longs  # [n_sentences + 1]
     allowed: LabelSets | None
     rules: _core.SegmentRules
-    rows: tuple[Any, Any, Any]  # weights of attributes: starts, labels, weights
+    weights: _core.Weights  # whose rows attributes of segments have
     lists: Lists  # attributes of segments: site token * longest + length - 1
 
     @property
-    def _given(self) -> tuple[_core.SegmentRules, Any, Longs, LabelSets | None, tuple[Any, Any, Any], Lists]:
-        return self.rules, self.tables, self.starts, self.allowed, self.rows, self.lists
+    def _given(self) -> tuple[_core.SegmentRules, Any, Longs, LabelSets | None, _core.Weights, Lists]:
+        return self.rules, self.tables, self.starts, self.allowed, self.weights, self.lists
 
     def best(self, n_threads: int) -> PathBatch:
         """The best segmentation of every sentence."""

@@ -59,6 +59,10 @@ class SegmentTypes:
         kinds = [split_label(label) for label in self.labels]
         return next((z for z, (letter, name) in enumerate(kinds) if name == kind and letter != OUTSIDE), -1)
 
+    def longest_of(self, column: int) -> int:
+        """How long segments of a column's type may be."""
+        return self.longest.get(self.type_of_column(column), 1)
+
     def type_of_column(self, column: int) -> str:
         """The type whose weights stand in a column."""
         letter, kind = split_label(self.labels[column])

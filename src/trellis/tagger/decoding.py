@@ -87,9 +87,10 @@ class Decoder:
         self.ngrams = (
             None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order, weights.beam)
         )
+        native_weights = weights.native(self.ngrams, local=model.family == "local")
         self.native = _core.Decoder(
             features,
-            weights.native(self.ngrams, local=model.family == "local"),
+            native_weights,
             None if model.filter is None else model.filter.native,
             labels=list(self.labels),
             wanted=self._wanted(),
@@ -112,7 +113,7 @@ class Decoder:
         if model.segments is not None:
             from trellis.tagger.segments import SegmentDecoder
 
-            self.segments = SegmentDecoder(model)
+            self.segments = SegmentDecoder(model, native_weights)
         # Whether the native decoder alone knows the best path.
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
 

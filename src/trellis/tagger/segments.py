@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trellis import _core
 from trellis.arrays import Lists
 from trellis.corpus.corpus import Corpus
+from trellis.corpus.schemes import belongs
 from trellis.engine.segments import SegmentChains
 from trellis.features.segments import SegmentSymbols
 from trellis.model.model import Model
@@ -20,16 +22,24 @@ if TYPE_CHECKING:
 class SegmentDecoder:
     """The segments of a model, ready for native code; ValueError if its parts do not fit together."""
 
-    __slots__ = ("first", "longest", "names", "native", "rows", "rules", "symbols")
+    __slots__ = ("first", "longest", "names", "native", "rules", "symbols", "weights")
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, weights: _core.Weights) -> None:
         assert model.segments is not None
-        types, vocabulary = model.segments.types, model.segments.vocabulary
-        self.rows, self.first, self.longest = model.weights.rows.arrays, model.segments.first, types.most
+        types, vocabulary, rows = model.segments.types, model.segments.vocabulary, model.weights.rows
+        self.weights, self.first, self.longest = weights, model.segments.first, types.most
+        if (
+            model.order != 1
+            or model.weights.parts is not None
+            or not all(belongs(z, types.scheme) for z in types.labels)
+        ):
+            raise ValueError("segments of another model")
+        if not np.isfinite(rows.weights).all():
+            raise ValueError("a weight that is not finite")
         self.rules, self.native = types.native(), vocabulary.native()
         self.symbols = SegmentSymbols(vocabulary.plan, vocabulary.strings)
         self.names = tuple(column.name for column in model.vocabulary.columns)
-        if self.first < 0 or self.first + self.native.n_attributes > model.weights.rows.n_attributes:
+        if self.first < 0 or self.first + self.native.n_attributes > rows.n_attributes:
             raise ValueError("attributes of segments without weights")
         unknown = next((name for name, _ in vocabulary.plan.views if name not in self.names), None)
         if unknown is not None:
@@ -50,4 +60,4 @@ class SegmentDecoder:
     def chains(self, decoder: Decoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
         """The potentials of labels with those of segments."""
         lists = self.lists(decoder, sentences, chains.starts, n_threads)
-        return SegmentChains(*chains, self.rules, self.rows, lists)
+        return SegmentChains(*chains, self.rules, self.weights, lists)

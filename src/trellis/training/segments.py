@@ -23,7 +23,7 @@ from trellis.model.segments import Segments, SegmentTypes, legal, segments_of
 if TYPE_CHECKING:
     from trellis.training.encoding import Labelling, Setup
 
-LONGEST = 65_535  # tokens that a segment may have
+LONGEST = 1_024  # tokens that a segment may have: every token has a site for each length
 
 
 def check_segments(segments: bool | int, learner: Learner, refused: dict[str, Any]) -> int | None:
@@ -86,7 +86,10 @@ def segmented(
     begins, lengths, columns = segments_of(types, gold, corpus.starts)
     most = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
     types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in most.items()})
-    fits = lengths <= types.most
+    if types.most > LONGEST:
+        why = f"column {target!r} has a segment of {types.most} tokens; the most is {LONGEST:,}: give segments=100, say"
+        raise CorpusError(corpus.source, None, why)
+    fits = lengths <= np.array([types.longest_of(column) for column in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
     found = Segmenting(types, begins[fits], lengths[fits], columns[fits], too_long)
     return replace(labelling, labels=labels, gold=gold), found
