@@ -286,6 +286,8 @@ def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
         ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters trains no segments"),
         ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters trains no segments"),
         ({"segments": False, "features": ["word[0]", "word[segment]"]}, "is about a segment; train with segments=True"),
+        ({"features": ["word[0]", "label[any] & word[0]"]}, "further back have no place"),
+        ({"beam": 4}, "beam has no place"),
         ({"features": ["word[segment]"]}, "all templates are about whole segments"),
         ({"features": ["word[0]", "pos[segment]"]}, "reads another column than those that templates of tokens read"),
     ],

@@ -59,7 +59,7 @@ void SegmentLattice::grow(std::size_t n) {
     end_node();
   }
   n_grown_ = n;
-  every_step_ = n_steps(1) == begins_.size() * ends_.size() && n > 1;
+  every_step_ = n > 1 && n_steps(1) == begins_.size() * ends_.size();
 }
 
 // Edges in the order in which grow() made them.

@@ -142,6 +142,10 @@ def train(
             segments, learner, {**refused, "tag_dictionary": tag_dictionary, "prune": prune, "label_parts": label_parts}
         )
         chosen = segment_features(chosen, corpus)
+        if any(template.far for template in chosen.templates):
+            raise LearnerError(
+                "templates about labels further back have no place in a model of segments; leave them out"
+            )
     elif chosen.of_segments:
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)
