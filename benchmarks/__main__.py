@@ -32,6 +32,7 @@ OWN = (
     "hypergraphs",
     "segments",
     "many_labels",
+    "search",
     "growth",
     "figure2",
     "roofline",
