@@ -2,6 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 
 #include "engine/history_sums.hpp"
 
@@ -10,19 +12,19 @@ namespace trellis {
 // What labels score among themselves, in double, with its factors; always of the same n-grams.
 class NgramTables {
  public:
-  // edge [L+1, stride], scores [n_nodes], end [stride] or empty
+  // edge [L+1, stride], scores [n_nodes], end [stride] or empty. Where `changed` is given, only these cells of edge are
+  // others than when all was set: with many labels they are few.
   template <class Real>
   void set(const Ngrams& ngrams, const std::vector<Real>& edge, const std::vector<Real>& scores,
-           const std::vector<Real>& end) {
+           const std::vector<Real>& end, std::optional<std::span<const std::int32_t>> changed = {}) {
     const std::size_t L = ngrams.n_labels(), stride = padded(L);
-    edge_.assign(edge.begin(), edge.end());
+    set_edges(edge, L, stride, changed);
     scores_.assign(scores.begin(), scores.end());
     end_.assign(end.begin(), end.end());
     join_scores<MaxPlus>(ngrams, scores_.data(), totals_);
     scored_ = {&ngrams, scores_.data(), totals_.data()};
-    const double top =
-        greatest(totals_, totals_.size(), totals_.size()) + greatest(edge_, L, stride) + greatest(end_, L, stride);
-    exp_all(edge_, edge_factors_), exp_all(scores_, score_factors_), exp_all(end_, end_factors_);
+    const double top = greatest(totals_, totals_.size(), totals_.size()) + edge_top_ + greatest(end_, L, stride);
+    exp_all(scores_, score_factors_), exp_all(end_, end_factors_);
     join_scores<SumProduct>(ngrams, score_factors_.data(), total_factors_);
     const double* end_factors = end_.empty() ? nullptr : end_factors_.data();
     if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
@@ -59,6 +61,23 @@ class NgramTables {
   }
 
  private:
+  template <class Real>
+  void set_edges(const std::vector<Real>& edge, std::size_t L, std::size_t stride,
+                 const std::optional<std::span<const std::int32_t>>& changed) {
+    if (!changed) {
+      edge_.assign(edge.begin(), edge.end());
+      exp_all(edge_, edge_factors_);
+      edge_top_ = greatest(edge_, L, stride);
+      return;
+    }
+    for (const std::int32_t cell : *changed) {
+      const auto place = static_cast<std::size_t>(cell);
+      edge_[place] = edge[place];
+      edge_factors_[place] = factor(edge_[place]);
+      edge_top_ = std::max(edge_top_, edge_[place]);
+    }
+  }
+  static double factor(double score) { return score == 0 ? 1 : std::exp(score); }
   static double greatest(const std::vector<double>& rows, std::size_t n, std::size_t stride) {
     double top = 0;
     for (std::size_t i = 0; i < rows.size(); i += stride)
@@ -67,11 +86,12 @@ class NgramTables {
   }
   static void exp_all(const std::vector<double>& from, std::vector<double>& to) {
     to.resize(from.size());
-    for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i] == 0 ? 1 : std::exp(from[i]);
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = factor(from[i]);
   }
 
   std::vector<double> edge_, scores_, totals_, end_;
   std::vector<double> edge_factors_, score_factors_, total_factors_, end_factors_;
+  double edge_top_ = 0;  // what an edge gives at most
   NgramPlan plan_;
   std::vector<double> plan_totals_;  // [n_grams] factors, in its order
   NgramScores<double> scored_{};

@@ -43,13 +43,15 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
   for (std::size_t i = 0; i < pair_cells_; ++i) edge_[i] = layout_.edge_base[i];
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) set_pair(i, pairs[i]);
   for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) set_triple(i, triples[i]);
-  set_factors();
+  set_factors(true);
 }
 
 template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set_factors() {
+void SentenceSums<Real, AnyRows>::set_factors(bool all) {
   if (!layout_.ngrams) return make_factors(edge_, tri_, end_, L_, factors_);
-  if (!local_) histories_.set(*layout_.ngrams, edge_, tri_, end_);
+  if (local_) return;
+  if (all) histories_.set(*layout_.ngrams, edge_, tri_, end_);
+  else histories_.set(*layout_.ngrams, edge_, tri_, end_, layout_.edge_places);
 }
 
 template <class Real, class AnyRows>

@@ -62,8 +62,8 @@ class SentenceSums {
     edge_[place] = static_cast<Real>(layout_.edge_base[place] + weight);
   }
   void set_triple(std::size_t i, double weight) { tri_[layout_.tri_places[i]] = static_cast<Real>(weight); }
-  // After pairs or triples were set.
-  void set_factors();
+  // After pairs or triples were set; `all`: after everything was.
+  void set_factors(bool all = false);
   // One parameter to another value.
   void change(std::size_t k, double value) requires std::same_as<AnyRows, FewRows>;
 
