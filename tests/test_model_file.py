@@ -150,13 +150,13 @@ def test_every_changed_byte_is_noticed(small: tuple[Path, bytes]) -> None:
     for at in range(len(data)):
         was = data[at]
         # One bit, or any other byte; a blank of the header may become another blank.
-        for now in (was ^ (1 << int(rng.integers(8))), int(rng.integers(256))):
-            if now == was or (was in b" \t\n\r" and now in b" \t\n\r"):
-                continue
-            changed[at] = now
-            path.write_bytes(changed)
-            with pytest.raises(ModelError, match="small"):
-                trellis.load(path)
+        now = was ^ (1 << int(rng.integers(8)) if at % 2 else int(rng.integers(1, 256)))
+        if was in b" \t\n\r" and now in b" \t\n\r":
+            continue
+        changed[at] = now
+        path.write_bytes(changed)
+        with pytest.raises(ModelError, match="small"):
+            trellis.load(path)
         changed[at] = was
     path.write_bytes(changed)
     assert trellis.load(path).tag(["a1", "b"]) == ["X", "Y"]

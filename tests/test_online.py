@@ -140,18 +140,18 @@ def test_votes(order: int, kind: str) -> None:
         np.testing.assert_array_equal(flat(weights, twin), flat(averaged, twin))
 
 
-@pytest.mark.parametrize("order", [1, 2, 4])
-def test_votes_of_a_long_training(order: int) -> None:
+@pytest.mark.parametrize(("order", "n"), [(1, 150), (2, 100), (4, 60)])
+def test_votes_of_a_long_training(order: int, n: int) -> None:
     """Long stretches of moments are settled at once, and the path changes often enough."""
-    given = case("plain", order, 3, n_sentences=150, n_labels=4)
+    given = case("plain", order, 3, n_sentences=n, n_labels=4)
     twin = Twin(given, "perceptron")
     for _ in range(2):
-        twin.epoch(range(150))
+        twin.epoch(range(n))
     weights, _ = Perceptron(epochs=2, vote=True).fit(given.problem, None)
-    expected = [z for i in range(150) for z in twin.elected(i)]
+    expected = [z for i in range(n) for z in twin.elected(i)]
     assert vote(given.problem.corpus, weights, 1).tolist() == expected
     averaged, _ = Perceptron(epochs=2).fit(given.problem, None)
-    by_average = [reference.viterbi(twin.potentials(i, flat(averaged, twin)))[0] for i in range(150)]
+    by_average = [reference.viterbi(twin.potentials(i, flat(averaged, twin)))[0] for i in range(n)]
     assert [z for path in by_average for z in path] != expected
 
 
