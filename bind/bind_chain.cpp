@@ -136,25 +136,38 @@ Numpy<double> path_scores(const Tables<Real>& tables, const Starts& starts, cons
   return to_numpy(std::move(scores));
 }
 
-// Of labels further back: edge attributes of tokens, their rows, what each is about, and the last tokens with the same words.
-using FarArrays = std::tuple<ListArrays, RowArrays<std::uint32_t>, Array<std::uint8_t, 1>, Array<std::int32_t, 1>>;
+// Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
+struct PyFarRows {
+  RowArrays<std::uint32_t> arrays;
+  Array<std::uint8_t, 1> about;
+  std::size_t n_labels;
+  Rows<std::uint32_t> rows;
+  std::vector<std::uint8_t> kinds;
+
+  PyFarRows(RowArrays<std::uint32_t> arrays_, Array<std::uint8_t, 1> about_, std::size_t n_labels_, const PyNgrams* ngrams)
+      : arrays(std::move(arrays_)), about(std::move(about_)), n_labels(n_labels_), kinds(far_kinds(span(about))) {
+    check_labels(n_labels);
+    require(std::get<0>(arrays).size() == about.size() + 1, "one kind per edge attribute");
+    rows = run_rows_from(arrays, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
+    check_finite(std::get<2>(arrays), "the weight of an edge attribute must be a finite number");
+    make_read_only(std::tie(arrays, about));
+  }
+};
+// Edge attributes of all tokens, their rows, and the last tokens with the same words.
+using FarArrays = std::tuple<ListArrays, const PyFarRows*, Array<std::int32_t, 1>>;
 
 // Calls work(beam, scores, chain, i) for every sentence.
 template <class Work>
-void each_beam(const Batch<float>& batch, const Tables<float>& tables, const Starts& starts, const FarArrays& given,
-               std::size_t n_threads, Work work) {
-  const auto& [lists, row_arrays, about, same] = given;
-  const PyNgrams* ngrams = std::get<4>(tables).value_or(nullptr);
+void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays& given, std::size_t n_threads, Work work) {
+  const auto& [lists, own, same] = given;
   const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
-  const Rows<std::uint32_t> rows = run_rows_from(row_arrays, n_pairs, ngrams ? &ngrams->ngrams : nullptr);
-  require(std::get<0>(row_arrays).size() == about.size() + 1, "one kind per edge attribute");
-  lists_from(lists, about.size(), batch.n_tokens);
+  require(own->n_labels == batch.n_labels, "rows of other labels");
+  lists_from(lists, own->about.size(), batch.n_tokens);
   check_same(same, starts);
-  const SplitLists far_lists(lists, about.data(), true);
-  const std::vector<std::uint8_t> kinds = far_kinds(span(about));
-  const FarLabels far{far_lists.sites(), about.data(), kinds, same.data()};
+  const SplitLists far_lists(lists, own->about.data(), true);
+  const FarLabels far{far_lists.sites(), own->about.data(), own->kinds, same.data()};
   for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                    [&](std::pair<BeamSearch, FarScores>& state, const ChainView<float>& chain, std::size_t i) {
+                    [&, rows = own->rows](std::pair<BeamSearch, FarScores>& state, const ChainView<float>& chain, std::size_t i) {
                       fill_far(rows, far, batch.start(i), batch.start(i + 1), n_pairs, state.second);
                       work(state.first, state.second, chain, i);
                     });
@@ -168,7 +181,7 @@ CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const
   std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
   std::vector<double> scores(k * batch.n_sentences, -std::numeric_limits<double>::infinity());
   std::vector<std::int64_t> counts(batch.n_sentences);
-  each_beam(batch, tables, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
+  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
     counts[i] = 1;
     if (T == 0) scores[k * i] = 0;
@@ -191,7 +204,7 @@ Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, con
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
-  each_beam(batch, tables, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
+  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
     if (T == 0) return;
     const bool possible = beam.run(chain, given, 1, 1, paths.data() + batch.start(i));
@@ -228,6 +241,9 @@ void bind_chain(nb::module_& module) {
   bind_for<float>(module);
   bind_for<double>(module);
   const auto tables = "potentials"_array, starts = "starts"_array, far = "far"_array;
+  nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.")
+      .def(nb::init<RowArrays<std::uint32_t>, Array<std::uint8_t, 1>, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
+           nb::arg("n_labels"), nb::arg("ngrams").none());
   module.def("beam_paths", beam_paths, tables, starts, "allowed"_array.none(), far, nb::arg("width"), nb::arg("k"),
              nb::arg("n_threads"), "k_best_paths where labels see labels further back, by a beam of so many states per token.");
   module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, nb::arg("n_threads"),

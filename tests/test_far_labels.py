@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from beam_oracle import plain_beams, plain_score, plain_training
 from command_line import refused
+from test_model_file import write_hostile
 
 import trellis
 
@@ -277,12 +278,35 @@ def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_that_lost_its_beam_is_rejected(tmp_path: Path) -> None:
-    tagger = train(sentences(1), **GIVEN)
-    lost = trellis.Tagger(replace(tagger.model, weights=replace(tagger.model.weights, beam=0)))
-    lost.save(tmp_path / "m")
-    with pytest.raises(trellis.ModelError, match="no beam"):
-        trellis.load(tmp_path / "m")
+def test_hostile_files_are_rejected(tmp_path: Path) -> None:
+    tagger = train(sentences(1), features=["word[0]", "label[-1] & word[0]", "label[-3]", "label[same]"], beam=4)
+    n_pairs = 4 * 8
+
+    def damaged(name: str, at: int, value: float) -> Any:
+        return lambda tensors, header: tensors[name].__setitem__(at, value)
+
+    changes: list[Any] = [
+        lambda tensors, header: tensors.pop("beam"),
+        damaged("beam", 0, -1),
+        damaged("edge_rows.labels", 0, n_pairs),
+        damaged("edge_rows.weights", -1, np.nan),
+        lambda tensors, header: header["templates"].reverse(),
+        lambda tensors, header: header["templates"].__setitem__(0, "label[any]"),
+        lambda tensors, header: tensors.update(beam=np.array([4.0])),
+    ]
+    write_hostile(tagger, tmp_path / "m", lambda tensors, header: None)
+    assert trellis.load(tmp_path / "m").tag(["a", "b", "a"]) == tagger.tag(["a", "b", "a"])
+    for change in changes:
+        write_hostile(tagger, tmp_path / "m", change)
+        with pytest.raises(trellis.ModelError):
+            trellis.load(tmp_path / "m")
+
+
+def test_templates_that_a_cutoff_leaves_nothing_of() -> None:
+    examples = sentences(1)
+    tagger = train(examples, features=["word[0]", "label[-4] & word[0] & word[-1] & word[-2]"], beam=4, cutoff=5)
+    assert tagger.model.weights.edge_rows is None
+    assert len(tagger.tag(["a", "b", "a"])) == 3
 
 
 def test_the_command(here: Path, call: Any) -> None:

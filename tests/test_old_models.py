@@ -21,12 +21,14 @@ NEW = [["Ann", "barked"], ["the", "dögs", "saw", "three", "men"], ["?"], []]
 PLAIN: dict[str, Any] = {"features": ["word[0]", "word[-1] & word[0]", "suffix(word[0], 2)", "shape(word[0])"]}
 EDGES: dict[str, Any] = {"features": ["word[0]", "label[-1] & word[0]"]}
 HISTORIES: dict[str, Any] = {"features": ["word[0]", "label[-1] & word[0]", "label[-3..-1] & shape(word[0])"]}
+FAR: dict[str, Any] = {"features": ["word[0]", "label[-2] & word[0]", "label[any]", "label[same]"]}
 MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
     "perceptron-voted": (trellis.Perceptron(epochs=2, vote=True), PLAIN),
     "perceptron-dictionary": (trellis.Perceptron(epochs=2), {**PLAIN, "order": 2, "tag_dictionary": 2}),
     "perceptron-smoothed": (trellis.Perceptron(epochs=2), {**PLAIN, "tag_dictionary": "smoothed", "prune": 0.99}),
     "perceptron-histories": (trellis.Perceptron(epochs=2), HISTORIES),
+    "perceptron-far": (trellis.Perceptron(epochs=2), {**FAR, "beam": 4}),
     "perceptron-attributes": (trellis.Perceptron(epochs=2), {"features": "attributes"}),
     "passive-aggressive": (trellis.PassiveAggressive(epochs=2), PLAIN),
     "mira": (trellis.MIRA(epochs=2, k=2), EDGES),

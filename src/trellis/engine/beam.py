@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trellis import _core
-from trellis.arrays import Bytes, Doubles, Ints, LabelSets, Lists, Longs
+from trellis.arrays import Doubles, Ints, LabelSets, Lists, Longs
 from trellis.engine.chain import PathBatch, Tables
 
 
@@ -17,13 +17,12 @@ class BeamChains(NamedTuple):
     allowed: LabelSets | None
     width: int  # of the beam
     lists: Lists  # edge attributes of every token
-    rows: tuple[Any, Any, Any]  # their weights: starts, label pairs, weights
-    about: Bytes  # [n_edge_attributes] which labels they are about
+    rows: _core.FarRows  # their weights, and which labels they are about
     same: Ints  # [n_tokens] the last token with the same word, within its sentence; -1: none
 
     @property
-    def _far(self) -> tuple[Lists, tuple[Any, Any, Any], Bytes, Ints]:
-        return self.lists, self.rows, self.about, self.same
+    def _far(self) -> tuple[Lists, _core.FarRows, Ints]:
+        return self.lists, self.rows, self.same
 
     def best(self, n_threads: int) -> PathBatch:
         """The best path of every sentence that the beam finds."""

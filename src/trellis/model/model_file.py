@@ -155,8 +155,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     kinds = [part is not None for part in (weights.tri, weights.ngrams)]
     if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
         raise ValueError(f"order {order}, but weights of another")
-    if templates and templates[-1].far and not weights.beam:
-        raise ValueError("labels further back, and no beam")
+    n_far = sum(bool(template.far) for template in templates)
+    if n_far and not (weights.beam and all(template.far for template in templates[-n_far:])):
+        raise ValueError("labels further back with no beam, or not as the last templates")
     label_filter = None
     if (told := header.get("filter")) is not None:
         numbers = float(told["margin"]), int(told["most"]), float(told["survival"]), float(told["n_candidates"])

@@ -43,6 +43,7 @@ class Decoder:
         "about",
         "columns",
         "expansion",
+        "far_rows",
         "forbids",
         "functions",
         "labels",
@@ -106,7 +107,10 @@ class Decoder:
         if weights.expansion is not None:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
         # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
-        self.about = vocabulary.about(self._sizes[1])
+        self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
+        self.far_rows: _core.FarRows | None = None
+        if self.about is not None and weights.edge_rows is not None:
+            self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, len(self.labels), self.ngrams)
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
         self.segments: SegmentDecoder | None = None
@@ -356,11 +360,9 @@ class Decoder:
         """The same with what edge attributes give that are about labels further back."""
         from trellis.engine.beam import BeamChains
 
-        edge_rows = self.model.weights.edge_rows
-        assert edge_rows is not None
-        assert self.about is not None
+        assert self.far_rows is not None
         lists = self.native.attribute_lists(batch, True)
-        return BeamChains(*chains, self.model.weights.beam, lists, edge_rows.arrays, self.about, batch.same_words)
+        return BeamChains(*chains, self.model.weights.beam, lists, self.far_rows, batch.same_words)
 
     def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
         """The paths with the most votes: training's updates are replayed once for all sentences."""
