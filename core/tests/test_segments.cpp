@@ -4,9 +4,12 @@
 
 #include "check.hpp"
 #include "engine/segments.hpp"
+#include "learn/segments.hpp"
 #include "text/segment_attributes.hpp"
 
 using namespace trellis;
+
+static_assert(PartStructure<Segments<GrowingChain>>);
 
 namespace {
 
