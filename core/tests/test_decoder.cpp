@@ -65,7 +65,7 @@ struct Model {
     TaggerModel model{{{starts.data(), labels.data(), weights.data()},
                        {edge_starts.data(), edge_places.data(), edge_weights.data()},
                        {2, 8, edge.data(), nullptr}},
-                      plan, 4, 1, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8};
+                      plan, 4, 1, 0, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8};
     if (sets) model.sets = {nullptr, set_starts.data(), set_labels.data()}, model.open_set = 0;
     return Decoder(std::move(model), cache_bytes);
   }
