@@ -167,7 +167,7 @@ void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays&
   const SplitLists far_lists(lists, own->about.data(), true);
   const FarLabels far{far_lists.sites(), own->about.data(), own->kinds, same.data()};
   for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                    [&, rows = own->rows](std::pair<BeamSearch, FarScores>& state, const ChainView<float>& chain, std::size_t i) {
+                    [&, rows = own->rows](auto& state, const ChainView<float>& chain, std::size_t i) {
                       fill_far(rows, far, batch.start(i), batch.start(i + 1), n_pairs, state.second);
                       work(state.first, state.second, chain, i);
                     });
@@ -181,7 +181,7 @@ CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const
   std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
   std::vector<double> scores(k * batch.n_sentences, -std::numeric_limits<double>::infinity());
   std::vector<std::int64_t> counts(batch.n_sentences);
-  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
+  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const auto& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
     counts[i] = 1;
     if (T == 0) scores[k * i] = 0;
@@ -204,7 +204,7 @@ Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, con
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
-  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const ChainView<float>& chain, std::size_t i) {
+  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const auto& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
     if (T == 0) return;
     const bool possible = beam.run(chain, given, 1, 1, paths.data() + batch.start(i));

@@ -174,14 +174,16 @@ Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optiona
   if (histories) {
     require(edge_lists && histories->size() == n_edge_attributes, "histories: one number per edge attribute");
     for (std::uint8_t n : span(*histories)) require(n >= 1, "histories: from one label on");
-    if (std::ranges::any_of(span(*histories), [](std::uint8_t n) { return n > 1 && n < kFar; })) data.histories = histories->data();
+    const auto is_run = [](std::uint8_t n) { return n > 1 && n < kFar; };
+    if (std::ranges::any_of(span(*histories), is_run)) data.histories = histories->data();
     data.has_pairs = std::ranges::count(span(*histories), 1) > 0;
     kinds = far_kinds(span(*histories));
   }
   if (same) check_same(*same, starts);
   if (!kinds.empty()) {
     require(kinds.back() != kSame || same, "same: needed by an attribute");
-    near_lists = SplitLists(*edge_lists, histories->data(), false), far_lists = SplitLists(*edge_lists, histories->data(), true);
+    near_lists = SplitLists(*edge_lists, histories->data(), false);
+    far_lists = SplitLists(*edge_lists, histories->data(), true);
     data.edge_attributes = near_lists.empty() ? Sites{} : near_lists.sites();
     data.far = {far_lists.sites(), histories->data(), kinds, same ? same->data() : nullptr};
   }

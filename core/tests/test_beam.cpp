@@ -41,7 +41,10 @@ struct Sample : testing::RandomSets {
         if ((word >> (t - u) & 1) == (word & 1)) last = static_cast<std::int32_t>(u);
       same.push_back(last);
       for (std::uint32_t cell = 0; cell < kinds.size() * (L + 1) * stride; ++cell)
-        if (cell % stride < L && random() % 2) far.cells.push_back(cell), far.scores.push_back(static_cast<float>(random() % 5) - 2);
+        if (cell % stride < L && random() % 2) {
+          far.cells.push_back(cell);
+          far.scores.push_back(static_cast<float>(random() % 5) - 2);
+        }
       far.starts.push_back(far.cells.size());
     }
     far.kinds = kinds, far.same = same.data();
@@ -60,7 +63,8 @@ struct Sample : testing::RandomSets {
         const std::uint8_t kind = kinds[far.cells[i] / stride / (L + 1)];
         if (z != static_cast<std::size_t>(path[t])) continue;
         const auto at = kind == kSame ? same[t] : static_cast<std::int32_t>(t) - (kind - kFar);
-        const bool sees = kind == kAny ? std::find(path.begin(), path.begin() + static_cast<int>(t), static_cast<int>(y)) != path.begin() + static_cast<int>(t)
+        const auto here = path.begin() + static_cast<int>(t);
+        const bool sees = kind == kAny ? std::find(path.begin(), here, static_cast<int>(y)) != here
                                        : y == (at < 0 ? L : static_cast<std::size_t>(path[static_cast<std::size_t>(at)]));
         if (sees) total += far.scores[i];
       }
