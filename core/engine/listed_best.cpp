@@ -9,8 +9,7 @@ Real best_listed(const ChainView<Real>& chain, ListedWorkspace<Real>& w, std::in
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const Real* scores = chain.ngrams->scores;
   const ListsOf listed{*chain.allowed, static_cast<std::int32_t>(chain.n_labels)};
-  w.at.assign(1, 0);
-  for (std::size_t t = 0; t < T; ++t) w.at.push_back(w.at[t] + listed(t, 1).n * listed(t, 0).n);
+  listed.lay_out(T, w.at);
   if (w.alpha.size() < w.at[T]) w.alpha.resize(w.at[T]), w.pairs.resize(w.at[T]);
   for (std::size_t t = 0; t < T; ++t) {
     const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);

@@ -1,6 +1,8 @@
 // Chains with label triples (order 2 with sparse n-grams) whose tokens have lists of few labels: small tables over the listed
 // labels of two tokens are faster than states then. Of the triples those that exist are looked up.
 #pragma once
+#include <vector>
+
 #include "engine/ngram_scores.hpp"
 
 namespace trellis {
@@ -11,6 +13,11 @@ struct ListsOf {
   std::int32_t null;
   ListedLabels operator()(std::size_t t, std::size_t back) const {
     return t < back ? ListedLabels{&null, 1} : labels_of(sets, t - back);
+  }
+  // Where the table of each token begins, [labels of t - 1, labels of t], and how long all are: at [T + 1].
+  void lay_out(std::size_t T, std::vector<std::size_t>& at) const {
+    at.assign(1, 0);
+    for (std::size_t t = 0; t < T; ++t) at.push_back(at[t] + (*this)(t, 1).n * (*this)(t, 0).n);
   }
 };
 

@@ -29,8 +29,7 @@ double forward_listed(const ChainView<double>& chain, ListedSumsWorkspace& w, do
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const double* scores = chain.ngrams->scores;
   const ListsOf listed{*chain.allowed, static_cast<std::int32_t>(chain.n_labels)};
-  w.at.assign(1, 0);
-  for (std::size_t t = 0; t < T; ++t) w.at.push_back(w.at[t] + listed(t, 1).n * listed(t, 0).n);
+  listed.lay_out(T, w.at);
   if (w.alpha.size() < w.at[T]) w.alpha.resize(w.at[T]);
   if (w.place.size() < chain.n_labels) w.place.resize(chain.n_labels, -1);
   w.scales.resize(T), w.ends.resize(T), w.triples.clear();
