@@ -242,12 +242,82 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     assert again.tag_batch(test) == reranker.tag_batch(test) != tagger.tag_batch(test)
     with pytest.raises(trellis.ModelError, match=r"its feature verbs\(\) is a function, .*functions="):
         rerank.load(tmp_path / "m")
-    with pytest.raises(trellis.LearnerError, match="feature function broken must give names"):
-        rerank.fit(tagger, lists, features=[broken])
 
 
-def broken(candidate: Candidate) -> Any:
-    return 3
+class Has:
+    """Whether a label is there."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def __call__(self, candidate: Candidate) -> list[str]:
+        return [self.label] * (self.label in candidate.labels)
+
+
+def counts(candidate: Candidate) -> list[str]:
+    return ["1"]
+
+
+@pytest.mark.parametrize(
+    ("features", "name"),
+    [
+        ([lambda z: ["a"], lambda z: ["b"]], "<lambda>"),
+        ([Has("N"), "score", Has("V")], "Has"),
+        (["counts", counts], "counts"),
+    ],
+)
+def test_functions_of_one_name_are_an_error(
+    lists: list[KBestList], tagger: trellis.Tagger, features: Any, name: str
+) -> None:
+    with pytest.raises(trellis.ArgumentError, match=f"two feature functions have the name {name}; give one of them"):
+        rerank.fit(tagger, lists[:9], features=features)
+
+
+def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trellis.Tagger, tmp_path: Path) -> None:
+    noun, verb = Has("N"), Has("V")
+    noun.__name__, verb.__name__ = "noun", "verb"  # type: ignore[attr-defined]
+    found = rerank.fit(tagger, lists, k=8, features=[noun, verb, noun])
+    assert {"noun: N", "verb: V"} == set(found.model.names)
+    found.save(tmp_path / "m")
+    assert rerank.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
+    with pytest.raises(trellis.ArgumentError, match=r"functions must be a list of functions, such as .*, not <"):
+        rerank.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
+    with pytest.raises(trellis.ArgumentError, match="two functions have the name Has"):
+        rerank.load(tmp_path / "m", functions=[Has("N"), Has("V")])
+
+
+@pytest.mark.parametrize(
+    ("gives", "why"),
+    [
+        (3, "feature function broken must give a list of names, or a dict of names and numbers, not 3"),
+        (None, "not None"),
+        ("V", "not 'V'"),
+        ([1, 2], r"not \[1, 2\]"),
+        ({1: 2.0}, "the name of a feature must be a string, not 1"),
+        ({"a": [1]}, "must have a number"),
+        ({"a": "1"}, "must have a number"),
+        (["\ud800"], r"feature 'broken: \\ud800': no file can hold half a surrogate pair"),
+    ],
+)
+def test_a_function_gives_names_or_a_dict(lists: list[KBestList], tagger: trellis.Tagger, gives: Any, why: str) -> None:
+    def broken(candidate: Candidate) -> Any:
+        return gives if candidate.rank == 1 else []
+
+    with pytest.raises(trellis.TrellisError, match=why) as told:
+        rerank.fit(tagger, lists[:9], features=["score", broken])
+    assert "broken" in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    data = one_verb(9, 0)
+    other = trellis.train({"w": data["word"], "tag": data["tag"]}, target="tag", features=["w[0]"])
+    with pytest.raises(trellis.ArgumentError, match="lists must have the columns of the tagger; 0 has word, not w"):
+        rerank.fit(other, lists)
+    corpus = trellis.read({"w": data["word"], "tag": data["tag"]})
+    dev = kbest_lists(other, corpus, 2, corpus.sentences("tag"))
+    with pytest.raises(trellis.ArgumentError, match="dev must have the columns of the tagger; 0 has w, not word"):
+        rerank.fit(tagger, lists, dev=dev)
 
 
 @pytest.mark.parametrize(

@@ -605,3 +605,13 @@ def test_a_state_that_is_none_is_an_error() -> None:
         with pytest.raises(trellis.LearnerError):
             work.restore({})
         work.restore(state)
+
+
+@pytest.mark.parametrize("kind", [Listed, Searched])
+def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> None:
+    class Halved(kind):  # type: ignore[misc]
+        def features(self, x: Any, y: Any) -> dict[str, float]:
+            return {"a\ud800": 1.0, **phi(x, y)}
+
+    with pytest.raises(trellis.ArgumentError, match=r"feature 'a\\ud800': no file can hold half a surrogate pair"):
+        structured.fit(Halved(), SENTENCES)

@@ -13,19 +13,23 @@ A template looks at segments around each segment of a candidate, ``type[-1..1] &
 from __future__ import annotations
 
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from trellis.arguments import items
 from trellis.errors import ArgumentError, LearnerError, TemplateError
 from trellis.rerank.lists import Candidate, KBestList, Segment
+from trellis.structured.problem import plain_features
 
 Function = Callable[[Candidate], Iterable[str] | Mapping[str, float]]
 Feature = str | Function
 Strings = Mapping[str, Sequence[str]]
 
 MAX_OFFSET = 20
+RENAME = "give one of them another name (its __name__)"  # names of features begin with that of their function
 
 
 def counts(candidate: Candidate) -> list[str]:
@@ -116,7 +120,9 @@ class GlobalFeatures:
         for one in self.chosen:
             what = FEATURES.get(one, (one,)) if isinstance(one, str) else one
             if callable(what):
-                self.functions[one if isinstance(one, str) else function_name(one)] = what
+                name = one if isinstance(one, str) else function_name(one)
+                if self.functions.setdefault(name, what) is not what:
+                    raise ArgumentError(f"two feature functions have the name {name}; {RENAME}")
             elif isinstance(what, tuple):
                 templates += what
             elif what is not None:
@@ -187,15 +193,12 @@ def function_name(function: Any) -> str:
 def _said(name: str, given: Any) -> dict[str, float]:
     """What a function gave, as names and values."""
     if isinstance(given, Mapping):
-        return dict(given)
-    if isinstance(given, str):
-        return {given: 1.0}
-    try:
-        found = Counter(given)
-    except TypeError:
-        why = f"feature function {name} must give names, or a dict of names and numbers"
-        raise LearnerError(f"{why}, not {given!r}") from None
-    return {key: float(n) for key, n in found.items()}
+        return plain_features(given, f"feature function {name}")
+    found = items(given)
+    if found is None or not all(isinstance(one, str) for one in found):
+        why = f"feature function {name} must give a list of names, or a dict of names and numbers"
+        raise LearnerError(f"{why}, not {reprlib.repr(given)}")
+    return {key: float(n) for key, n in Counter(found).items()}
 
 
 # ------------------------------------------------------------ templates

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from trellis.arguments import LARGEST, file_path, real_number, whole_number
+from trellis.arguments import LARGEST, file_path, items, real_number, whole_number
 from trellis.arrays import Arrays, Doubles, starts_of
 from trellis.corpus.corpus import Column, Corpus
 from trellis.engine.hypergraph import Hypergraph
 from trellis.errors import ArgumentError, ModelError
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
-from trellis.rerank.features import Feature, Function, GlobalFeatures, function_name
+from trellis.rerank.features import RENAME, Feature, Function, GlobalFeatures, function_name
 from trellis.rerank.lists import (
     MAX_K,
     Cost,
@@ -183,7 +184,13 @@ def load(path: str | os.PathLike[str], functions: Sequence[Function] = ()) -> Re
 
     ``functions`` are those among its features, which no file can hold.
     """
-    given = {f"{function_name(one)}()": one for one in functions}
+    found = items(functions)
+    if found is None or not all(map(callable, found)):
+        raise ArgumentError(f"functions must be a list of functions, such as [verbs], not {reprlib.repr(functions)}")
+    given: dict[str, Function] = {}
+    for one in found:
+        if given.setdefault(f"{function_name(one)}()", one) is not one:
+            raise ArgumentError(f"two functions have the name {function_name(one)}; {RENAME}")
     return read_tensors(file_path("path", path), FORMAT, "a trellis reranker").made(
         lambda tensors, text: _reranker(tensors, text, given, path)
     )

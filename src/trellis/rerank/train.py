@@ -100,7 +100,7 @@ def fit(
     lists of that tagger.
     """
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
-    found = _labelled("lists", lists)
+    found = _labelled("lists", lists, tagger)
     problem = ListProblem(
         GlobalFeatures(features, text_columns(tagger)), _typical_gap(found), cost_named(cost, tagger.labels)
     )
@@ -109,7 +109,7 @@ def fit(
         problem,
         [(one, one.gold) for one in found],
         learner,
-        dev=None if dev is None else [(one, one) for one in _labelled("dev", dev)],
+        dev=None if dev is None else [(one, one) for one in _labelled("dev", dev, tagger)],
         metric=None if dev is None else _headline,
         patience=patience,
         observer=observer,
@@ -127,10 +127,15 @@ def fit(
     return Reranker(tagger, model, k, cost, info)
 
 
-def _labelled(name: str, lists: Any) -> list[KBestList]:
+def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:
     found = items(lists)
     if not found or any(not isinstance(one, KBestList) or one.gold is None for one in found):
         raise ArgumentError(f"{name} must be lists with the right labels, such as held_out_lists gives, not empty")
+    for i, one in enumerate(found):
+        for column in text_columns(tagger):
+            if column not in one.candidates[0].sentence:
+                has = ", ".join(one.candidates[0].sentence)
+                raise ArgumentError(f"{name} must have the columns of the tagger; {i} has {has}, not {column}")
     return found
 
 

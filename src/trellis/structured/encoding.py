@@ -44,6 +44,10 @@ class _Numbers(dict[str, int]):
     """The number of each name: a name that is new gets the next one."""
 
     def __missing__(self, name: str) -> int:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ArgumentError(f"feature {name!r}: no file can hold half a surrogate pair; leave it out") from None
         self[name] = number = len(self)
         return number
 
