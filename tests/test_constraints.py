@@ -286,7 +286,8 @@ def test_what_the_learner_gets() -> None:
         ("a O\n\nb I-X\nc B-X\n", "iob2", 3, "a sentence of iob2 cannot begin with 'I-X'"),
         ("a O\nb I-X\n\nc E-X\n", "ioe2", 2, "a sentence of ioe2 cannot end with 'I-X'"),
         ("a O\nb I-X\n\nc I-X\n", "iob2", 2, "name the scheme of the labels \\(iob1\\?\\)"),
-        ("a O\nb I-X\nc B-X\n", "iob2", 2, "correct the label or leave out the scheme"),
+        ("a O\nb I-X\nc B-X\n", "iob2", 2, "name the scheme of the labels \\(iob1\\?\\)"),
+        ("a O\nb I-X\n\nc B-X\n", "iob2", 2, "correct the label or leave out the scheme"),
     ],
 )
 def test_illegal_gold_labels(text: str, scheme: str, line: int, message: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from trellis.engine.chain import Tables
 from trellis.engine.segments import SegmentChains
 from trellis.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.model.model import padded
-from trellis.model.segments import SegmentTypes, legal, segments_of
+from trellis.model.segments import SegmentTypes, segments_of
 
 LABELS = {
     "iob1": ("O", "I-A", "B-A", "I-B", "B-B"),
@@ -165,12 +165,9 @@ def test_allowed_labels_leave_the_segmentations_that_have_them() -> None:
     assert score == pytest.approx(case.score(wanted[0]))
 
 
-def test_labels_that_the_scheme_does_not_allow_are_written_anew() -> None:
-    labels = ("O", "I-A", "B-A")
-    gold, starts = np.array([0, 1, 1, 0, 2, 1], np.int32), np.array([0, 4, 4, 6], np.int64)
-    names, codes = legal(labels, gold, starts, "iob2")
-    assert [names[z] for z in codes] == ["O", "B-A", "I-A", "O", "B-A", "I-A"]
-    types = SegmentTypes(names, "iob2", {"A": 2})
+def test_segments_of_labels() -> None:
+    types = SegmentTypes(("O", "I-A", "B-A"), "iob2", {"A": 2})
+    codes, starts = np.array([0, 2, 1, 0, 2, 1], np.int32), np.array([0, 4, 4, 6], np.int64)
     begins, lengths, columns = segments_of(types, codes, starts)
     assert (begins.tolist(), lengths.tolist()) == ([0, 1, 3, 4], [1, 2, 1, 2])
     assert [types.type_of_column(column) for column in columns] == ["O", "A", "O", "A"]
@@ -240,6 +237,61 @@ def test_labels_come_in_the_scheme_of_the_corpus(scheme: str) -> None:
             assert tagger.score(sentence, labels) == pytest.approx(score)
 
 
+def train_on(rows: list[str], learner: str = "perceptron", **changes: Any) -> trellis.Tagger:
+    """A tagger of sentences of labels; words are numbered in each."""
+    labels = [row.split() for row in rows]
+    words = [[str(t) for t in range(len(row))] for row in labels]
+    given = {"target": "label", "features": ["word[0]"], "segments": True, "learner": learner, **changes}
+    return trellis.train({"word": words, "label": labels}, **given)
+
+
+@pytest.mark.parametrize(
+    ("rows", "scheme"),
+    [
+        (["I-X B-X O I-X", "O I-X O"], "iob1"),
+        (["I-X B-X O", "I-X I-X"], "iob1"),
+        (["B-X B-X O", "O B-X I-X"], "iob2"),
+        (["I-X E-X I-X O", "O I-X"], "ioe1"),
+        (["I-X E-X E-X O", "O E-X"], "ioe2"),
+        (["B- I- O", "O B-"], "iob2"),
+        (["B I- O", "O B"], "iob2"),
+    ],
+)
+def test_the_scheme_is_that_of_the_label_sequences(rows: list[str], scheme: str) -> None:
+    tagger = train_on(rows)
+    assert tagger.info["scheme"] == scheme
+    for row in rows:
+        labels = row.split()
+        assert tagger.score([str(t) for t in range(len(labels))], labels) > -np.inf
+    assert train_on([rows[0]]).tag([str(t) for t in range(len(rows[0].split()))]) == rows[0].split()
+
+
+@pytest.mark.parametrize(
+    ("rows", "scheme", "why"),
+    [
+        (["B-X I-X O"], "iobes", r"'O' cannot follow 'I-X' in iobes .*\(iob2\?\) or leave out the scheme"),
+        (["B-X I-X O"], "iob1", r"a sentence of iob1 cannot begin with 'B-X' .*\(iob2\?\)"),
+        (["O I-X I-Y", "B-X"], "iob2", "token 1 .*'I-X' cannot follow 'O' in iob2"),
+        (["I-X O", "I-X B-X"], "iob2", r"begin with 'I-X' .*; name the scheme of the labels \(iob1\?\)"),
+        (["O I-X", "B-X"], None, r"'I-X' cannot follow 'O' in iob2 \(column 'label'\); correct the label$"),
+        (["B-X I-X O"], "bmes", r"'I-X' is not of the scheme bmes; name the scheme of the labels \(iob2\?\)"),
+        (["B I", "B- I"], None, "'B' and 'B-' mark the same"),
+    ],
+)
+def test_labels_that_the_scheme_does_not_allow_are_rejected(rows: list[str], scheme: str | None, why: str) -> None:
+    with pytest.raises((CorpusError, ConstraintError), match=why):
+        train_on(rows, scheme=scheme)
+
+
+def test_weights_of_segments_are_named_by_their_types() -> None:
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
+    heaviest = {(w.feature, w.label): w.weight for w in tagger.heaviest(1000)}
+    terms = [term for term in tagger.explain(["a", "b", ","]).best.terms if "segment" in term.feature]
+    assert {term.label for term in terms} == {"N", "O"}
+    for term in terms:
+        assert heaviest[term.feature, term.label] == pytest.approx(term.weight)
+
+
 def test_a_tagger_of_segments_in_all_its_ways(tmp_path: Any) -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], learner="crf", segments=True)
     sentence = ["the", "a", "b", ",", "b", "b", ","]
@@ -273,6 +325,24 @@ def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
     has_long = sum(any(s.end - s.begin > 1 for s in spans(labels)) for labels in corpus()["label"])
     assert tagger.info["segments"]["sentences_left_out"] == has_long > 0
     assert all(s.end - s.begin == 1 for labels in tagger.tag_batch(corpus()["word"]) for s in spans(labels))
+    short = [row for row in corpus()["label"] if all(s.end - s.begin == 1 for s in spans(row))]
+    sizes = len(short), sum(map(len, short))
+    assert (tagger.info["sentences"], tagger.info["tokens"]) == sizes
+    assert {event["tokens"] for event in tagger.info["history"]} == {sizes[1]}
+
+
+def test_sentences_left_out_are_as_if_they_were_not_there() -> None:
+    rows, weights = ["B-X I-X I-X O", "O B-X", "B-X I-X", "O B-X I-X I-X"], [1.0, 2.0, 0.5, 9.0]
+    tagger = train_on(rows, "crf", segments=2, sample_weight=weights)
+    alone = train_on(rows[1:3], "crf", sample_weight=weights[1:3])
+    assert tagger.labels == ("B-X", "I-X", "O")
+    for words in (["0"], ["0", "1", "2"]):
+        for labels, score in alone.kbest(words, 10):
+            assert tagger.score(words, labels) == pytest.approx(score, abs=1e-4)
+    with pytest.raises(LearnerError, match="every sentence has a segment of more than 2 tokens"):
+        train_on(rows[:1], segments=2)
+    with pytest.raises(LearnerError, match="sample_weight is 0 for every sentence without too long a segment"):
+        train_on(rows, segments=2, sample_weight=[1, 0, 0, 1])
 
 
 @pytest.mark.parametrize(
@@ -385,6 +455,11 @@ def test_the_command_line_trains_and_tags_segments(here: Path, call: Callable[..
     assert "at most NP 2, VP 1 tokens" in shown
     assert "word[segment]" in shown
     assert call(f"train {TRAIN} --segments 1 --model seg.trellis --quiet").code == 2  # every sentence has a longer one
+    with (here / "train.txt").open("a") as file:
+        file.write("\nyes UH B-NP\n\n")
+    done = call(f"train {TRAIN} --segments 1 --epochs 1 --model seg.trellis")
+    assert "sentences left out: a segment of more than 1 tokens" in done.err
+    assert "trained on    1 sentences, 1 tokens" in call("info seg.trellis").out
     refused(call(f"train {TRAIN} --segments 0 --model seg.trellis"), "--segments")
 
 

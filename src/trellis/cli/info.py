@@ -106,7 +106,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)
     parts = ["\n".join(wrap.fill(f"{name:14}{value}") for name, value in rows)]
     if facts["heaviest"]:
-        found = [(f"{one['weight']:.3f}", one["label"], one["feature"]) for one in facts["heaviest"]]
+        found = [(f"{one['weight']:.3f}", one["label"] or "segment", one["feature"]) for one in facts["heaviest"]]
         parts.append("heaviest weights\n" + align([("weight", "label", "feature"), *found], right=[0]))
     if history := facts["history"]:
         kept = history if n_epochs is None else history[-n_epochs:]

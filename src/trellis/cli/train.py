@@ -147,6 +147,9 @@ def command(given: Namespace) -> None:
             info={"corpus": shape.describe(sentences.columns)},
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
+    if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
+        said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
+        say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
     tagger.save(given.model)
     if given.plot is not None:
         score = score_name(given.metric, tagger.labels)

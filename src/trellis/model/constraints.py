@@ -65,7 +65,21 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     return edge, end
 
 
-def scheme_rules(corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str) -> tuple[Floats, Floats]:
+def fitting_scheme(labels: Sequence[str], gold: Ints, starts: Longs) -> str | None:
+    """The scheme of a corpus, None if its labels mark no spans.
+
+    Labels alone may be of IOB1 or IOB2, of IOE1 or IOE2: then the one that has all label sequences is the scheme.
+    """
+    guess = guess_scheme(labels)
+    for scheme in {"iob2": ("iob2", "iob1"), "ioe2": ("ioe2", "ioe1")}.get(guess or "", ()):
+        if first_illegal(gold, starts, *_scheme_tables(labels, scheme)) is None:
+            return scheme
+    return guess
+
+
+def scheme_rules(
+    corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str, *, guessed: bool = False
+) -> tuple[Floats, Floats]:
     """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
     edge, end = _scheme_tables(labels, scheme)
     broken = first_illegal(gold, corpus.starts, edge, end)
@@ -79,11 +93,12 @@ def scheme_rules(corpus: Corpus, target: str, labels: Sequence[str], gold: Ints,
         why = f"a sentence of {scheme} cannot begin with {label!r}"
     else:
         why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
-    guess = guess_scheme(labels)
-    other = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
+    guess = fitting_scheme(labels, gold, corpus.starts)
+    advice = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
+    advice += "" if guessed else " or leave out the scheme"
     line = None if corpus.lines is None else int(corpus.lines[token])
     place = "" if line is not None else f"token {token} (counted from 0): "
-    raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {other} or leave out the scheme")
+    raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {advice}")
 
 
 def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:

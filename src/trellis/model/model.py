@@ -384,6 +384,12 @@ class Model:
         """What the columns of rows stand for: labels, then parts of labels."""
         return (*self.labels, *(() if self.weights.parts is None else self.weights.parts.names))
 
+    def row_name(self, attribute: int, column: int) -> str:
+        """What a column stands for in the row of an attribute: of an attribute of segments a type."""
+        if self.segments is not None and attribute >= self.segments.first:
+            return self.segments.types.type_of_column(column)
+        return self.row_names[column]
+
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads; free-form attributes are the last of them."""

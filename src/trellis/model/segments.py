@@ -6,7 +6,7 @@ its segments have attributes of their own: the last rows of its weights, where a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,6 @@ from trellis.corpus.schemes import (
     SCHEMES,
     Letters,
     allowed_transition,
-    joined,
-    labels_of,
-    scheme_named,
-    spans,
     split_label,
 )
 from trellis.evaluation.spans import SpanReading
@@ -70,14 +66,14 @@ class SegmentTypes:
 
     def shapes(self) -> Ints:
         """[n, 6] how segments are written (core/engine/segments.hpp), by type."""
-        number, columns = {label: z for z, label in enumerate(self.labels)}, self.columns()
+        # By letter and type, which `B-` and `B` write alike.
+        number, columns = {label.partition("-")[::2]: z for z, label in enumerate(self.labels)}, self.columns()
         rows = list[list[int]]()
-        if OUTSIDE in number:
-            rows.append([int(columns[number[OUTSIDE]]), 1, number[OUTSIDE], -1, -1, -1])
+        if (outside := number.get((OUTSIDE, ""))) is not None:
+            rows.append([int(columns[outside]), 1, outside, -1, -1, -1])
         for kind, longest in self.longest.items():
             for letters in _shapes(self.scheme):
-                of = [number.get(joined(letter, kind), -1) for letter in letters]
-                first, inside, last, single = of
+                first, inside, last, single = (number.get((letter, kind), -1) for letter in letters)
                 rows.append([self.column_of(kind), longest, single, first, inside, last])
         return np.array(rows, np.int32).reshape(-1, len(SHAPE))
 
@@ -151,26 +147,6 @@ def _shapes(scheme: str) -> list[Letters]:
     if scheme == "ioe1":
         return [letters, letters._replace(last=MARKERS[scheme], single=MARKERS[scheme])]
     return [letters]
-
-
-def legal(labels: tuple[str, ...], gold: Ints, starts: Longs, scheme: str) -> tuple[tuple[str, ...], Ints]:
-    """Labels as the scheme writes the spans that they mark; labels that there were not join the others."""
-    scheme, n = scheme_named(scheme), len(labels)
-    line: list[str | None] = [*labels, None]
-    allowed = np.array([[allowed_transition(scheme, a, b) for b in line] for a in line])
-    firsts, lasts = starts[:-1][np.diff(starts) > 0], starts[1:][np.diff(starts) > 0] - 1
-    inner = np.ones(len(gold), bool)
-    inner[firsts] = False
-    at = np.flatnonzero(inner)
-    fine = allowed[gold[at - 1], gold[at]].all() and allowed[n, gold[firsts]].all() and allowed[gold[lasts], n].all()
-    if fine:
-        return labels, gold
-    numbers, codes = {label: z for z, label in enumerate(labels)}, list[int]()
-    names: Sequence[str] = [labels[z] for z in gold.tolist()]
-    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        written = labels_of(spans(names[begin:end]), end - begin, scheme)
-        codes += [numbers.setdefault(label, len(numbers)) for label in written]
-    return tuple(numbers), np.array(codes, np.int32)
 
 
 def segments_of(types: SegmentTypes, gold: Ints, starts: Longs) -> tuple[Longs, Longs, Ints]:

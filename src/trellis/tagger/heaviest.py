@@ -18,7 +18,7 @@ class NamedWeight:
     """One weight: of a feature with a label, or of labels one after the other (no feature)."""
 
     feature: str
-    label: str  # "B-NP", a part of labels, or a run of labels: "B-NP I-NP"
+    label: str  # "B-NP", a part of labels, a run of labels: "B-NP I-NP"; of a feature of segments their type
     weight: float
 
 
@@ -27,13 +27,13 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
     n = whole_number("n", n, 0)
     weights, n_labels = model.weights, len(model.labels)
     names = (*model.labels, START)
-    found = _of_rows(model, weights.rows, n, lambda column: model.row_names[column], on_edge=False)
+    found = _of_rows(model, weights.rows, n, model.row_name, on_edge=False)
     if weights.edge_rows is not None:
         found += _of_rows(
             model,
             weights.edge_rows,
             n,
-            lambda column: " ".join(names[label] for label in weights.run_at(column)),
+            lambda _, column: " ".join(names[label] for label in weights.run_at(column)),
             on_edge=True,
         )
     found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
@@ -47,12 +47,12 @@ def heaviest(model: Model, n: int) -> list[NamedWeight]:
     return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
 
 
-def _of_rows(model: Model, rows: Rows, n: int, label: Callable[[int], str], *, on_edge: bool) -> list[NamedWeight]:
+def _of_rows(model: Model, rows: Rows, n: int, label: Callable[[int, int], str], *, on_edge: bool) -> list[NamedWeight]:
     slots = _top(rows.weights, n)
     attributes = [int(np.searchsorted(rows.starts, slot, side="right")) - 1 for slot in slots]
     names = model.attribute_names(attributes, on_edge=on_edge)
     return [
-        NamedWeight(names[attribute], label(int(rows.labels[slot])), float(rows.weights[slot]))
+        NamedWeight(names[attribute], label(attribute, int(rows.labels[slot])), float(rows.weights[slot]))
         for slot, attribute in zip(slots, attributes, strict=True)
     ]
 

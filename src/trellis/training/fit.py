@@ -51,7 +51,7 @@ from trellis.training.encoding import (
     sentence_weights,
 )
 from trellis.training.pruning import SURVIVAL
-from trellis.training.segments import Segmenting, check_segments, segment_features, segmented, without_long
+from trellis.training.segments import Segmenting, check_segments, segment_features, segmented
 from trellis.training.streaming import check_streamed, encode_stream, survey
 from trellis.training.warm_start import check_start, features_of, order_from
 
@@ -157,8 +157,8 @@ def train(
     scheme, segmenting = _scheme(scheme, init), None
     weights = sentence_weights(sample_weight, corpus)
     if segments is not False:
-        labelling, segmenting = segmented(corpus, target, labelling, scheme, longest)
-        weights = without_long(weights, segmenting, len(corpus))
+        corpus, labelling, segmenting = segmented(corpus, target, labelling, scheme, longest)
+        weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
     setup = Setup(
         corpus,
         target,

@@ -9,16 +9,16 @@ import numpy as np
 
 from trellis import _core
 from trellis.arguments import whole_number
-from trellis.arrays import Doubles, Ints, Longs, Ragged
+from trellis.arrays import Doubles, Ints, Longs, Ragged, runs_of
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.corpus.schemes import belongs, guess_scheme
 from trellis.errors import ArgumentError, CorpusError, LearnerError
 from trellis.features.extraction import compact
 from trellis.features.segments import SegmentExtraction, extract_segments, segment_templates
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner
+from trellis.model.constraints import fitting_scheme, scheme_rules
 from trellis.model.model import Rows
-from trellis.model.segments import Segments, SegmentTypes, legal, segments_of
+from trellis.model.segments import Segments, SegmentTypes, segments_of
 
 if TYPE_CHECKING:
     from trellis.training.encoding import Labelling, Setup
@@ -56,31 +56,45 @@ def segment_features(chosen: FeatureSet, corpus: Corpus) -> FeatureSet:
 
 @dataclass(frozen=True, slots=True)
 class Segmenting:
-    """The segments of a training corpus."""
+    """The segments of a training corpus, and which of its sentences are learnt from: those with no longer segment."""
 
     types: SegmentTypes
-    begins: Longs  # [n] first tokens; too long ones are not among them
+    begins: Longs  # [n] first tokens, in the sentences that are kept
     lengths: Longs
     columns: Ints  # [n] of their types
-    too_long: Longs  # sentences that have a segment longer than there may be
+    kept: Longs  # sentences
+    n_left_out: int
 
     @property
     def about(self) -> dict[str, Any]:
         """What the model says of it."""
-        of_segments = {"longest": self.types.longest, "sentences_left_out": len(self.too_long)}
+        of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out}
         return {"scheme": self.types.scheme, "segments": of_segments}
+
+    def weights(self, given: Doubles | None) -> Doubles | None:
+        """How much the sentences count that are kept."""
+        kept = None if given is None else given[self.kept]
+        if kept is not None and not kept.any():
+            raise LearnerError("sample_weight is 0 for every sentence without too long a segment; raise segments")
+        return kept
 
 
 def segmented(
     corpus: Corpus, target: str, labelling: Labelling, scheme: str | None, longest: int | None
-) -> tuple[Labelling, Segmenting]:
-    """The labels as the scheme writes them, and the segments that they are; CorpusError if they mark no spans."""
-    scheme = guess_scheme(labelling.labels) if scheme is None else scheme
-    if scheme is None or not all(belongs(label, scheme) for label in labelling.labels):
-        known = ", ".join(labelling.labels[:3])
+) -> tuple[Corpus, Labelling, Segmenting]:
+    """The sentences to learn from, their labels, and the segments that these mark.
+
+    CorpusError if labels mark none, or if they are not as the scheme allows.
+    """
+    labels, gold, guessed = labelling.labels, labelling.gold, scheme is None
+    scheme = scheme or fitting_scheme(labels, gold, corpus.starts)
+    if scheme is None:
+        known = ", ".join(labels[:3])
         why = f"column {target!r} marks no spans ({known}...); segments need labels O or like B-NP, I-NP"
         raise CorpusError(corpus.source, None, why)
-    labels, gold = legal(labelling.labels, labelling.gold, corpus.starts, scheme)
+    scheme_rules(corpus, target, labels, gold, scheme, guessed=guessed)
+    if twice := next((label for label in labels if f"{label}-" in labels), None):
+        raise CorpusError(corpus.source, None, f"column {target!r}: {twice!r} and '{twice}-' mark the same; choose one")
     kinds = dict.fromkeys(label.partition("-")[2] for label in labels if label != "O")
     types = SegmentTypes(labels, scheme, dict.fromkeys(kinds, 1))
     begins, lengths, columns = segments_of(types, gold, corpus.starts)
@@ -91,19 +105,14 @@ def segmented(
         raise CorpusError(corpus.source, None, why)
     fits = lengths <= np.array([types.longest_of(column) for column in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
-    found = Segmenting(types, begins[fits], lengths[fits], columns[fits], too_long)
-    return replace(labelling, labels=labels, gold=gold), found
-
-
-def without_long(weights: Doubles | None, segmenting: Segmenting, n_sentences: int) -> Doubles | None:
-    """How much sentences count: nothing where a segment is longer than there may be."""
-    if len(segmenting.too_long) == 0:
-        return weights
-    out = np.ones(n_sentences) if weights is None else weights.copy()
-    out[segmenting.too_long] = 0
-    if not out.any():
-        raise LearnerError(f"every sentence has a segment of more than {segmenting.types.most} tokens; raise segments")
-    return out
+    kept = np.delete(np.arange(len(corpus)), too_long)
+    if len(too_long):
+        labelling = replace(labelling, gold=gold[runs_of(corpus.starts, kept)[1]])
+        corpus = corpus.take(kept)
+        begins, lengths, columns = segments_of(types, labelling.gold, corpus.starts)
+    if corpus.n_tokens == 0:
+        raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; raise segments")
+    return corpus, labelling, Segmenting(types, begins, lengths, columns, kept, len(too_long))
 
 
 @dataclass(frozen=True, slots=True)
