@@ -452,16 +452,61 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
         ({"folds": 1}, "folds must be a whole number from 2 to 12"),
         ({"folds": 13}, "folds must be a whole number from 2 to 12"),
         ({"cost": "f1"}, "cost must be 'auto', 'tokens' or 'spans', not 'f1'"),
-        ({"learner": trellis.MaxEnt()}, "MaxEnt"),
+        ({"learner": trellis.MaxEnt()}, "MaxEnt(solver='lbfgs') learns chains only"),
+        ({"learner": "hmm"}, "HMM learns chains only"),
+        ({"learner": "svm"}, "no learner 'svm'"),
+        ({"learner": 3}, "learner must be a learner"),
+        ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
+        ({"patience": 1}, "patience compares epochs on what is held out; give dev"),
+        ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number from 1"),
+        ({"dev": {"word": [], "chunk": []}}, "no sentences to compare epochs on"),
+        ({"n_threads": 0}, "n_threads must be"),
+        ({"observer": 3}, "observer must be a function"),
+        ({"features": ["nope"]}, "no feature 'nope'"),
+        ({"features": ["pos[0]"]}, "no column 'pos'"),
         ({"tagger": {"target": "chunk"}}, "tagger must be a function that trains one"),
-        ({"tagger": lambda part: None}, "what tagger(corpus) gives must be a tagger"),
     ],
 )
-def test_settings_that_make_no_sense(settings: dict[str, Any], why: str) -> None:
+def test_settings_that_make_no_sense_are_told_before_any_training(settings: dict[str, Any], why: str) -> None:
+    def untrained(part: trellis.Corpus) -> trellis.Tagger:
+        raise AssertionError
+
     with pytest.raises(trellis.TrellisError) as told:
-        rerank.train(CHUNKS, **{"tagger": chunker, "folds": 2, **settings})
+        rerank.train(CHUNKS, **{"tagger": untrained, "folds": 2, **settings})
     assert why in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"features": ["chunk[0]"]}, "no column 'chunk'; there are type, length, word"),
+        ({"dev": {"word": [["a"]]}}, "no column 'chunk'"),
+        ({"dev": {"chunk": [["O"]]}}, "no column 'word'"),
+    ],
+)
+def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any], why: str) -> None:
+    calls = list[int]()
+
+    def counted(part: trellis.Corpus) -> trellis.Tagger:
+        calls.append(len(part))
+        return chunker(part)
+
+    with pytest.raises(trellis.TrellisError, match=why):
+        rerank.train(CHUNKS, counted, folds=2, **settings)
+    assert calls == [6]
+    with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
+        rerank.train(one_verb(9, 0), lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
+    assert calls == [6, 0]
+    with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
+        rerank.train(CHUNKS, lambda part: None)  # type: ignore[arg-type, return-value]
+
+
+def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    named, given = (rerank.fit(tagger, lists[:20], one, k=8).model for one in ("mira", trellis.MIRA()))
+    assert named.names == given.names
+    assert [named[name] for name in named.names] == [given[name] for name in given.names]
+    assert rerank.train(CHUNKS, chunker, "arow", k=2, folds=2).model.info["learner"]["name"] == "AROW"
 
 
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:

@@ -395,7 +395,7 @@ class Odd(Lattice):
         (lambda: structured.fit(Lattice(), []), "examples must be a list of pairs"),
         (lambda: structured.fit(Lattice(), 5), "examples must be a list of pairs"),  # type: ignore[arg-type]
         (lambda: structured.fit(Lattice(), [1]), "example 0 must be a pair"),  # type: ignore[list-item]
-        (lambda: structured.fit(Lattice(), SENTENCES, "CRF"), "learner must be a learner, such as"),  # type: ignore[arg-type]
+        (lambda: structured.fit(Lattice(), SENTENCES, "CRF"), "no learner 'CRF'"),  # type: ignore[arg-type]
         (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMM()), "HMM learns chains only; choose an online"),
         (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMSVM()), "HMSVM\\(solver='dual'\\) learns chains only"),
         (lambda: structured.fit(Lattice(), SENTENCES, trellis.MaxEnt()), "MaxEnt.* learns chains only"),
@@ -615,3 +615,32 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
 
     with pytest.raises(trellis.ArgumentError, match=r"feature 'a\\ud800': no file can hold half a surrogate pair"):
         structured.fit(Halved(), SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"patience": 2}, "patience compares epochs on what is held out; give dev"),
+        ({"metric": max}, "metric compares epochs on held-out pairs; give dev"),
+        ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
+        ({"dev": []}, "dev examples must be a list of pairs"),
+        ({"n_threads": 0}, "n_threads must be"),
+        ({"observer": 3}, "observer must be a function"),
+        ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
+        ({"learner": "boost"}, "SequenceBoost learns chains only"),
+        ({"checkpoint_every": 2}, "it needs a checkpoint"),
+        ({"checkpoint": "c", "checkpoint_every": 0}, "checkpoint_every must be"),
+    ],
+)
+def test_settings_are_checked_before_features_are_asked_for(settings: dict[str, Any], why: str) -> None:
+    class Unasked(Listed):
+        def features(self, x: Any, y: Any) -> dict[str, float]:
+            raise AssertionError
+
+    with pytest.raises(trellis.TrellisError, match=why):
+        structured.fit(Unasked(), SENTENCES, **settings)
+
+
+def test_a_learner_by_its_name() -> None:
+    named, given = (structured.fit(Listed(), SENTENCES, one) for one in ("mira", trellis.MIRA()))
+    assert [named[name] for name in named.names] == [given[name] for name in given.names]

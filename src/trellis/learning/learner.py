@@ -187,16 +187,19 @@ class OnlineOptions:
 
     def update_of(self, *, stepwise: bool) -> str:
         """On what of a wrong search to update; LearnerError where it does not go from left to right by a beam."""
-        if self.update is not None and not stepwise:
-            raise LearnerError(
-                "update has an effect only with a beam from left to right (docs/search.md); leave it out"
-            )
+        check_update(self.update, stepwise=stepwise)
         return self.update or ("max-violation" if stepwise else "standard")
 
     @property
     def seed_of_order(self) -> int | None:
         """What shuffles the examples; None where they are taken as they stand."""
         return self.seed if self.shuffle else None
+
+
+def check_update(update: str | None, *, stepwise: bool) -> None:
+    """LearnerError for an update of a search that is not stepwise."""
+    if update is not None and not stepwise:
+        raise LearnerError("update has an effect only with a beam from left to right (docs/search.md); leave it out")
 
 
 def _name_of(function: Any) -> str:

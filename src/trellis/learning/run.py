@@ -191,6 +191,12 @@ class Event:
 Observer = Callable[[Event], None]
 
 
+def check_observer(observer: Any) -> None:
+    """LearnerError if it cannot be called."""
+    if observer is not None and not callable(observer):
+        raise LearnerError(f"observer must be a function that takes an event, not {observer!r}")
+
+
 class StopTrainingError(Exception):
     """Raised by an observer: training ends here, and the best weights so far are what it gives."""
 

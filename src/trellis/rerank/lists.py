@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -154,10 +154,15 @@ def _columns(tagger: Tagger, sentences: Any) -> list[dict[str, Sequence[str]]]:
 CostOf = Callable[[Sequence[str], Candidate], float]  # of a candidate where other labels are right
 
 
-def cost_named(cost: str, labels: Sequence[str]) -> CostOf:
-    """Wrong tokens, or missed and false spans; CorpusError where labels mark no spans."""
+def check_cost(cost: str) -> None:
+    """ArgumentError if there is none of that name."""
     if cost not in ("auto", "tokens", "spans"):
         raise ArgumentError(f"cost must be 'auto', 'tokens' or 'spans', not {cost!r}")
+
+
+def cost_named(cost: str, labels: Iterable[str]) -> CostOf:
+    """Wrong tokens, or missed and false spans; ArgumentError where labels mark no spans."""
+    check_cost(cost)
     marks_spans = guess_scheme(labels) is not None
     if cost == "spans" and not marks_spans:
         raise ArgumentError("cost 'spans' counts spans, and the labels mark none; leave cost out, or give 'tokens'")

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arguments import instance, items, whole_number
+from trellis.arguments import instance, items, thread_count, whole_number
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.report import evaluate
 from trellis.learning.learner import Learner
-from trellis.learning.run import Observer
+from trellis.learning.run import Observer, check_observer
 from trellis.rerank.features import Feature, GlobalFeatures
-from trellis.rerank.lists import MAX_K, Cost, KBestList, cost_named, kbest_lists, report, text_columns
+from trellis.rerank.lists import MAX_K, Cost, KBestList, check_cost, cost_named, kbest_lists, report, text_columns
 from trellis.rerank.reranker import ListProblem, Reranker
+from trellis.structured.fit import check_patience, structure_learner
 from trellis.structured.fit import fit as fit_structured
 from trellis.tagger import Tagger
 
@@ -26,7 +27,7 @@ MakeTagger = Callable[[Corpus], Tagger]
 def train(
     corpus: Any,
     tagger: MakeTagger,
-    learner: Learner | None = None,
+    learner: Learner | str | None = None,
     *,
     k: int = 20,
     folds: int = 5,
@@ -41,20 +42,40 @@ def train(
 
     ``tagger`` is a function that trains a tagger on a corpus, such as ``lambda part: trellis.train(part,
     target="chunk")``. It is called once per fold, without the fold's sentences, and once with the whole corpus.
-    ``learner`` (default: the averaged perceptron) is one that ``trellis.structured.fit`` takes. ``features`` are names
-    of ``rerank.FEATURES``, templates, or functions from a ``Candidate`` to names or a dict (default: all that have
-    names). ``cost`` says how bad a wrong candidate is: wrong "tokens", missed and false "spans", or "auto", spans where
-    labels mark them. With ``dev``, a held-out corpus, the best epoch of the reranker on it is kept; with ``patience``
-    training stops after so many epochs without a better one. ``observer`` is called after every epoch of the reranker.
+    ``learner`` (default: the averaged perceptron) is one that ``trellis.structured.fit`` takes, or its name.
+    ``features`` are names of ``rerank.FEATURES``, templates, or functions from a ``Candidate`` to names or a dict
+    (default: all that have names). ``cost`` says how bad a wrong candidate is: wrong "tokens", missed and false
+    "spans", or "auto", spans where labels mark them. With ``dev``, a held-out corpus, the best epoch of the reranker on
+    it is kept; with ``patience`` training stops after so many epochs without a better one. ``observer`` is called after
+    every epoch of the reranker.
     """
     corpus = read(corpus)
     held_out = None if dev is None else read(dev)
-    lists = held_out_lists(corpus, tagger, k=k, folds=folds, n_threads=n_threads)
-    made = _trained(tagger, corpus)
+    if held_out is not None and not held_out.n_tokens:
+        raise CorpusError(held_out.source, None, "no sentences to compare epochs on")
+    # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
+    learner = structure_learner(learner, stepwise=False)
+    chosen = GlobalFeatures(features, list(corpus.columns)).chosen
+    check_cost(cost)
+    check_patience(patience, dev)
+    check_observer(observer)
+    thread_count(n_threads)
+
+    def checked(part: Corpus) -> Tagger:
+        made = _trained(tagger, part)
+        GlobalFeatures(chosen, text_columns(made))
+        cost_named(cost, corpus.column(made.target).values)
+        if held_out is not None:
+            for name in (*text_columns(made), made.target):
+                held_out.column(name)
+        return made
+
+    lists = held_out_lists(corpus, checked, k=k, folds=folds, n_threads=n_threads)
+    made = checked(corpus)
     dev_lists = None
     if held_out is not None:
         dev_lists = kbest_lists(made, held_out, k, held_out.sentences(made.target), n_threads)
-    options: dict[str, Any] = {"features": features, "cost": cost, "observer": observer, "n_threads": n_threads}
+    options: dict[str, Any] = {"features": chosen, "cost": cost, "observer": observer, "n_threads": n_threads}
     return fit(made, lists, learner, k=k, dev=dev_lists, patience=patience, **options)
 
 
@@ -84,7 +105,7 @@ def held_out_lists(
 def fit(
     tagger: Tagger,
     lists: Sequence[KBestList],
-    learner: Learner | None = None,
+    learner: Learner | str | None = None,
     *,
     k: int = 20,
     features: Sequence[Feature] | None = None,

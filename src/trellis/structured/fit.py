@@ -16,14 +16,14 @@ import trellis
 from trellis.arguments import file_path, items, real_number, thread_count, whole_number
 from trellis.corpus.corpus import Strings
 from trellis.errors import ArgumentError, LearnerError
-from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
-from trellis.learning.learner import Learner
-from trellis.learning.run import Observer, run
+from trellis.learning.learner import Learner, check_update
+from trellis.learning.run import Observer, check_observer, run
 from trellis.structured.encoding import Encoder
 from trellis.structured.model import StructuredModel
 from trellis.structured.problem import Problem, StepProblem, check_problem, same
+from trellis.training.fit import learner_of
 
 Metric = Callable[[list[Any], list[Any]], float]
 
@@ -31,7 +31,7 @@ Metric = Callable[[list[Any], list[Any]], float]
 def fit(
     problem: Problem,
     examples: Iterable[tuple[Any, Any]],
-    learner: Learner | None = None,
+    learner: Learner | str | None = None,
     *,
     beam: int | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -45,9 +45,9 @@ def fit(
 ) -> StructuredModel:
     """Learn from pairs of an input and its right output.
 
-    ``learner`` (default: the averaged perceptron) is one of those of chains: the online learners, ``CRF``,
-    ``ExponentialLoss``, ``HMSVM(solver="frank-wolfe")``. A problem with ``candidates`` or ``parts`` answers all of
-    them; one with ``argmax`` answers the perceptron and passive-aggressive learners, and with ``augmented`` or
+    ``learner`` (default: the averaged perceptron) is one of those of chains, or its name: the online learners,
+    ``CRF``, ``ExponentialLoss``, ``HMSVM(solver="frank-wolfe")``. A problem with ``candidates`` or ``parts`` answers
+    all; one with ``argmax`` answers the perceptron and passive-aggressive learners, and with ``augmented`` or
     ``kbest`` MIRA and AROW; one with ``choices`` answers these too, by a beam of ``beam`` states, and the learner's
     ``update`` says on what of a wrong search it updates. ``sample_weight`` is how much each example counts.
     ``observer`` is called after every epoch.
@@ -58,14 +58,7 @@ def fit(
     it, with the same bits as if it had never been stopped. It needs ``candidates`` or ``parts``.
     """
     problem = check_problem(problem)
-    learner = Perceptron() if learner is None else learner
-    if not isinstance(learner, Learner):
-        raise LearnerError(f"learner must be a learner, such as trellis.Perceptron(), not {learner!r}")
-    if "structures" not in learner.abilities:
-        raise LearnerError(
-            f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "
-            'HMSVM(solver="frank-wolfe")'
-        )
+    learner = structure_learner(learner, stepwise=isinstance(problem, StepProblem))
     pairs = _pairs("example", examples)
     weights = None
     if sample_weight is not None:
@@ -75,26 +68,28 @@ def fit(
             weights = np.empty(0)
         if weights.shape != (len(pairs),) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ArgumentError(f"sample_weight must be {len(pairs)} finite numbers from 0 on, one per example")
+    held_out = None if dev is None else _pairs("dev example", dev)
+    if held_out is None and metric is not None:
+        raise LearnerError("metric compares epochs on held-out pairs; give dev")
+    patience = check_patience(patience, dev)
+    check_observer(observer)
+    if checkpoint is None and checkpoint_every is not None:
+        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
+    n_threads = thread_count(n_threads)
+    every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
     encoder = Encoder(problem, _beam(problem, beam))
-    encoded = encoder.encode(pairs, weights, thread_count(n_threads))
-    if dev is not None:
-        held_out = _pairs("dev example", dev)
+    encoded = encoder.encode(pairs, weights, n_threads)
+    if held_out is not None:
         kept = {} if beam is None else {"beam": beam}
 
         def score(weights: FeatureWeights) -> float:
             model = StructuredModel(problem, encoder.names(len(weights.values)), weights, kept)
             return _scored(metric, [model.predict(x) for x, _ in held_out], [y for _, y in held_out])
 
-        stop = None if patience is None else whole_number("patience", patience, 1)
-        encoded = replace(encoded, score_dev=score, patience=stop)
-    elif metric is not None or patience is not None:
-        raise LearnerError("metric and patience compare epochs on held-out pairs; give dev")
+        encoded = replace(encoded, score_dev=score, patience=patience)
     if checkpoint is not None:
         file = Path(file_path("checkpoint", checkpoint))
-        every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
         encoded = replace(encoded, checkpoint=Checkpoint(file, every, _fingerprint(learner, encoder, encoded)))
-    elif checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
     work: Any = learner.begin(encoded)  # type: ignore[arg-type]
     learnt, history = run(encoded, work, observer)
     info = {
@@ -105,6 +100,25 @@ def fit(
         "history": [event.to_dict() for event in history],
     }
     return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, info)
+
+
+def structure_learner(given: Learner | str | None, *, stepwise: bool) -> Learner:
+    """The learner, or the one of that name; LearnerError if it does not learn such structures."""
+    learner = learner_of(given)
+    if "structures" not in learner.abilities:
+        raise LearnerError(
+            f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "
+            'HMSVM(solver="frank-wolfe")'
+        )
+    check_update(getattr(learner, "update", None), stepwise=stepwise)
+    return learner
+
+
+def check_patience(patience: int | None, dev: Any) -> int | None:
+    """The number itself; it needs something held out."""
+    if patience is not None and dev is None:
+        raise LearnerError("patience compares epochs on what is held out; give dev")
+    return None if patience is None else whole_number("patience", patience, 1)
 
 
 def _fingerprint(learner: Learner, encoder: Encoder, encoded: FeatureProblem) -> str:

@@ -32,7 +32,7 @@ from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner, Pairs, choice, flag, whole
-from trellis.learning.run import Event, FeatureNames, Observer, Problem
+from trellis.learning.run import Event, FeatureNames, Observer, Problem, check_observer
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
 from trellis.model.segments import Segments
@@ -121,14 +121,13 @@ def train(
     """
     stream = corpus if isinstance(corpus, CorpusStream) else None
     corpus = corpus if stream is not None else read(corpus)
-    learner, partial = _learner(learner), flag().check("partial", partial)
+    learner, partial = learner_of(learner), flag().check("partial", partial)
     if init is not None:
         check_start(init, learner)
     if stream is not None:
         needs_all = {"init": init, "sample_weight": sample_weight, "tag_dictionary": tag_dictionary or None}
         check_streamed(learner, {**needs_all, "prune": prune or None, "pairs": None if pairs == "all" else pairs})
-    if observer is not None and not callable(observer):
-        raise LearnerError(f"observer must be a function that takes an event, not {observer!r}")
+    check_observer(observer)
     if stream is None and (len(corpus) == 0 or corpus.n_tokens == 0):
         raise CorpusError(corpus.source, None, "no sentences to train on")
     columns = list(corpus.columns)
@@ -204,16 +203,17 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
 # ------------------------------------------------------------ check
 
 
-def _learner(learner: Learner | str | None) -> Learner:
-    if isinstance(learner, str):
-        return learner_named(learner)()
-    learner = Perceptron() if learner is None else learner
-    if not isinstance(learner, Learner):
+def learner_of(given: Learner | str | None) -> Learner:
+    """The learner that is given, or the one of that name (default: the averaged perceptron)."""
+    if isinstance(given, str):
+        return learner_named(given)()
+    given = Perceptron() if given is None else given
+    if not isinstance(given, Learner):
         raise LearnerError(
             "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
-            f"subclass of trellis.Learner, not {learner!r}"
+            f"subclass of trellis.Learner, not {given!r}"
         )
-    return learner
+    return given
 
 
 def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> str:
