@@ -547,7 +547,26 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
     assert call(f"{train} --reranker-features score,counts").code == 0
     assert call("rerank apply --model j train.jsonl --output out.jsonl").code == 0
     assert json.loads((here / "out.jsonl").read_text().splitlines()[0])["tag"] == ["D", "N"]
-    refused(call("rerank apply --model j train.jsonl"), "--output")
+    assert call("rerank apply --model j train.jsonl").out == (here / "out.jsonl").read_text()
+
+
+def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call: Call, chunk: Path) -> None:
+    train = "rerank train train.txt --columns word,pos,chunk --features chunking --kbest 3 --folds 2 --model r --quiet"
+    assert call(train).code == 0
+    wanted = rerank.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
+    for name in ("o.jsonl", "o.parquet", "o.feather", "o.tsv", "o.jsonl.gz"):
+        assert call(f"rerank apply --model r test.txt --output {name} --quiet").code == 0
+        named = {"columns": "word,pos,chunk"} if ".tsv" in name else {}
+        assert trellis.read(name, **named).sentences("chunk") == wanted
+        assert call(f"tag --model chunk.trellis test.txt --output t.{name} --quiet").code == 0
+        ours, theirs = (trellis.read(file, **named) for file in (name, f"t.{name}"))
+        assert list(ours.columns) == list(theirs.columns)
+    refused(call("rerank apply --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk' to be filled in")
+    refused(call("rerank apply --model r test.txt --output o.json"), "o.json: name a .jsonl file")
+    assert not list(here.glob("o.json")) + list(here.glob("o.conllu"))
+    refused(call("rerank apply --model r o.parquet"), "parquet is not for standard output; name a file with --output")
+    assert call("rerank apply --model r o.parquet --output back.tsv --quiet").code == 0
+    assert trellis.read("back.tsv", columns="word,pos,chunk").sentences("chunk") == wanted
 
 
 def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:

@@ -12,33 +12,38 @@ examples:
 
 from __future__ import annotations
 
-import gzip
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trellis.arguments import thread_count
 from trellis.cli.file_shape import STREAMED, FileShape, open_model
+from trellis.cli.labelled_files import (
+    PIECE_BYTES,
+    TABLES,
+    Label,
+    check_place,
+    corpora,
+    formatted,
+    labelled,
+    output_shape,
+    write_columns,
+    write_texts,
+)
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
-from trellis.cli.progress import count_tokens, say
-from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
-from trellis.corpus.corpus import Column, Corpus, Strings, columns_named
-from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes, reading
+from trellis.cli.progress import count_tokens
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.files import STANDARD_STREAM, message_name, read_bytes, reading
 from trellis.corpus.read import format_of
-from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
 from trellis.errors import ArgumentError, CorpusError
 
 if TYPE_CHECKING:
-    from trellis.corpus.columns import Layout
     from trellis.tagger import Tagger
 
-TABLES = ("parquet", "feather")
-PIECE_BYTES = 1 << 20
 NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
 
 
@@ -64,6 +69,10 @@ def command(given: Namespace) -> None:
     _check_asked(given, tagger, wanted.format)
     # Progress and results on the same terminal would be in each other's way.
     shown = not given.quiet and (given.output is not None or not standard_output().isatty())
+
+    def text(corpus: Corpus) -> str:
+        return _json_lines(tagger, corpus, given) if given.json else formatted(_labelled(tagger, corpus, given), wanted)
+
     with count_tokens(shown) as count:
         if wanted == shape and shape.format in STREAMED and not (given.json or given.text):
             layout = shape.layout(given.source, tagger, given.columns)
@@ -75,22 +84,13 @@ def command(given: Namespace) -> None:
             _write_table(given, tagger, shape, wanted.format)
         else:
             with writing(given.output) as out:
-                for corpus in _corpora(given, tagger, shape):
-                    if corpus.n_tokens:
-                        text = _json_lines if given.json else _formatted
-                        out.write(text(tagger, corpus, given, wanted).encode())
-                        _send(out)
-                        count(corpus.n_tokens)
+                write_texts(text, _corpora(given, tagger, shape), out, count)
 
 
 def _corpora(given: Namespace, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
-    """What is given, piece by piece where its format allows."""
     if given.text:
         return _text_pieces(given.source, tagger.columns[0])
-    if shape.format in STREAMED:
-        layout = shape.layout(given.source, tagger, given.columns)
-        return (piece.corpus for piece in pieces_of_path(given.source, layout, PIECE_BYTES))
-    return [shape.read(given.source, given.columns)]
+    return corpora(given.source, given.columns, tagger, shape)
 
 
 def _write_table(given: Namespace, tagger: Tagger, shape: FileShape, format: str) -> None:
@@ -105,19 +105,13 @@ def _write_table(given: Namespace, tagger: Tagger, shape: FileShape, format: str
 
 
 def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
-    """The shape that the output's extension tells, else that of the input; running text becomes columns."""
+    """What the output looks like; running text becomes columns."""
     if given.text:
         shape = FileShape()
-    if given.output in (None, STANDARD_STREAM):
-        return shape
-    ending, format = extension(given.output), format_of(given.output)
-    if given.json:
-        if format not in ("conll", "jsonl"):
-            raise ArgumentError(f"{given.output}: --json writes JSON lines; name a .jsonl file")
-    elif ending == ".json":
-        raise ArgumentError(f"{given.output}: name a .jsonl file, or give --json for the labels alone")
-    elif format != "conll" or ending == ".tsv":
-        return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
+    if not given.json:
+        return output_shape(given.output, shape, ", or give --json for the labels alone")
+    if given.output not in (None, STANDARD_STREAM) and format_of(given.output) not in ("conll", "jsonl"):
+        raise ArgumentError(f"{given.output}: --json writes JSON lines; name a .jsonl file")
     return shape
 
 
@@ -135,57 +129,7 @@ def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
         return
     if given.kbest is not None and format != "conll":
         raise ArgumentError(f"--kbest: {format} has one place for a label; give --json, or write columns")
-    if format == "conllu" and not set(columns_named(tagger.target, CONLLU_NAMES)) <= set(CONLLU_NAMES):
-        raise ArgumentError(f"CoNLL-U has no column {tagger.target!r} to be filled in; give --json")
-    if format in TABLES and given.output in (None, STANDARD_STREAM):
-        raise ArgumentError(f"{format} is not for standard output; name a file with --output")
-
-
-def write_columns(
-    label: Callable[[Corpus], list[Column]],
-    tagger: Tagger,
-    source: str,
-    layout: Layout,
-    n_threads: int,
-    out: BinaryIO,
-    count: Callable[[int], None],
-    piece_bytes: int,
-) -> None:
-    """The text of a file with labels: in the target's column of CoNLL-U, else in new columns."""
-
-    def labelled(piece: Piece) -> tuple[bytes, int]:
-        text, layout = piece.text, piece.layout
-        if piece.corpus.n_tokens:
-            if piece.first_line == 1 and not layout.ids:
-                _check_gold(piece.corpus, tagger)
-            for labels in label(piece.corpus):
-                if layout.ids:
-                    text = replace_labels(text, tagger.target, labels, layout, first_line=piece.first_line)
-                else:
-                    text = append_labels(text, labels, layout, first_line=piece.first_line)
-        return text, piece.corpus.n_tokens
-
-    for text, n_tokens in map_pieces(labelled, source, layout, n_threads, piece_bytes):
-        out.write(text)
-        _send(out)
-        count(n_tokens)
-
-
-def _check_gold(corpus: Corpus, tagger: Tagger) -> None:
-    """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
-    column = corpus.columns.get(tagger.target)
-    if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
-        number = list(corpus.columns).index(tagger.target) + 1
-        say(
-            f"trellis: {corpus.source}: column {number} is taken for the true labels ({tagger.target}), but has none "
-            "of the model's labels; name the columns with --columns, or tag running text with --text"
-        )
-
-
-def _send(out: BinaryIO) -> None:
-    """Someone may wait at the other end of a pipe; a compressed file would only become longer."""
-    if not isinstance(out, gzip.GzipFile):
-        out.flush()
+    check_place(given.output, tagger.target, format, "give --json")
 
 
 def _text_pieces(path: str, column: str) -> Iterator[Corpus]:
@@ -210,9 +154,7 @@ def _text_corpus(text: bytes, column: str, source: str, first_line: int) -> Corp
     return from_mapping({column: [words for words in sentences if words]}, None)
 
 
-def _labeller(
-    tagger: Tagger, kbest: int | None, by: Any = "path", n_threads: int | None = 1
-) -> Callable[[Corpus], list[Column]]:
+def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path", n_threads: int | None = 1) -> Label:
     """A function from sentences to the columns of their labels, best first. It may be called from several threads."""
     if kbest is None:
         return lambda corpus: [tagger.tag_corpus(corpus, by=by, n_threads=n_threads)]
@@ -233,26 +175,10 @@ def _labeller(
 
 
 def _labelled(tagger: Tagger, corpus: Corpus, given: Namespace) -> Corpus:
-    """The corpus with the target's column filled in, and with --kbest one more for every further path."""
-    label = _labeller(tagger, given.kbest, given.by, given.threads)
-    for rank, column in enumerate(label(corpus), start=1):
-        names = columns_named(tagger.target, corpus.columns)
-        corpus = corpus.with_column("+".join(name if rank == 1 else f"{name} {rank}" for name in names), column)
-    return corpus
+    return labelled(_labeller(tagger, given.kbest, given.by, given.threads), tagger.target, corpus)
 
 
-def _formatted(tagger: Tagger, corpus: Corpus, given: Namespace, shape: FileShape) -> str:
-    """The sentences with their labels, as the text of a file of that shape."""
-    from trellis.corpus.jsonl import format_jsonl
-    from trellis.corpus.write import format_columns, format_conllu
-
-    corpus = _labelled(tagger, corpus, given)
-    if shape.format == "conll":
-        return format_columns(corpus, tabs=shape.tabs)
-    return format_conllu(corpus) if shape.format == "conllu" else format_jsonl(corpus)
-
-
-def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace, shape: FileShape) -> str:
+def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> str:
     """One line per sentence: its labels (with confidence: how sure they are), or its k best paths with their scores."""
     records: Iterable[dict[str, Any]]
     if given.kbest is not None:

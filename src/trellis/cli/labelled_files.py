@@ -1,0 +1,129 @@
+"""Files with labels written into them: in the format of the output's extension, else in that of what is read."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
+
+from trellis.cli.file_shape import STREAMED, FileShape
+from trellis.cli.progress import say
+from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
+from trellis.corpus.corpus import Column, Corpus, columns_named
+from trellis.corpus.files import STANDARD_STREAM, extension
+from trellis.corpus.read import format_of
+from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
+from trellis.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from trellis.corpus.columns import Layout
+    from trellis.tagger import Tagger
+
+Label = Callable[[Corpus], list[Column]]  # the columns of labels, best first
+
+TABLES = ("parquet", "feather")
+PIECE_BYTES = 1 << 20
+
+
+def output_shape(output: str | None, shape: FileShape, instead: str) -> FileShape:
+    """The shape that the output's extension tells, else that of the input. ``instead`` says what .json could be."""
+    if output in (None, STANDARD_STREAM):
+        return shape
+    ending, format = extension(output), format_of(output)
+    if ending == ".json":
+        raise ArgumentError(f"{output}: name a .jsonl file{instead}")
+    if format != "conll" or ending == ".tsv":
+        return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
+    return shape
+
+
+def check_place(output: str | None, target: str, format: str, instead: str) -> None:
+    """ArgumentError where the labels have no place in that format. ``instead`` says what to do."""
+    if format == "conllu" and not set(columns_named(target, CONLLU_NAMES)) <= set(CONLLU_NAMES):
+        raise ArgumentError(f"CoNLL-U has no column {target!r} to be filled in; {instead}")
+    if format in TABLES and output in (None, STANDARD_STREAM):
+        raise ArgumentError(f"{format} is not for standard output; name a file with --output")
+
+
+def corpora(source: str, columns: str | None, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
+    """What is read, piece by piece where its format allows."""
+    if shape.format in STREAMED:
+        return (piece.corpus for piece in pieces_of_path(source, shape.layout(source, tagger, columns), PIECE_BYTES))
+    return [shape.read(source, columns)]
+
+
+def labelled(label: Label, target: str, corpus: Corpus) -> Corpus:
+    """The corpus with the target's column filled in, and one more for every further column of labels."""
+    for rank, column in enumerate(label(corpus), start=1):
+        names = columns_named(target, corpus.columns)
+        corpus = corpus.with_column("+".join(name if rank == 1 else f"{name} {rank}" for name in names), column)
+    return corpus
+
+
+def formatted(corpus: Corpus, shape: FileShape) -> str:
+    """A corpus as the text of a file of that shape."""
+    from trellis.corpus.jsonl import format_jsonl
+    from trellis.corpus.write import format_columns, format_conllu
+
+    if shape.format == "conll":
+        return format_columns(corpus, tabs=shape.tabs)
+    return format_conllu(corpus) if shape.format == "conllu" else format_jsonl(corpus)
+
+
+def write_texts(
+    text: Callable[[Corpus], str], pieces: Iterable[Corpus], out: BinaryIO, count: Callable[[int], None]
+) -> None:
+    """Pieces one after the other, each as its text."""
+    for corpus in pieces:
+        if corpus.n_tokens:
+            out.write(text(corpus).encode())
+            send(out)
+            count(corpus.n_tokens)
+
+
+def write_columns(
+    label: Label,
+    tagger: Tagger,
+    source: str,
+    layout: Layout,
+    n_threads: int,
+    out: BinaryIO,
+    count: Callable[[int], None],
+    piece_bytes: int,
+) -> None:
+    """The text of a file with labels: in the target's column of CoNLL-U, else in new columns."""
+
+    def labelled(piece: Piece) -> tuple[bytes, int]:
+        text, layout = piece.text, piece.layout
+        if piece.corpus.n_tokens:
+            if piece.first_line == 1 and not layout.ids:
+                _check_gold(piece.corpus, tagger)
+            for labels in label(piece.corpus):
+                if layout.ids:
+                    text = replace_labels(text, tagger.target, labels, layout, first_line=piece.first_line)
+                else:
+                    text = append_labels(text, labels, layout, first_line=piece.first_line)
+        return text, piece.corpus.n_tokens
+
+    for text, n_tokens in map_pieces(labelled, source, layout, n_threads, piece_bytes):
+        out.write(text)
+        send(out)
+        count(n_tokens)
+
+
+def _check_gold(corpus: Corpus, tagger: Tagger) -> None:
+    """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
+    column = corpus.columns.get(tagger.target)
+    if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
+        number = list(corpus.columns).index(tagger.target) + 1
+        say(
+            f"trellis: {corpus.source}: column {number} is taken for the true labels ({tagger.target}), but has none "
+            "of the model's labels; name the columns with --columns, or tag running text with --text"
+        )
+
+
+def send(out: BinaryIO) -> None:
+    """Someone may wait at the other end of a pipe; a compressed file would only become longer."""
+    if not isinstance(out, gzip.GzipFile):
+        out.flush()
