@@ -15,7 +15,10 @@ from command_line import COLUMNS, Done, refused
 
 import trellis
 from trellis import rerank, structured
+from trellis.cli.rerank_train import RERANKERS
 from trellis.corpus.schemes import spans
+from trellis.learners import LEARNERS as ALL_LEARNERS
+from trellis.learners import learner_named
 from trellis.model.tensor_file import read_tensors, write_tensors
 from trellis.rerank.features import GlobalFeatures
 from trellis.rerank.lists import Candidate, KBestList, Reading, cost_named, kbest_lists
@@ -569,17 +572,42 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
     assert trellis.read("back.tsv", columns="word,pos,chunk").sentences("chunk") == wanted
 
 
+def test_rerank_alone_shows_its_commands(call: Call) -> None:
+    done = call("rerank --help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("usage: trellis rerank COMMAND")
+    listed = done.out.partition("commands:\n")[2]
+    assert [" ".join(line.split()[:2]) for line in listed.splitlines()[:4]] == [
+        "rerank train",
+        "rerank apply",
+        "rerank evaluate",
+        "",
+    ]
+    alone = call("rerank")
+    assert (alone.code, alone.out, alone.err) == (2, "", done.out)
+
+
+def test_learners_that_are_offered_learn_lists() -> None:
+    made: dict[str, Any] = {name: learner_named(name)() for name in ALL_LEARNERS}
+    made["hmsvm"] = trellis.HMSVM(solver="frank-wolfe")
+    assert tuple(name for name, one in made.items() if "structures" in one.abilities) == RERANKERS
+
+
 def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:
     train = "rerank train train.txt --columns word,pos,chunk --quiet"
-    refused(call("rerank"), "no command rerank", "rerank train")
-    refused(call("rerank tarin train.txt"), "no command rerank")
+    refused(
+        call("rerank tarin train.txt"), "no command rerank tarin; the commands are rerank train, rerank apply, rerank"
+    )
+    refused(call("rerank --foo"), "no option rerank --foo", "see trellis rerank --help")
+    refused(call("reranks"), "no command reranks; the commands are train, tag")
     refused(call(train), "--model")
     refused(call(f"{train} --model r --folds 1"), "--folds", "at least 2")
     refused(call(f"{train} --model r --folds 99"), "folds must be")
     refused(call(f"{train} --model r --reranker-features scores"), "no feature 'scores'")
-    refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")
+    refused(call(f"{train} --model r --reranker maxent"), "--reranker", "invalid choice: 'maxent'")
+    refused(call(f"{train} --model r --reranker-set C"), "--reranker-set C: write key=value", "--reranker-set epochs=5")
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")
     refused(call(f"{train} --model no/where"), "no such folder")
-    refused(call(f"{train} --model r --patience 2"), "give dev")
+    refused(call(f"{train} --model r --patience 2"), "--patience", "give --dev")
     refused(call("rerank apply --model chunk.trellis test.txt"), "not a trellis reranker")
     refused(call("rerank apply --model absent test.txt"), "cannot read absent")

@@ -13,14 +13,14 @@ from trellis.training import Learner
 WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 
 
-def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str]) -> Learner:
-    """The learner of that name with parameters ``given`` (None: not given) and ``settings`` of key=value."""
+def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str], option: str = "--set") -> Learner:
+    """The learner of that name with parameters ``given`` (None: not given) and ``settings``, key=value by ``option``."""
     kind: Any = learner_named(name)
     parameters = {key: value for key, value in given.items() if value is not None}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise LearnerError(f"--set {setting}: write key=value, for example --set epochs=5")
+            raise LearnerError(f"{option} {setting}: write key=value, for example {option} epochs=5")
         if key in parameters:
             raise LearnerError(f"{key} is given twice; leave one of them out")
         parameters[key] = _value(text)

@@ -30,6 +30,10 @@ COMMANDS = {
     "theory": "Measure what the perceptron's theorems say of a corpus.",
     "demo": "Learn to correct typos, in seconds.",
 }
+FAMILIES = {
+    "": "Label sequences: train taggers, run them, measure them.",
+    "rerank": "Choose again among the k best label sequences of a tagger, by features of whole sequences.",
+}
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141
@@ -47,30 +51,29 @@ def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) ->
             given = parser.parse(rest)
             begin()
             module.command(given)
+        elif arguments and any(name.startswith(f"{arguments[0]} ") for name in COMMANDS):
+            _run_without_command(arguments[1:], arguments[0])
         else:
             _run_without_command(arguments)
     sys.exit(0)
 
 
-def _run_without_command(arguments: Sequence[str]) -> None:
-    """Help, the version, or a mistake."""
-    parser = Parser("trellis", "Label sequences: train taggers, run them, measure them.")
-    parser.usage = "trellis COMMAND ..."
-    listed = "\n".join(f"  {name:15}  {what}" for name, what in COMMANDS.items())
+def _run_without_command(arguments: Sequence[str], family: str = "") -> None:
+    """Help, the version, or a mistake: of all commands, or of those that begin with one word."""
+    parser = Parser(f"trellis {family}".rstrip(), FAMILIES[family])
+    parser.usage = f"{parser.prog} COMMAND ..."
+    commands = {name: what for name, what in COMMANDS.items() if name.startswith(family)}
+    listed = "\n".join(f"  {name:15}  {what}" for name, what in commands.items())
     parser.more = lambda: f"commands:\n{listed}\n\nEvery command has --help."
-    parser.add_argument(
-        "--version",
-        "-V",
-        action="version",
-        version=f"trellis {trellis.__version__}",
-        help="show the version and exit",
-    )
+    if not family:
+        version = f"trellis {trellis.__version__}"
+        parser.add_argument("--version", "-V", action="version", version=version, help="show the version and exit")
     if not arguments:
         parser.print_help(sys.stderr)
         sys.exit(USER_ERROR)
     _, rest = parser.parse_known_args(arguments)
     what = "option" if rest[0].startswith("-") else "command"
-    parser.error(f"no {what} {rest[0]}; the commands are {', '.join(COMMANDS)}")
+    parser.error(f"no {what} {f'{family} {rest[0]}'.strip()}; the commands are {', '.join(commands)}")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from trellis.cli.learner_options import build_learner
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.progress import say, watch_epochs
+from trellis.errors import ArgumentError
 from trellis.learners import LEARNERS
 from trellis.rerank import FEATURES, train
 from trellis.training import train as train_tagger
@@ -26,6 +27,8 @@ from trellis.training import train as train_tagger
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
     from trellis.tagger import Tagger
+
+RERANKERS = ("perceptron", "mira", "pa", "arow", "crf", "exponential", "hmsvm")  # the others learn chains only
 
 
 def describe(parser: Parser) -> None:
@@ -51,7 +54,8 @@ def describe(parser: Parser) -> None:
         default="auto",
         help="what a wrong candidate costs: its wrong tokens, or missed and false spans",
     )
-    add("--reranker", choices=LEARNERS, default="perceptron", metavar="NAME", help="learner of the reranker")
+    learners = f"learner of the reranker: {', '.join(RERANKERS)} (with --reranker-set solver=frank-wolfe)"
+    add("--reranker", choices=RERANKERS, default="perceptron", metavar="NAME", help=learners)
     add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
     names = f"features of whole sequences, between commas: {', '.join(FEATURES)}, or templates (default: all names)"
     add("--reranker-features", metavar="NAMES", help=names)
@@ -63,7 +67,9 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Train and write."""
     learner = build_learner(given.learner, {"epochs": given.epochs}, given.set)
-    reranking = build_learner(given.reranker, {}, given.reranker_set)
+    reranking = build_learner(given.reranker, {}, given.reranker_set, "--reranker-set")
+    if given.patience is not None and given.dev is None:
+        raise ArgumentError("--patience compares epochs on a held-out file; give --dev")
     check_writable(given.model)
     check_apart(given.model, given.corpus, given.features, given.dev)
     shape = FileShape.of(given, given.corpus)
