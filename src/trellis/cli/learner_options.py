@@ -14,7 +14,7 @@ WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 
 
 def build_learner(name: str, given: Mapping[str, Any], settings: Iterable[str], option: str = "--set") -> Learner:
-    """The learner of that name with parameters ``given`` (None: not given) and ``settings``, key=value by ``option``."""
+    """The learner of that name with what is ``given`` (None: not given) and ``settings``, key=value by ``option``."""
     kind: Any = learner_named(name)
     parameters = {key: value for key, value in given.items() if value is not None}
     for setting in settings:
