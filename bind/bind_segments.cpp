@@ -133,7 +133,8 @@ struct PySegmentVocabulary {
   std::vector<SegmentLook> looks;
   std::optional<SegmentVocabulary> core;
 
-  using NodeArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>>;
+  // Parents, symbols, attributes; how many symbols each view has.
+  using NodeArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>>;
 
   PySegmentVocabulary(const Array<std::int32_t, 2>& given, const Array<std::int64_t, 1>& starts, const std::optional<NodeArrays>& nodes) {
     require(given.shape(1) == 3, "looks are [n, 3]: kind, view, offset");
@@ -151,8 +152,9 @@ struct PySegmentVocabulary {
         require(looks[static_cast<std::size_t>(i)].kind < SegmentLook::kText, "only the first look of a template is a text");
     core.emplace(looks, std::vector<std::int64_t>(starts.data(), starts.data() + starts.size()));
     if (nodes) {
-      const auto& [parents, symbols, attributes] = *nodes;
-      require(core->set_nodes(span(parents), span(symbols), span(attributes)), "attributes of segments that make no sense");
+      const auto& [parents, symbols, attributes, n_symbols] = *nodes;
+      require(n_symbols.size() >= n_views, "how many symbols every view has");
+      require(core->set_nodes(span(parents), span(symbols), span(attributes), span(n_symbols)), "attributes of segments that make no sense");
     }
   }
 

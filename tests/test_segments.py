@@ -463,6 +463,18 @@ def test_the_command_line_trains_and_tags_segments(here: Path, call: Callable[..
     refused(call(f"train {TRAIN} --segments 0 --model seg.trellis"), "--segments")
 
 
+def put_attributes(tensors: dict[str, Any], number: int) -> None:
+    """One number in place of all that are there."""
+    attributes = tensors["segments.attributes"]
+    attributes[attributes >= 0] = number
+
+
+def cut_strings(tensors: dict[str, Any], n: int) -> None:
+    """Only the first n strings of a view."""
+    starts, data = tensors["segments.view0.starts"][: n + 1].copy(), tensors["segments.view0.data"]
+    tensors.update({"segments.view0.starts": starts, "segments.view0.data": data[: starts[-1]]})
+
+
 HOSTILE: dict[str, Callable[[dict[str, Any], dict[str, Any]], None]] = {
     "a parent that comes later": lambda tensors, _: tensors["segments.parents"].__setitem__(-1, 10**6),
     "a parent before the first": lambda tensors, _: tensors["segments.parents"].__setitem__(-1, -7),
@@ -485,6 +497,15 @@ HOSTILE: dict[str, Callable[[dict[str, Any], dict[str, Any]], None]] = {
     "a template of tokens": lambda _, header: header["segments"].update(templates=["word[0]"]),
     "another column": lambda _, header: header["segments"].update(templates=["pos[segment]"]),
     "other templates": lambda _, header: header["segments"].update(templates=["word[segment]"] * 90),
+    "the last number there is": lambda tensors, _: put_attributes(tensors, 2**31 - 1),
+    "one attribute everywhere": lambda tensors, _: put_attributes(tensors, 1),
+    "no attribute at all": lambda tensors, _: put_attributes(tensors, -1),
+    "fewer strings": lambda tensors, _: cut_strings(tensors, 2),
+    "symbols of no word": lambda tensors, _: tensors["segments.symbols"].__setitem__(-1, 10**6),
+    "symbols below -2": lambda tensors, _: tensors["segments.symbols"].__setitem__(-1, -3),
+    "looks that lack": lambda _, header: header["segments"]["templates"].__setitem__(0, "length & word[last]"),
+    "labels that mark no span": lambda _, header: header["labels"].__setitem__(0, "NN"),
+    "infinite weights": lambda tensors, _: tensors["rows.weights"].__setitem__(-1, np.inf),
     "weights that are not numbers": lambda tensors, _: tensors["rows.weights"].__setitem__(-1, np.nan),
 }
 

@@ -113,7 +113,8 @@ TEST(attributes_of_segments_are_those_of_training) {
   const std::vector<std::int32_t> rank{-1, -1, 0, 1, -1, -1};
   const SegmentVocabulary::Nodes nodes = growing.nodes(rank);
   SegmentVocabulary frozen(looks, {0, 1, 3, 4});
-  CHECK(frozen.set_nodes(nodes.parents, nodes.symbols, nodes.attributes));
+  const std::vector<std::int32_t> n_symbols{10};
+  CHECK(frozen.set_nodes(nodes.parents, nodes.symbols, nodes.attributes, n_symbols));
   CHECK(frozen.n_attributes() == 2);
   std::vector<std::int64_t> kept;
   std::vector<std::int32_t> left;
@@ -121,5 +122,18 @@ TEST(attributes_of_segments_are_those_of_training) {
   CHECK((left == std::vector<std::int32_t>{0, 1}));
   std::vector<std::int32_t> twice(nodes.parents);
   for (std::int32_t& parent : twice) parent = std::min(parent + 1, static_cast<std::int32_t>(twice.size()) - 1);
-  CHECK(!SegmentVocabulary(looks, {0, 1, 3, 4}).set_nodes(twice, nodes.symbols, nodes.attributes));
+  const auto makes_sense = [&](const std::vector<std::int32_t>& parents, const std::vector<std::int32_t>& of,
+                               const std::vector<std::int32_t>& attributes, const std::vector<std::int32_t>& sizes) {
+    return SegmentVocabulary(looks, {0, 1, 3, 4}).set_nodes(parents, of, attributes, sizes);
+  };
+  CHECK(makes_sense(nodes.parents, nodes.symbols, nodes.attributes, n_symbols));
+  CHECK(!makes_sense(twice, nodes.symbols, nodes.attributes, n_symbols));
+  CHECK(!makes_sense(nodes.parents, nodes.symbols, nodes.attributes, {9}));  // fewer words than symbols
+  for (std::size_t v = 0; v < nodes.attributes.size(); ++v)
+    for (const std::int32_t other : {-2, 0, 1, 2, 0x7fffffff}) {
+      if (other == nodes.attributes[v] || (other == 0 && nodes.symbols[v] == 7)) continue;  // the list may have the first word, too
+      std::vector<std::int32_t> worse(nodes.attributes);
+      worse[v] = other;
+      CHECK(!makes_sense(nodes.parents, nodes.symbols, worse, n_symbols));
+    }
 }

@@ -140,21 +140,52 @@ SegmentVocabulary::Nodes SegmentVocabulary::nodes(std::span<const std::int32_t> 
 }
 
 bool SegmentVocabulary::set_nodes(std::span<const std::int32_t> parents, std::span<const std::int32_t> symbols,
-                                  std::span<const std::int32_t> attributes) {
+                                  std::span<const std::int32_t> attributes, std::span<const std::int32_t> n_symbols) {
   const auto n_roots = static_cast<std::size_t>(n_roots_), n = parents.size();
   if (n < n_roots || symbols.size() != n || attributes.size() != n) return false;
-  std::vector<std::size_t> root(n);
+  std::vector<std::size_t> root(n), list_of(n_roots);  // list_of: the look of a list's root
+  for (std::size_t i = 0; i < looks_.size(); ++i)
+    if (list_roots_[i] >= 0) list_of[static_cast<std::size_t>(list_roots_[i])] = i;
+  std::vector<bool> met(n, false);  // attributes, of which each stands at one node
+  std::size_t n_met = 0;
   for (std::size_t v = 0; v < n; ++v) {
-    if (attributes[v] < -1) return false;
     if (v >= n_roots) {
       if (parents[v] < 0 || static_cast<std::size_t>(parents[v]) >= v || parents_.size() != v) return false;
       make(parents[v], symbols[v]);
       if (parents_.size() != v + 1) return false;  // one that was there already
     }
-    attributes_[v] = attributes[v];
     root[v] = v < n_roots ? v : root[static_cast<std::size_t>(parents[v])];
-    if (root[v] < n_templates()) n_attributes_ = std::max(n_attributes_, attributes[v] + 1);
+    const std::int32_t attribute = attributes_[v] = attributes[v];
+    if (v < n_roots) {
+      if (attribute != -1) return false;
+    } else if (root[v] >= n_templates()) {
+      if (attribute < -1 || attribute > 0 || !known_symbol(looks_[list_of[root[v]]], symbols[v], n_symbols)) return false;
+    } else if (attribute != -1) {
+      const auto a = static_cast<std::size_t>(attribute);
+      if (attribute < 0 || a >= n || met[a] || !is_path(v, root[v], n_symbols)) return false;
+      met[a] = true, ++n_met;
+      n_attributes_ = std::max(n_attributes_, attribute + 1);
+    }
   }
+  return n_met == static_cast<std::size_t>(n_attributes_);
+}
+
+bool SegmentVocabulary::known_symbol(const SegmentLook& look, std::int32_t symbol, std::span<const std::int32_t> n_symbols) {
+  if (look.kind == SegmentLook::kLength) return symbol > 0;
+  const bool may_be_outside = look.kind == SegmentLook::kFirst || look.kind == SegmentLook::kLast;
+  return (symbol >= 0 && symbol < n_symbols[static_cast<std::size_t>(look.view)]) || (may_be_outside && symbol == kOutside);
+}
+
+bool SegmentVocabulary::is_path(std::size_t v, std::size_t k, std::span<const std::int32_t> n_symbols) const {
+  const auto up = [&] { v = static_cast<std::size_t>(parents_[v]); };
+  for (std::int64_t i = starts_[k + 1]; i-- > starts_[k] + has_text(k); up())
+    if (v == k || !known_symbol(looks_[static_cast<std::size_t>(i)], symbols_[v], n_symbols)) return false;
+  if (!has_text(k)) return v == k;
+  if (v == k) return false;
+  const SegmentLook& text = looks_[static_cast<std::size_t>(starts_[k])];
+  if (text.kind == SegmentLook::kListed) return symbols_[v] == 0 && parents_[v] == static_cast<std::int32_t>(k);
+  for (; v != k; up())
+    if (!known_symbol(text, symbols_[v], n_symbols)) return false;
   return true;
 }
 

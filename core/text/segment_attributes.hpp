@@ -47,9 +47,10 @@ class SegmentVocabulary {
     std::vector<std::int32_t> parents, symbols, attributes;
   };
   Nodes nodes(std::span<const std::int32_t> rank) const;
-  // Nodes as nodes() gives them; false if they make no sense.
+  // Nodes as nodes() gives them, with how many symbols each view has; false unless attributes
+  // 0, 1, 2 ... stand each at one node, to which a symbol for every look of its template leads.
   bool set_nodes(std::span<const std::int32_t> parents, std::span<const std::int32_t> symbols,
-                 std::span<const std::int32_t> attributes);
+                 std::span<const std::int32_t> attributes, std::span<const std::int32_t> n_symbols);
 
  private:
   static constexpr std::int32_t kOutside = -2;  // the symbol of a place outside the sentence
@@ -68,6 +69,9 @@ class SegmentVocabulary {
   std::int32_t walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t node, std::int64_t first, std::int64_t last,
                     std::int64_t begin, std::int64_t length, Step step) const;
   bool has_text(std::size_t k) const;
+  static bool known_symbol(const SegmentLook& look, std::int32_t symbol, std::span<const std::int32_t> n_symbols);
+  // Whether the symbols from the root of template k to a node are what its looks say.
+  bool is_path(std::size_t node, std::size_t k, std::span<const std::int32_t> n_symbols) const;
 
   std::vector<SegmentLook> looks_;
   std::vector<std::int64_t> starts_;       // [n_templates + 1]

@@ -80,7 +80,8 @@ class SegmentVocabulary:
 
     def native(self) -> _core.SegmentVocabulary:
         """Checked for native code; ValueError if it makes no sense."""
-        return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, self.nodes)
+        n_symbols = np.array([len(some) for some in self.strings], np.int32)
+        return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, (*self.nodes, n_symbols))
 
     def names(self, wanted: Sequence[int]) -> dict[int, str]:
         """Attributes as a person reads them: ``word[segment]=New York``, ``length=2``."""

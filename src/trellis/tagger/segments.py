@@ -39,8 +39,8 @@ class SegmentDecoder:
         self.rules, self.native = types.native(), vocabulary.native()
         self.symbols = SegmentSymbols(vocabulary.plan, vocabulary.strings)
         self.names = tuple(column.name for column in model.vocabulary.columns)
-        if self.first < 0 or self.first + self.native.n_attributes > rows.n_attributes:
-            raise ValueError("attributes of segments without weights")
+        if self.first < 0 or self.first + self.native.n_attributes != rows.n_attributes:
+            raise ValueError("attributes of segments without weights, or weights without attributes")
         unknown = next((name for name, _ in vocabulary.plan.views if name not in self.names), None)
         if unknown is not None:
             raise ValueError(f"segments look at column {unknown!r}, which the model does not read")
