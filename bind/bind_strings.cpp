@@ -9,6 +9,7 @@
 
 #include "attributes.hpp"
 #include "coded.hpp"
+#include "text/bounds.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -87,6 +88,12 @@ bool valid_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t,
   return FrozenStrings{span(data), span(starts), span(slots)}.valid();
 }
 
+bool numbers_once(const std::vector<Array<std::int32_t, 1>>& lists, std::uint32_t n) {
+  std::vector<std::span<const std::int32_t>> spans;
+  for (const auto& list : lists) spans.push_back(span(list));
+  return each_once(spans, n);
+}
+
 Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts,
                    const Array<std::int32_t, 1>& slots, const Array<std::uint8_t, 1>& asked_data,
                    const Array<std::int64_t, 1>& asked_starts) {
@@ -150,6 +157,8 @@ void bind_strings(nb::module_& module) {
       .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_array)
       .def("result", &PyDigests::result, "Waits for them.");
   module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
+  module.def("each_once", &numbers_once, "lists"_array, "n"_a,
+             "Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1.");
   module.def("valid_strings", &valid_strings, "data"_array, "starts"_array, "slots"_array,
              "Whether packed strings and their hash table fit together.");
   module.def("find_strings", &find_strings, "data"_array, "starts"_array, "slots"_array, "asked_data"_array, "asked_starts"_array,

@@ -288,6 +288,9 @@ def test_hostile_files_are_rejected(tmp_path: Path) -> None:
     changes: list[Any] = [
         lambda tensors, header: tensors.pop("beam"),
         damaged("beam", 0, -1),
+        damaged("beam", 0, 2**31),
+        damaged("plan.templates", slice(None), 0),
+        lambda tensors, header: tensors["tables.ids"].sort(),
         damaged("edge_rows.labels", 0, n_pairs),
         damaged("edge_rows.weights", -1, np.nan),
         lambda tensors, header: header["templates"].reverse(),

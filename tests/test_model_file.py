@@ -298,6 +298,12 @@ def retype(name: str, dtype: str) -> Change:
     return change
 
 
+def swap_ids(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """One attribute has two names, and another none."""
+    ids = tensors["tables.ids"]
+    ids[ids == 0] = 1
+
+
 BIG, LOW = 2**31 - 1, -(2**31)
 
 
@@ -338,6 +344,9 @@ HOSTILE: dict[str, Change] = {
     **heads("columns", [], None, "ab"),
     **heads("lookups", [], [None], None),
     **heads("templates", ["word[0"], [5], None),
+    **puts("column0.data column0.view1.data bag.data lookup0.data", (1,), (255, 0x80)),
+    **puts("plan.templates", ((EVERY, 2), (EVERY, slice(0, 2))), (0,)),
+    "attributes with two names": swap_ids,
     "no tables at all": both(head("tables", [-1, -1, 9]), resize("tables.starts", 0), resize("folds.starts", 0)),
     "reach": lambda tensors, header: header["tables"].__setitem__(2, BIG),
     "negative reach": lambda tensors, header: header["tables"].__setitem__(2, -1),
@@ -420,6 +429,19 @@ def test_senseless_numbers_do_not_crash(name: str, rich: tuple[Kind, Tagger], tm
             continue
         assert len(labels) == len(sentence)
         assert set(labels) <= set(loaded.labels)
+
+
+def test_names_are_looked_up_when_asked_for(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    write_hostile(rich[1], tmp_path / "model", put("tables.keys", EVERY, 2**62 - 1))
+    with pytest.raises(ModelError, match="no name for"):
+        trellis.load(tmp_path / "model").heaviest(100)
+
+
+def test_strings_are_cut_between_characters(tmp_path: Path) -> None:
+    tagger = trellis.train({"word": [["é", "a"]], "tag": [["X", "Y"]]}, target="tag", features=["word[0]"])
+    write_hostile(tagger, tmp_path / "model", put("column0.starts", 1, 1))
+    with pytest.raises(ModelError, match="damaged table of strings"):
+        trellis.load(tmp_path / "model")
 
 
 def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:

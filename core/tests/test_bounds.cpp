@@ -50,3 +50,16 @@ TEST(view_ids_are_silence_or_within_their_views) {
       CHECK(!view_ids_fit(bad, limits, 4));
     }
 }
+
+TEST(each_number_once) {
+  const std::vector<std::int32_t> some{2, -1, 0}, others{1, -1, 3}, again{1, 1}, low{-2};
+  auto once = [](std::vector<std::span<const std::int32_t>> lists, std::uint64_t n) { return each_once(lists, n); };
+  CHECK(once({}, 0) && once({some, others}, 4) && once({others, {}, some}, 4));
+  CHECK(!once({some}, 2) && !once({some, others}, 5) && !once({some, others}, 3));
+  CHECK(!once({some, again}, 4) && !once({some, others, low}, 4) && !once({some, others, low}, 5));
+  std::vector<std::int32_t> many(1000);
+  for (int i = 0; i < 1000; ++i) many[i] = 999 - i;
+  CHECK(once({many}, 1000));
+  many[3] += 7, many[500] -= 7;  // the sum is the same
+  CHECK(!once({many}, 1000));
+}

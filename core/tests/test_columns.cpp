@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 #include "text/columns.hpp"
+#include "text/utf8.hpp"
 
 using namespace trellis;
 
@@ -72,6 +73,17 @@ TEST(a_frozen_dictionary_finds_its_strings) {
   CHECK(Frozen{}.view().lookup("the") == -1);
   CHECK(Frozen{}.view().valid());
   CHECK(FrozenStrings{}.lookup("the") == -1);
+}
+
+TEST(frozen_strings_are_utf8) {
+  Frozen frozen{"caf\xC3\xA9", "\xE2\x82\xAC"};
+  CHECK(frozen.view().valid());
+  frozen.starts[1] = 4;  // the valid text is cut within a character
+  CHECK(!frozen.view().valid());
+  frozen.starts[1] = 5;
+  CHECK(frozen.view().valid());
+  frozen.data[1] = 0xFF;
+  CHECK(!frozen.view().valid());
 }
 
 TEST(damaged_arrays_are_found_out_and_never_followed) {

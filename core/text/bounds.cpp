@@ -51,6 +51,36 @@ TRELLIS_CLONES bool view_ids_fit(std::span<const std::int32_t> ids, std::span<co
   return !bad;
 }
 
+namespace {
+
+struct Sums {
+  std::uint64_t n = 0, sum = 0, squares = 0;
+  bool operator==(const Sums&) const = default;
+};
+
+// Of numbers + 1, so that -1 adds nothing.
+TRELLIS_CLONES Sums sums_of(std::span<const std::int32_t> numbers) {
+  Sums out;
+  for (std::int32_t number : numbers) {
+    const std::uint64_t one = static_cast<std::uint32_t>(number) + 1u;
+    out.n += one != 0, out.sum += one, out.squares += one * one;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool each_once(std::span<const std::span<const std::int32_t>> lists, std::uint64_t n) {
+  Sums all;
+  for (auto list : lists) {
+    const Sums some = sums_of(list);
+    all.n += some.n, all.sum += some.sum, all.squares += some.squares;
+  }
+  // 1 + 2 + ... n = n (n + 1) / 2, and 1 + 4 + ... n^2 is that times (2 n + 1) / 3.
+  const std::uint64_t sum = n * (n + 1) / 2, odd = 2 * n + 1;
+  return all == Sums{n, sum, sum % 3 ? sum * (odd / 3) : sum / 3 * odd};
+}
+
 std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes) {
   constexpr std::uint64_t K = 0x9E3779B97F4A7C15;
   constexpr std::size_t kWide = 8, kRound = kWide * sizeof(std::uint64_t);

@@ -22,6 +22,10 @@ Bounds bounds_of(std::span<const std::int32_t> numbers);
 // Whether each id of a table [n, limits.size()] is -1 or from `first` to below first + the limit of its column.
 bool view_ids_fit(std::span<const std::int32_t> ids, std::span<const std::uint32_t> limits, std::uint32_t first);
 
+// Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1: how many numbers there are,
+// their sum and the sum of their squares are right. One or two wrong numbers are always noticed. n is below 2^31.
+bool each_once(std::span<const std::span<const std::int32_t>> lists, std::uint64_t n);
+
 // A digest of bytes, the same on every machine, for it is stored in files. Eight lanes, so that no multiplication waits
 // for the one before: lane i takes the words i, i + 8, ... of 8 bytes as hash_bytes does; what is left over, shorter
 // than a round, is hashed by itself; the lanes, that hash and the length are hashed into one.

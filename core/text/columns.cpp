@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "text/utf8.hpp"
+
 namespace trellis {
 
 namespace {

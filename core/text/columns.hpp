@@ -67,7 +67,4 @@ bool replace_column(std::string_view text, const ColumnFormat& format, std::size
 // The offset after the last blank line, 0 if there is none: where a stream may be cut.
 std::size_t last_sentence_end(std::string_view text, bool tabs);
 
-// The offset of the first byte that is not part of valid UTF-8, or the size.
-std::size_t find_invalid_utf8(std::string_view text);
-
 }  // namespace trellis

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "text/bounds.hpp"
+#include "text/utf8.hpp"
 
 namespace trellis {
 
@@ -73,7 +74,13 @@ bool FrozenStrings::valid() const {
   if (!ascending(starts) || !std::has_single_bit(slots.size())) return false;
   // An empty slot ends every search, so there must be one.
   const Bounds ids = bounds_of(slots);
-  return ids.least == -1 && ids.greatest < static_cast<std::int64_t>(size());
+  if (ids.least != -1 || ids.greatest >= static_cast<std::int64_t>(size())) return false;
+  const std::string_view text{reinterpret_cast<const char*>(data.data()), data.size()};
+  if (find_invalid_utf8(text) < text.size()) return false;
+  bool cuts = false;  // a string that begins within a character
+  for (std::size_t i = 0; i < size(); ++i)
+    cuts |= static_cast<std::size_t>(starts[i]) < data.size() && (data[starts[i]] & 0xC0) == 0x80;
+  return !cuts;
 }
 
 std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts) {

@@ -120,7 +120,7 @@ struct FrozenStrings {
     return -1;
   }
 
-  // Whether the arrays are what build_slots makes of strings: checked once, when a model is loaded.
+  // Whether the arrays are what build_slots makes of strings in UTF-8: checked once, when a model is loaded.
   bool valid() const;
 
  private:

@@ -1,4 +1,7 @@
-#include "text/columns.hpp"
+#include "text/utf8.hpp"
+
+#include <cstdint>
+#include <cstring>
 
 namespace trellis {
 

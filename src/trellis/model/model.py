@@ -14,7 +14,7 @@ from trellis import _core
 from trellis.arrays import Arrays, Bools, Floats, Ints, LabelSets, Longs
 from trellis.corpus.columns import CONLLU_NAMES, Naming
 from trellis.corpus.corpus import Strings, columns_named
-from trellis.errors import CorpusError
+from trellis.errors import CorpusError, ModelError
 from trellis.features.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -275,8 +275,8 @@ class ChainWeights:
         """From such arrays; LookupError or ValueError if they make no sense."""
         n, rows = n_labels, Rows.of_tensors("rows", tensors)
         beam = tensors.get("beam", np.zeros(1, np.int64))
-        if beam.shape != (1,) or beam.dtype != np.int64 or beam[0] < 0:
-            raise ValueError("a beam that is no number")
+        if beam.shape != (1,) or beam.dtype != np.int64 or not 0 <= beam[0] < 2**31:
+            raise ValueError("a beam that is no number of states")
         return cls(
             n,
             rows,
@@ -398,9 +398,19 @@ class Model:
 
     def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
         """Names of attributes (``on_edge``: of those of label pairs) by their rows of weights."""
+        some = list(wanted)
+        try:
+            names = self._attribute_names(some, on_edge=on_edge)
+        except (LookupError, ValueError):
+            names = {}
+        if not names.keys() >= set(some):
+            raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
+        return names
+
+    def _attribute_names(self, some: list[int], *, on_edge: bool) -> dict[int, str]:
         from trellis.features.known import attribute_names
 
-        some, segments = list(wanted), self.segments
+        segments = self.segments
         if segments is None or on_edge:
             return attribute_names(self.vocabulary, some, on_edge=on_edge)
         first = segments.first

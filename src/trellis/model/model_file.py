@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from trellis import _core
 from trellis.arrays import Arrays, LabelSets
 from trellis.corpus.corpus import Strings
 from trellis.features.templates import Call, Look, Template, parse_template
@@ -140,6 +141,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         bag,
         lookups,
     )
+    _check_plan(vocabulary)
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*(tensors[f"tags.{part}"] for part in LabelSets._fields))
@@ -167,6 +169,9 @@ def _model(tensors: Tensors, text: str) -> Model:
         from trellis.model.segments import Segments
 
         segments = Segments.of_tensors(of_segments, labels, tensors)
+    n_attributes = weights.rows.n_attributes if segments is None else segments.first
+    n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
+    _check_numbers(vocabulary, n_attributes, n_edge_attributes)
     return Model(
         labels,
         str(header["target"]),
@@ -181,6 +186,29 @@ def _model(tensors: Tensors, text: str) -> Model:
         endings,
         segments,
     )
+
+
+def _check_plan(vocabulary: Vocabulary) -> None:
+    """ValueError unless each template has an atom per look, and a table that it shares with those of its name alone."""
+    keys = [template.name or number for number, template in enumerate(vocabulary.templates)]
+    rows = vocabulary.plan.templates.tolist()
+    sizes = [len(template.looks) for template in vocabulary.templates]
+    of_key = set(zip(keys, (table for _, _, table in rows), strict=True))
+    if [last - first for first, last, _ in rows] != sizes or not (
+        len(of_key) == len(set(keys)) == len({table for _, table in of_key})
+    ):
+        raise ValueError("a plan of other templates")
+
+
+def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> None:
+    """ValueError unless each attribute is once in a table or in the bag, and each edge attribute in a table."""
+    of_tables, n = vocabulary.plan.templates[:, 2].tolist(), vocabulary.n_emission
+    _, ids, starts = vocabulary.tables
+    bag = [] if vocabulary.bag is None else [vocabulary.bag[2]]
+    for tables, more, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], [], n_edge_attributes)):
+        lists = [ids[starts[table] : starts[table + 1]] for table in set(tables)]  # those of one name share a table
+        if not _core.each_once([*lists, *more], n_numbers):
+            raise ValueError("an attribute with no name or with two")
 
 
 def _template(text: str, columns: list[dict[str, Any]]) -> Template:

@@ -129,8 +129,8 @@ class Segments:
             raise ValueError("a template of segments that looks at none")
         views = [f"segments.view{j}" for j in range(len(plan.views))]
         strings = tuple(Strings(tensors[f"{view}.data"], tensors[f"{view}.starts"]) for view in views)
-        for some in strings:
-            _core.build_slots(some.data, some.starts)  # checks them
+        if not all(_core.valid_strings(*some.arrays) for some in strings):
+            raise ValueError("a damaged table of strings")
         parents, symbols, attributes = (tensors[f"segments.{name}"] for name in NODES)
         if header["scheme"] not in SCHEMES:
             raise ValueError("no such scheme")
