@@ -345,6 +345,37 @@ def test_sentences_left_out_are_as_if_they_were_not_there() -> None:
         train_on(rows, segments=2, sample_weight=[1, 0, 0, 1])
 
 
+def test_segments_that_cannot_fit_are_rejected_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [" ".join(["B-X", *["I-X"] * 799]), *[" ".join(["O"] * 1000)] * 8]
+    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: 120_000_000)
+    # 16 * 8,800 * 800 in lists; the lattice of 1,000 tokens: 800 * 8 * 4 by labels, 28 per edge, 801 edges per token.
+    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are free; choose .* segments=80$"
+    with pytest.raises(LearnerError, match=why):
+        train_on(rows)
+    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: None)  # not known
+    monkeypatch.setattr("trellis.training.fit.encode", lambda setup: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train_on(rows)
+
+
+def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    tagger = train_on([" ".join(["B-X", *["I-X"] * 49, "O"])])
+    sentences = [[str(t) for t in range(51)]] * 9
+    tags = tagger.tag_batch(sentences)
+    monkeypatch.setattr("trellis.tagger.decoding.PIECE_BYTES", 20 * 50 * 102)  # less than two sentences
+    sizes = list[int]()
+    extract = tagger._decoder.segments.lists  # type: ignore[union-attr]
+
+    def counted(cls: Any, decoder: Any, some: Any, *rest: Any) -> Any:
+        sizes.append(len(some))
+        return extract(decoder, some, *rest)
+
+    monkeypatch.setattr("trellis.tagger.segments.SegmentDecoder.lists", counted)
+    assert tagger.tag_batch(sentences) == tags
+    assert sum(sizes) == 9
+    assert max(sizes) == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

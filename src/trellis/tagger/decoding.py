@@ -304,6 +304,8 @@ class Decoder:
         edge_bytes = 20 * (n + 1) * n if normalised or weights.edge_rows is not None else 0
         if normalised and weights.ngrams is not None:
             edge_bytes += 20 * len(weights.ngrams.weights)
+        if self.segments is not None:
+            edge_bytes += 20 * self.segments.longest
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
             batch = self.encode(some, n_threads)

@@ -311,17 +311,27 @@ SMALL = 100_000_000  # bytes for which nobody asks
 
 
 def check_memory(setup: Setup) -> None:
-    """LearnerError if the dense tables of labels cannot fit, before any memory is taken for them."""
-    n, order = len(setup.labelling.labels), setup.order
-    needed = dense_cells(n, 1 if setup.sparse else order) * setup.learner.bytes_per_triple
-    if needed < SMALL:
-        return
-    free, name, size = free_bytes(), type(setup.learner).__name__, f"{needed / 1e9:,.1f} GB"
-    if free is not None and needed > free:
-        raise LearnerError(
-            f"order {order} with {n:,} labels needs {size} for the label tables of {name}, and {free / 1e9:,.1f} GB of "
-            "memory are free; choose a lower order, an online learner, or fewer labels"
+    """LearnerError if the dense tables of labels or all segments cannot fit, before any memory is taken for them."""
+    if setup.segmenting is not None:
+        most, n_tokens = setup.segmenting.types.most, setup.corpus.n_tokens
+        _check_free(
+            setup.segmenting.bytes_needed(setup.corpus.starts),
+            f"segments of up to {most:,} tokens, in {n_tokens:,}, need {{}}",
+            f"choose a smaller number, such as segments={max(1, most // 10)}",
         )
+    n, order = len(setup.labelling.labels), setup.order
+    _check_free(
+        dense_cells(n, 1 if setup.sparse else order) * setup.learner.bytes_per_triple,
+        f"order {order} with {n:,} labels needs {{}} for the label tables of {type(setup.learner).__name__}",
+        "choose a lower order, an online learner, or fewer labels",
+    )
+
+
+def _check_free(needed: int, why: str, advice: str) -> None:
+    free = None if needed < SMALL else free_bytes()
+    if free is not None and needed > free:
+        said = why.format(f"{needed / 1e9:,.1f} GB")
+        raise LearnerError(f"{said}, and {free / 1e9:,.1f} GB of memory are free; {advice}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from trellis.features.segments import SegmentExtraction, extract_segments, segme
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner
 from trellis.model.constraints import fitting_scheme, scheme_rules
-from trellis.model.model import Rows
-from trellis.model.segments import Segments, SegmentTypes, segments_of
+from trellis.model.model import Rows, padded
+from trellis.model.segments import SHAPE, Segments, SegmentTypes, segments_of
 
 if TYPE_CHECKING:
     from trellis.training.encoding import Labelling, Setup
@@ -70,6 +70,13 @@ class Segmenting:
         """What the model says of it."""
         of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out}
         return {"scheme": self.types.scheme, "segments": of_segments}
+
+    def bytes_needed(self, starts: Longs) -> int:
+        """What training takes at least: attributes of all segments, and the lattice of the longest sentence."""
+        longest_sentence, stride = int(np.diff(starts).max()), padded(len(self.types.labels))
+        in_lists = 16 * int(starts[-1]) * self.types.most
+        per_token = 4 * stride * self.types.most + 28 * int(self.types.shapes()[:, SHAPE.index("longest")].sum())
+        return in_lists + longest_sentence * per_token
 
     def weights(self, given: Doubles | None) -> Doubles | None:
         """How much the sentences count that are kept."""
