@@ -15,6 +15,7 @@ from command_line import COLUMNS, Done, refused
 
 import trellis
 from trellis import rerank, structured
+from trellis.cli import rerank_train
 from trellis.cli.rerank_train import RERANKERS
 from trellis.corpus.schemes import spans
 from trellis.learners import LEARNERS as ALL_LEARNERS
@@ -570,6 +571,35 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
     refused(call("rerank apply --model r o.parquet"), "parquet is not for standard output; name a file with --output")
     assert call("rerank apply --model r o.parquet --output back.tsv --quiet").code == 0
     assert trellis.read("back.tsv", columns="word,pos,chunk").sentences("chunk") == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "value"),
+    [
+        ("--order 3 --beam 3", "beam", 3),
+        ("--segments 4 --learner crf", "segments", 4),
+        ("--prune 0.9", "prune", 0.9),
+        ("--tag-dictionary 2", "tag_dictionary", 2),
+        ("--pairs seen", "pairs", "seen"),
+        ("--label-parts -", "label_parts", "-"),
+        ("--shuffle --seed 4 --set batch=2", "learner", trellis.Perceptron(epochs=2, shuffle=True, seed=4, batch=2)),
+    ],
+)
+def test_options_of_the_tagger_are_those_of_train(
+    here: Path, call: Call, monkeypatch: pytest.MonkeyPatch, options: str, name: str, value: Any
+) -> None:
+    seen = list[Any]()
+
+    def noted(part: trellis.Corpus, **given: Any) -> trellis.Tagger:
+        seen.append(given[name])
+        return trellis.train(part, **given)
+
+    monkeypatch.setattr(rerank_train, "train_tagger", noted)
+    epochs = "" if "crf" in options else "--epochs 2"
+    done = call(f"rerank train train.txt --columns word,pos,chunk --kbest 2 --folds 2 --model r -q {epochs} {options}")
+    assert done.code == 0, done.err
+    assert seen == [value] * 3
+    assert call("rerank apply --model r test.txt -q").code == 0
 
 
 def test_rerank_alone_shows_its_commands(call: Call) -> None:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trellis.cli.file_shape import FileShape
 from trellis.cli.learner_options import build_learner
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.progress import say, watch_epochs
+from trellis.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
 from trellis.errors import ArgumentError
-from trellis.learners import LEARNERS
 from trellis.rerank import FEATURES, train
 from trellis.training import train as train_tagger
 
@@ -33,18 +33,11 @@ RERANKERS = ("perceptron", "mira", "pa", "arow", "crf", "exponential", "hmsvm") 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    add = parser.add_argument
-    add("corpus", metavar="FILE", help="training file; - is standard input")
+    parser.add_argument("corpus", metavar="FILE", help="training file; - is standard input")
     parser.share("model", "threads", "quiet", "json")
     add = parser.add_argument_group("options of the tagger, as of trellis train").add_argument
-    add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
-    add("--features", metavar="NAME", help="a preset or a file of templates (default: default)")
-    add("--order", type=int, metavar="N", help="number of previous labels a label depends on")
-    add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
-    add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
-    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help="see trellis train --help")
-    add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+    describe_tagger(add)
+    describe_learner(add, "trellis train --help")
     add = parser.add_argument_group("options of the reranker").add_argument
     add("--kbest", type=at_least(1), default=20, metavar="K", help="length of the lists")
     add("--folds", type=at_least(2), default=5, metavar="N", help="folds of cross-validation")
@@ -66,7 +59,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Train and write."""
-    learner = build_learner(given.learner, {"epochs": given.epochs}, given.set)
+    learner = tagger_learner(given)
     reranking = build_learner(given.reranker, {}, given.reranker_set, "--reranker-set")
     if given.patience is not None and given.dev is None:
         raise ArgumentError("--patience compares epochs on a held-out file; give --dev")
@@ -77,7 +70,7 @@ def command(given: Namespace) -> None:
     dev = shape.read_beside(given.dev, corpus.columns, given)
     is_conllu = shape.format == "conllu" and given.columns is None
     target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])
-    options: dict[str, Any] = {name: getattr(given, name) for name in ("features", "order", "cutoff", "scheme")}
+    options = tagger_options(given)
 
     def tagger(part: Corpus) -> Tagger:
         say(f"training a tagger on {len(part):,} sentences", given.quiet)

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 
 from trellis.cli.file_shape import FileShape
 from trellis.cli.interrupts import keeping_the_best
-from trellis.cli.learner_options import build_learner, list_parameters
-from trellis.cli.options import SWITCH, Parser, at_least
+from trellis.cli.learner_options import list_parameters
+from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.plot import check_plot, draw, score_name
 from trellis.cli.progress import say, watch_epochs
+from trellis.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
 from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
 from trellis.errors import ArgumentError
 from trellis.features.presets import PRESETS
-from trellis.learners import LEARNERS
 from trellis.model.model import MANY_LABELS
 from trellis.tagger import load
 from trellis.training import train
@@ -36,19 +36,7 @@ from trellis.training import train
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
 
-AS_GIVEN = (
-    "features",
-    "order",
-    "cutoff",
-    "pairs",
-    "label_parts",
-    "beam",
-    "scheme",
-    "partial",
-    "metric",
-    "patience",
-    "checkpoint",
-)
+AS_GIVEN = ("partial", "metric", "patience", "checkpoint")
 
 
 def describe(parser: Parser) -> None:
@@ -56,22 +44,8 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("corpus", nargs="+", metavar="FILE", help="training file, or several (see --stream); - is standard input")
     parser.share("model")
-    add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
-    add("--features", metavar="NAME", help="a preset (see below) or a file of templates (default: default)")
-    add("--order", type=int, metavar="N", help="number of previous labels a label depends on")
-    add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
-    add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
-    dictionary = "a word seen N times gets only labels seen with it; smoothed: also those of words that end alike"
-    add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
-    prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
-    add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
-    beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
-    add("--beam", type=at_least(1), metavar="N", help=beam)
+    describe_tagger(add)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
-    parser.share("label-parts")
-    segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
-    add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
-    add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
     add("--init", metavar="MODEL", help="start from the weights of this model")
     add("--checkpoint", metavar="FILE", help="checkpoint file; the same command resumes from it")
     add("--checkpoint-every", type=at_least(1), metavar="N", help="epochs between checkpoints (default: 1)")
@@ -80,15 +54,7 @@ def describe(parser: Parser) -> None:
     add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
-    add = parser.add_argument_group("options of the learner").add_argument
-    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help="see below")
-    add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
-    add("--average", action=SWITCH, help="average the weights over training")
-    add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
-    add("--seed", type=int, metavar="N", help="seed of the shuffling")
-    updates = "what to update on where a beam search went wrong, with templates such as label[-3]"
-    add("--update", choices=("standard", "early", "max-violation"), help=updates)
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+    describe_learner(parser.add_argument_group("options of the learner").add_argument, "below")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     metrics = "score that compares epochs; auto (default): F1 of spans where labels mark spans, else token accuracy"
@@ -110,8 +76,7 @@ presets of --features:
 def command(given: Namespace) -> None:
     """Train a model and write it to a file."""
     begun = time.perf_counter()
-    named = {name: getattr(given, name) for name in ("epochs", "average", "shuffle", "seed", "update")}
-    learner = build_learner(given.learner, named, given.set)
+    learner = tagger_learner(given)
     outputs = [path for path in (given.model, given.plot, given.checkpoint) if path is not None]
     for path in outputs:
         check_writable(path)
@@ -136,15 +101,13 @@ def command(given: Namespace) -> None:
             sentences,
             target=target,
             learner=learner,
-            tag_dictionary=given.tag_dictionary or False,
-            prune=given.prune or False,
-            segments=given.segments or False,
             init=older,
             dev=dev,
             observer=observer,
             checkpoint_every=given.checkpoint_every,
             n_threads=given.threads,
             info={"corpus": shape.describe(sentences.columns)},
+            **tagger_options(given),
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
     if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
@@ -182,11 +145,6 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
     if len(given.corpus) > 1:
         raise ArgumentError("several files are read in blocks: give --stream, or join them into one file")
     return shape.read(given.corpus[0], given.columns)
-
-
-def _dictionary(text: str) -> int | str:
-    """The argument of a tag dictionary."""
-    return text if text == "smoothed" else at_least(1)(text)
 
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:

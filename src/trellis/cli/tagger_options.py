@@ -1,0 +1,63 @@
+"""Options that say which tagger to train: of train, and of rerank train, which trains several."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from trellis.cli.learner_options import build_learner
+from trellis.cli.options import SHARED, SWITCH, at_least
+from trellis.learners import LEARNERS
+from trellis.training import Learner
+
+AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme")
+OFF_UNLESS_GIVEN = ("tag_dictionary", "prune", "segments")
+OF_LEARNER = ("epochs", "average", "shuffle", "seed", "update")
+
+
+def describe_tagger(add: Callable[..., Any]) -> None:
+    """The options of the model."""
+    add("--target", metavar="NAME", help="column to learn (default: the last one; upos in CoNLL-U)")
+    add("--features", metavar="NAME", help="a preset or a file of templates (default: default)")
+    add("--order", type=int, metavar="N", help="number of previous labels a label depends on")
+    add("--cutoff", type=at_least(0), default=0, metavar="N", help="drop features seen fewer times")
+    add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
+    dictionary = "a word seen N times gets only labels seen with it; smoothed: also those of words that end alike"
+    add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
+    prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
+    add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
+    beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
+    add("--beam", type=at_least(1), metavar="N", help=beam)
+    add("--label-parts", **SHARED["label-parts"])
+    segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
+    add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
+    add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
+
+
+def describe_learner(add: Callable[..., Any], where: str) -> None:
+    """The options of its learner; ``where`` says which learners there are."""
+    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help=f"see {where}")
+    add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
+    add("--average", action=SWITCH, help="average the weights over training")
+    add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
+    add("--seed", type=int, metavar="N", help="seed of the shuffling")
+    updates = "what to update on where a beam search went wrong, with templates such as label[-3]"
+    add("--update", choices=("standard", "early", "max-violation"), help=updates)
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+
+
+def tagger_options(given: Namespace) -> dict[str, Any]:
+    """What is given of the model, as arguments of trellis.train."""
+    options = {name: getattr(given, name) for name in AS_GIVEN}
+    return {**options, **{name: getattr(given, name) or False for name in OFF_UNLESS_GIVEN}}
+
+
+def tagger_learner(given: Namespace) -> Learner:
+    """The learner that is given."""
+    return build_learner(given.learner, {name: getattr(given, name) for name in OF_LEARNER}, given.set)
+
+
+def _dictionary(text: str) -> int | str:
+    """The argument of a tag dictionary."""
+    return text if text == "smoothed" else at_least(1)(text)
