@@ -189,6 +189,8 @@ def test_jsonl_and_tables(chunk: Path, here: Path, call) -> None:
     refused(call("tag -m chunk.trellis in.parquet"), "--output")
     assert call("tag -m chunk.trellis in.parquet --output out.parquet").code == 0
     assert trellis.read("out.parquet").sentences("chunk") == [["B-NP", "I-NP", "B-VP"]]
+    assert call("tag -m chunk.trellis in.parquet --output out.txt").code == 0
+    assert [line.split()[-1] for line in Path("out.txt").read_text().splitlines() if line] == ["B-NP", "I-NP", "B-VP"]
     refused(call("tag -m chunk.trellis in.jsonl --kbest 2"), "--json")
     refused(call("tag -m chunk.trellis in.jsonl --format xml"), "--format", "'xml'", "conllu")
 

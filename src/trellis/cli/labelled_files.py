@@ -27,13 +27,16 @@ PIECE_BYTES = 1 << 20
 
 
 def output_shape(output: str | None, shape: FileShape, instead: str) -> FileShape:
-    """The shape that the output's extension tells, else that of the input. ``instead`` says what .json could be."""
+    """The shape that the output's extension tells, else that of the input; a table's bytes go under no other name.
+
+    ``instead`` says what .json could be.
+    """
     if output in (None, STANDARD_STREAM):
         return shape
     ending, format = extension(output), format_of(output)
     if ending == ".json":
         raise ArgumentError(f"{output}: name a .jsonl file{instead}")
-    if format != "conll" or ending == ".tsv":
+    if format != "conll" or ending == ".tsv" or shape.format in TABLES:
         return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
     return shape
 
