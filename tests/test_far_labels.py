@@ -265,7 +265,13 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "beam": 4}
         ),
         (lambda e: train(e, ["word[0]", "label[any] & label[same]"]), "a label further back is joined with no other"),
         (lambda e: train(e, ["word[0]", "label[-3..-2]"]), "write label\\[-3..-1\\]"),
-        (lambda e: train(e, ["word[0]", "label[some]"]), "expected int, found 'some'"),
+        (lambda e: train(e, ["word[0]", "label[some]"]), "after label\\[ comes a number, any or same, not 'some'"),
+        (lambda e: train(e, ["word[0]", "lower(label[any])"]), "stand alone or beside &, not inside a function"),
+        (lambda e: train(e, partial=True, **GIVEN), "needs labels that are fully known"),
+        (
+            lambda e: trellis.train(corpus_of(e), learner=trellis.CRF(), init=train(e, **GIVEN)),
+            "the model in init searches by a beam, and CRF needs exact search",
+        ),
         (lambda e: train(e, ["word[0]"], trellis.Perceptron(update="early")), "update has an effect only with a beam"),
         (lambda e: train(e, **GIVEN).marginals(["a"]), "marginals and other sums .* need exact search"),
         (lambda e: train(e, **GIVEN).tag(["a"], by="label"), "marginals and other sums .* need exact search"),
@@ -318,7 +324,8 @@ def test_the_command(here: Path, call: Any) -> None:
     Path("c.tsv").write_text("\n\n".join(rows) + "\n")
     line = "train c.tsv --target label --columns word,label --features t --epochs 2 --quiet"
     assert call(f"{line} --beam 4 --update early --model m").code == 0
-    assert "4 states per token, not exact" in call("info m").out
+    assert "4 states per token, not exact; early updates" in call("info m").out
+    assert train(sentences(2), **GIVEN).info["update"] == "max-violation"
     assert call("tag -m m c.tsv").code == 0
     refused(call(f"{line} --model n"), "give its width, such as beam=8")
     refused(call(f"{line} --beam 4 --stream --model n"), "needs the whole corpus in memory")

@@ -188,6 +188,22 @@ class Listed:
         return {f"{x} {y}": 1}
 
 
+class Odd(History):
+    """Whatever it is told to give in place of what is right."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+
+    def choices(self, x: Any, done: Any) -> Any:
+        return self.given.get("choices", super().choices(x, done))
+
+    def signature(self, x: Any, done: Any) -> Any:
+        return self.given.get("signature", done)
+
+    def features(self, x: Any, done: Any, choice: Any) -> Any:
+        return {"f": self.given["value"]} if "value" in self.given else super().features(x, done, choice)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -202,7 +218,24 @@ class Listed:
         (lambda: structured.fit(History(), [("ab", "AX")], beam=4), "example 0: step 1 of y .*, 'X', is not among"),
         (lambda: structured.fit(History(), [("ab", "A")], beam=4), "example 0: y is not complete"),
         (lambda: structured.fit(History(), [("ab", 5)], beam=4), "example 0: y must be a sequence of choices, not 5"),
-        (lambda: structured.fit(History(), sentences(1), trellis.CRF(), beam=4), "this learner sums over all outputs"),
+        (
+            lambda: structured.fit(History(), sentences(1), trellis.CRF(), beam=4),
+            "is searched by a beam; .* AROW",
+        ),
+        (lambda: structured.fit(Odd(choices=None), [("ab", "AB")], beam=4), "example 0: choices.* not None"),
+        (
+            lambda: structured.fit(Odd(choices=5), [("ab", "AB")], beam=4),
+            "example 0: choices.* must give a list.* not 5",
+        ),
+        (
+            lambda: structured.fit(Odd(signature=[]), sentences(1), beam=4),
+            "example 0: signature.* hashable.* not \\[\\]",
+        ),
+        (lambda: structured.fit(Odd(value="x"), [("ab", "AB")], beam=4), "example 0: feature 'f' must have a number"),
+        (
+            lambda: structured.fit(History(), sentences(1), beam=4, dev=sentences(1), metric="token"),  # type: ignore[arg-type]
+            "metric must be a function of outputs and right outputs, not 'token'",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
@@ -211,7 +244,17 @@ def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_without_a_beam_is_none_of_steps(tmp_path: Path) -> None:
-    structured.fit(Listed(), [("a", "A")]).save(tmp_path / "m")
-    with pytest.raises(trellis.ModelError, match="no beam"):
-        structured.load(tmp_path / "m", History())
+def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
+    listed, steps = structured.fit(Listed(), [("a", "A")]), structured.fit(History(), sentences(1), beam=4)
+    for model, other, message in (
+        (listed, History(), "with the method candidates, and this one has choices"),
+        (steps, Listed(), "with the method choices, and this one has candidates"),
+    ):
+        model.save(tmp_path / "m")
+        with pytest.raises(trellis.ModelError, match=message):
+            structured.load(tmp_path / "m", other)
+        # Older files do not say which kind it was.
+        kept = {key: value for key, value in model.info.items() if key != "kind"}
+        replace(model, info=kept).save(tmp_path / "m")
+        with pytest.raises(trellis.ModelError, match=r"a beam|no beam"):
+            structured.load(tmp_path / "m", other)

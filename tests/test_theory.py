@@ -197,6 +197,14 @@ def written(path: Path, data: dict[str, list[list[str]]]) -> str:
     return str(path)
 
 
+def test_what_the_theorems_are_not_about() -> None:
+    corpus = {"word": [["a", "b"]], "tag": [["X", "Y"]]}
+    with pytest.raises(trellis.CorpusError, match="no sentences to test on"):
+        theory.study(corpus, target="tag", features=["word[0]"], held_out={"word": [], "tag": []})
+    with pytest.raises(trellis.LearnerError, match=r"'label\[same\]' .* exact search; leave it out"):
+        theory.study(corpus, target="tag", features=["word[0]", "label[same]"])
+
+
 def test_the_command(tmp_path: Path, call: Any) -> None:
     train, test = written(tmp_path / "a.txt", generated(1, 30, 0.0)), written(tmp_path / "b.txt", generated(2, 9, 0.0))
     picture = tmp_path / "m.svg"

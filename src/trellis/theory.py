@@ -23,9 +23,10 @@ import numpy as np
 
 from trellis.arguments import whole_number
 from trellis.arrays import Doubles, Ints, Lists
-from trellis.corpus.corpus import Corpus
+from trellis.corpus.corpus import Corpus, columns_named
 from trellis.corpus.read import read
-from trellis.errors import LearnerError
+from trellis.errors import CorpusError, LearnerError
+from trellis.features.vocabulary import feature_set
 from trellis.learners.hmsvm import HMSVM
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.learner import Learner
@@ -151,6 +152,16 @@ def study(
     is trained for one pass and tested on it. The other arguments are those of ``trellis.train``.
     """
     corpus, epochs = read(corpus), whole_number("epochs", epochs, 1)
+    tested = None if held_out is None else read(held_out)
+    if tested is not None and tested.n_tokens == 0:
+        raise CorpusError(tested.source, None, "no sentences to test on; leave held_out out")
+    columns = [name for name in corpus.columns if name not in columns_named(target, list(corpus.columns))]
+    far = None if features is None else feature_set(features, columns).far
+    if far is not None:
+        raise LearnerError(
+            f"template {str(far)!r} is about a label further back, which only a beam can see, and the theorems are "
+            "about exact search; leave it out"
+        )
     given: dict[str, Any] = {"target": target, "features": features, "order": order, "n_threads": n_threads}
     watched = _Watched(Perceptron(epochs=epochs, average=False))
     plain = train(corpus, learner=watched, observer=observer, **given)
@@ -166,9 +177,9 @@ def study(
     found = [_margins(name, tagger, corpus, target, radius) for name, tagger in taggers.items()]
     separable = any(one.least > 0 for one in found)
     error = None
-    if held_out is not None:
+    if tested is not None:
         voted = train(corpus, learner=Perceptron(epochs=1, vote=True), **given)
-        error = 1 - voted.evaluate(read(held_out), target=target).sentence_accuracy
+        error = 1 - voted.evaluate(tested, target=target).sentence_accuracy
     return Study(
         problem.n_sentences,
         radius,

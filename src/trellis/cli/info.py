@@ -89,6 +89,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     settings = dict(training.get("learner", {}))
     learner = settings.pop("name", "unknown learner")
     given = ", ".join(f"{key}={value}" for key, value in settings.items())
+    updates = f"; {training['update']} updates" if "update" in training else ""
     megabytes, pruned = sizes["bytes"] / 1e6, facts["prune"]
     rows = [
         ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
@@ -99,7 +100,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
         *([("pruned to", PRUNED.format(**pruned))] if pruned else []),
-        *([("beam", f"{facts['beam']} states per token, not exact")] if facts["beam"] else []),
+        *([("beam", f"{facts['beam']} states per token, not exact{updates}")] if facts["beam"] else []),
         *([("segments", _lengths(facts))] if facts["segments"] is not None else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
     ]

@@ -288,7 +288,7 @@ def _names(name: str, given: Sequence[str] | None, n: int) -> list[str]:
 
 
 def _nodes(name: str, given: npt.ArrayLike) -> Ints:
-    wanted = f"{name} must be numbers of nodes, from 0 to 2147483647"
+    wanted = f"{name} must be numbers of nodes, from 0 to 2147483646"
     try:
         nodes = np.asarray(given)
     except ValueError:

@@ -301,6 +301,8 @@ class _Parser:
         self.take("name")
         self.take("sign", "[")
         at = self.peek()[2]
+        if self.peek()[0] != "int":
+            raise self.error(f"after label[ comes a number, any or same, not {self.peek()[1]!r}", at)
         first = last = self.number()
         if self.peek()[1] == ".." and self.peek()[0] == "sign":
             self.take("sign", "..")
@@ -334,6 +336,8 @@ class _Parser:
         kind, word, at = self.peek()
         self.take("text" if kind == "text" else "name")
         if self.peek()[1] == "[":
+            if kind == "name" and word == "label" and self.peek(1)[1] in FAR_KINDS:
+                raise self.error("labels before the token stand alone or beside &, not inside a function", at)
             place, offset = self.place()
             return Look(word, offset, place=place)
         if self.peek()[1] != "(" or kind == "text":

@@ -101,9 +101,11 @@ class FeatureProblem(ExampleOrder):
     def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
         """For native code; of some features only where ``kept`` says which. LearnerError if there are no parts."""
         if self.graphs is None or self.features is None or self.right_starts is None:
+            how = "is searched by a beam" if self.is_stepwise else "finds best outputs only"
+            others = ", PassiveAggressive, MIRA or AROW" if self.is_stepwise else " or PassiveAggressive"
             raise LearnerError(
-                "this learner sums over all outputs, or adds costs to parts, and the problem finds the best one only; "
-                "give it candidates(x) or parts(x), or choose Perceptron or PassiveAggressive"
+                f"this learner sums over all outputs, or adds costs to parts, and the problem {how}; give it "
+                f"candidates(x) or parts(x), or choose Perceptron{others}"
             )
         features, n = self.features, self.n_features
         if kept is not None:

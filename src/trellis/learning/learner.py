@@ -18,6 +18,7 @@ Pairs = Literal["seen", "all"]
 # to attributes with label n-grams of three labels and more; to learn from the best paths that a beam finds; to train
 # semi-Markov chains.
 Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments"]
+DEFAULT_UPDATE = "max-violation"  # of a beam from left to right
 ALL_ABILITIES: frozenset[Ability] = frozenset({"orders", "structures", "parts", "histories", "beam", "segments"})
 REQUIRED = object()  # the default of a parameter for which None does not stand
 
@@ -188,7 +189,7 @@ class OnlineOptions:
     def update_of(self, *, stepwise: bool) -> str:
         """On what of a wrong search to update; LearnerError where it does not go from left to right by a beam."""
         check_update(self.update, stepwise=stepwise)
-        return self.update or ("max-violation" if stepwise else "standard")
+        return self.update or (DEFAULT_UPDATE if stepwise else "standard")
 
     @property
     def seed_of_order(self) -> int | None:

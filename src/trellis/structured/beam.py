@@ -6,13 +6,14 @@ per hypothesis it is ordinary beam search; where the states are as many as there
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import reprlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from trellis.errors import ArgumentError, LearnerError
-from trellis.structured.problem import Features, StepProblem, Weights, check_features, same
+from trellis.structured.problem import Features, StepProblem, Weights, check_features, plain_features, same
 
 Steps = tuple[Any, ...]
 COMPLETE: Hashable = ()  # the state of all complete outputs: nothing is to come
@@ -50,28 +51,25 @@ class BeamSearch:
         *_, last = self.beams(x, weights, k)
         return [one.done for one in best_of(last, k)]
 
-    def features(self, x: Any, y: Sequence[Any]) -> Features:
-        """Phi: the sum over all steps."""
+    def features(self, x: Any, y: Sequence[Any], where: str = "x") -> Features:
+        """Phi: the sum over all steps; errors say ``where`` they are."""
         total: dict[str, float] = {}
         for t in range(len(y)):
-            for name, value in check_features(self.problem.features(x, tuple(y[:t]), y[t]), "x"):
+            for name, value in check_features(self.problem.features(x, tuple(y[:t]), y[t]), where):
                 total[name] = total.get(name, 0.0) + value
         return total
 
-    def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None) -> Iterator[Beam]:
+    def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None, where: str = "x") -> Iterator[Beam]:
         """The beam after 0, 1, ... steps until all outputs are complete; with ``gold`` by score + cost."""
-        beam: Beam = [[Hypothesis((), 0.0, self._is_complete(x, ()))]]
+        beam: Beam = [[Hypothesis((), 0.0, is_complete(self.problem, x, (), where))]]
         yield beam
         t = 0
         while not all(one.is_complete for state in beam for one in state):
-            beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1])
+            beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], where)
             t += 1
             yield beam
 
-    def _is_complete(self, x: Any, done: Steps) -> bool:
-        return next(iter(self.problem.choices(x, done)), None) is None
-
-    def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None) -> Beam:
+    def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, where: str) -> Beam:
         """One step on; ``right``, where costs count, is the right choice of this step, if it has one."""
         # Equal scores: ranks within states come first, so that the best hypothesis of a state never depends on k.
         found = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
@@ -81,17 +79,16 @@ class BeamSearch:
                     missed = replace(one, score=one.score + (right is not None and right != ()))
                     found.append(((-missed.score, r, one.order), COMPLETE, missed))
                     continue
-                for c, choice in enumerate(self.problem.choices(x, one.done)):
-                    score = one.score + weights.score(self.problem.features(x, one.done, choice))
+                for c, choice in enumerate(choices_of(self.problem, x, one.done, where)):
+                    features = plain_features(self.problem.features(x, one.done, choice), where)
+                    score = one.score + weights.score(features)
                     if right is not None and not same((choice,), right):
                         score += 1
                     done = (*one.done, choice)
-                    is_complete = self._is_complete(x, done)
-                    seen: Hashable = (
-                        COMPLETE if is_complete else None if self._signature is None else (self._signature(x, done),)
-                    )
+                    complete = is_complete(self.problem, x, done, where)
+                    seen = COMPLETE if complete else self._seen(x, done, where)
                     order = (c, *one.order)
-                    found.append(((-score, r, order), seen, Hypothesis(done, score, is_complete, order)))
+                    found.append(((-score, r, order), seen, Hypothesis(done, score, complete, order)))
         found.sort(key=lambda one: one[0])
         states: dict[Any, State] = {}
         for i, (_, seen, one) in enumerate(found):
@@ -99,6 +96,32 @@ class BeamSearch:
             if len(state) < k:
                 state.append(one)
         return list(islice(states.values(), self.width))
+
+    def _seen(self, x: Any, done: Steps, where: str) -> Hashable:
+        """What is equal for hypotheses of one state; None: each is a state of its own."""
+        if self._signature is None:
+            return None
+        given = self._signature(x, done)
+        try:
+            hash(given)
+        except TypeError:
+            raise ArgumentError(
+                f"{where}: signature(x, done) must give a hashable value, such as a tuple, not {reprlib.repr(given)}"
+            ) from None
+        return (given,)
+
+
+def choices_of(problem: StepProblem[Any, Any], x: Any, done: Steps, where: str) -> Iterable[Any]:
+    """What may come next; ArgumentError if that is no list."""
+    given: Any = problem.choices(x, done)
+    if not isinstance(given, Iterable):
+        raise ArgumentError(f"{where}: choices(x, done) must give a list, empty at the end, not {reprlib.repr(given)}")
+    return given
+
+
+def is_complete(problem: StepProblem[Any, Any], x: Any, done: Steps, where: str) -> bool:
+    """Whether nothing may come next."""
+    return next(iter(choices_of(problem, x, done, where)), None) is None
 
 
 def best_of(beam: Beam, k: int) -> list[Hypothesis]:
@@ -114,15 +137,15 @@ def check_steps(problem: StepProblem[Any, Any], x: Any, y: Any, where: str) -> S
     except TypeError:
         raise ArgumentError(f"{where}: y must be a sequence of choices, not {y!r}") from None
     for t, choice in enumerate(gold):
-        if not any(same((choice,), (one,)) for one in problem.choices(x, gold[:t])):
+        if not any(same((choice,), (one,)) for one in choices_of(problem, x, gold[:t], where)):
             raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
-    if next(iter(problem.choices(x, gold)), None) is not None:
+    if not is_complete(problem, x, gold, where):
         raise LearnerError(f"{where}: y is not complete; choices(x, y) must give none")
     return gold
 
 
 def violations(
-    search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool
+    search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool, where: str = "x"
 ) -> tuple[Steps, list[Steps]]:
     """A beginning of the right output, and as many steps of others to step away from.
 
@@ -130,7 +153,7 @@ def violations(
     "max-violation": where the best of the beam exceeded the right one most. Where the best output is right, or the
     right one never fell out, all of the outputs.
     """
-    beams = list(search.beams(x, weights, k, gold if augmented else None))
+    beams = list(search.beams(x, weights, k, gold if augmented else None, where))
     t = last = len(beams) - 1
     best = [beam[0][0] for beam in beams]
     if update != "standard" and not same(best[-1].done, gold):

@@ -73,7 +73,8 @@ class Encoder:
         if is_stepwise:
             examples = [(x, check_steps(problem.problem, x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
         for i, (x, y) in enumerate(examples):
-            self._numbered(problem.features(x, y), f"example {i}")
+            where = f"example {i}"
+            self._numbered(problem.features(x, y, where) if is_stepwise else problem.features(x, y), where)
         return FeatureProblem(
             np.zeros(len(examples), np.int64),
             len(examples),
@@ -196,10 +197,11 @@ class _Steps:
     def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
         x, y = self.examples[i]
         weights = Weights(self.encoder.numbers, run.native.score)
-        begun, others = violations(self.search, x, y, weights, update=run.update, k=k, augmented=augmented)
-        right, where = self.search.features(x, begun), f"example {i}"
+        where = f"example {i}"
+        begun, others = violations(self.search, x, y, weights, update=run.update, k=k, augmented=augmented, where=where)
+        right = self.search.features(x, begun, where)
         outputs: Outputs = [
-            (float(n_wrong(begun, z)), *self.encoder.difference(right, self.search.features(x, z), where))
+            (float(n_wrong(begun, z)), *self.encoder.difference(right, self.search.features(x, z, where), where))
             for z in others
         ]
         run.native.resize(len(self.encoder.numbers))

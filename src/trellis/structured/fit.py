@@ -22,7 +22,7 @@ from trellis.learning.learner import Learner, check_update
 from trellis.learning.run import Observer, check_observer, run
 from trellis.structured.encoding import Encoder
 from trellis.structured.model import StructuredModel
-from trellis.structured.problem import Problem, StepProblem, check_problem, same
+from trellis.structured.problem import Problem, StepProblem, check_problem, kind_of, same
 from trellis.training.fit import learner_of
 
 Metric = Callable[[list[Any], list[Any]], float]
@@ -71,6 +71,8 @@ def fit(
     held_out = None if dev is None else _pairs("dev example", dev)
     if held_out is None and metric is not None:
         raise LearnerError("metric compares epochs on held-out pairs; give dev")
+    if metric is not None and not callable(metric):
+        raise LearnerError(f"metric must be a function of outputs and right outputs, not {metric!r}")
     patience = check_patience(patience, dev)
     check_observer(observer)
     if checkpoint is None and checkpoint_every is not None:
@@ -95,6 +97,7 @@ def fit(
     info = {
         "learner": {"name": type(learner).__name__, **learner.parameters()},
         "problem": type(problem).__name__,
+        "kind": kind_of(problem),
         "examples": len(pairs),
         **({} if beam is None else {"beam": beam, "update": work.update}),
         "history": [event.to_dict() for event in history],

@@ -13,7 +13,7 @@ import numpy as np
 from trellis.arguments import whole_number
 from trellis.arrays import Arrays, Doubles, Ints
 from trellis.corpus.corpus import Strings
-from trellis.errors import LearnerError
+from trellis.errors import LearnerError, ModelError
 from trellis.learning.feature_problem import FeatureWeights, Votes
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
 from trellis.structured.beam import BeamSearch
@@ -29,6 +29,7 @@ from trellis.structured.problem import (
     check_features,
     check_parts,
     check_problem,
+    kind_of,
     plain_features,
     same,
 )
@@ -206,9 +207,15 @@ class StructuredModel:
 def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
     """Read a model; ModelError if the file is not one, or is damaged. ``problem`` is the one it was trained on."""
     problem = check_problem(problem)
-    return read_tensors(path, FORMAT, "a trellis structured model").made(
-        lambda tensors, text: model_of_tensors(tensors, json.loads(text), problem)
-    )
+
+    def made(tensors: Tensors, text: str) -> StructuredModel:
+        info, kind = json.loads(text), kind_of(problem)
+        kept = info.get("kind", kind)
+        if kept != kind:
+            raise ModelError(f"{path}: the model of a problem with the method {kept}, and this one has {kind}")
+        return model_of_tensors(tensors, info, problem)
+
+    return read_tensors(path, FORMAT, "a trellis structured model").made(made)
 
 
 def model_of_tensors(tensors: Tensors, info: Any, problem: Problem) -> StructuredModel:
@@ -219,6 +226,9 @@ def model_of_tensors(tensors: Tensors, info: Any, problem: Problem) -> Structure
     if len(set(names)) != len(names) or not isinstance(info, dict):
         raise ValueError("features with the same name")
     beam = info.get("beam")
-    if isinstance(problem, StepProblem) and (type(beam) is not int or not 1 <= beam < 2**31):
-        raise ValueError("no beam, which a problem with choices(x, done) is searched by")
+    if isinstance(problem, StepProblem):
+        if type(beam) is not int or not 1 <= beam < 2**31:
+            raise ValueError("no beam, which a problem with choices(x, done) is searched by")
+    elif beam is not None:
+        raise ValueError("a beam, by which only a problem with choices(x, done) is searched")
     return StructuredModel(problem, names, weights, info)

@@ -120,6 +120,12 @@ def check_problem(problem: Any) -> Problem:
     )
 
 
+def kind_of(problem: Problem) -> str:
+    """The method that makes it a problem of its kind, as it is kept in files."""
+    kinds = {"parts": PartsProblem, "candidates": CandidateProblem, "argmax": SearchProblem, "choices": StepProblem}
+    return next(name for name, kind in kinds.items() if isinstance(problem, kind))
+
+
 def check_features(features: Any, where: str) -> Iterable[tuple[str, float]]:
     """Names and values; ArgumentError if they are anything else."""
     if not isinstance(features, Mapping):

@@ -298,8 +298,6 @@ class Setup:
                 f"template {str(far)!r} is about a label further back, which only a beam can see; give its width, such "
                 "as beam=8"
             )
-        if far is not None and self.labelling.partial is not None:
-            raise LearnerError(f"template {str(far)!r} needs labels that are fully known; leave it out, or partial")
         if self.beam and far is None and not self.sparse:
             raise LearnerError(
                 "beam has an effect only above order 2, at order 2 with more than 60 labels, and with templates such "

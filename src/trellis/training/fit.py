@@ -31,7 +31,7 @@ from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, featur
 from trellis.learners import learner_named
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
-from trellis.learning.learner import Learner, Pairs, choice, flag, whole
+from trellis.learning.learner import DEFAULT_UPDATE, Learner, Pairs, choice, flag, whole
 from trellis.learning.run import Event, FeatureNames, Observer, Problem, check_observer
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
@@ -147,6 +147,8 @@ def train(
             )
     elif chosen.of_segments:
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
+    if partial and chosen.far is not None:
+        raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; leave it out, or partial")
     seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)
     if seen is not None:
         corpus, labelling, sizes = seen.corpus, seen.labelling, (seen.n_sentences, seen.n_tokens)
@@ -173,7 +175,7 @@ def train(
         sentence_weights=weights,
         label_costs=_costs(label_costs, labelling.labels, learner),
         parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
-        beam=_beam(beam, init),
+        beam=_beam(beam, init, learner),
         survival=_survival(prune, init),
         segmenting=segmenting,
         init=init,
@@ -183,7 +185,7 @@ def train(
         checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
         every=None if checkpoint_every is None else whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
-        info=_about(sizes, columns, learner, scheme, info, segmenting),
+        info=_about(sizes, columns, learner, scheme, info, segmenting, stepwise=chosen.far is not None),
     )
     check_memory(setup)
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
@@ -278,9 +280,16 @@ def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
     return number
 
 
-def _beam(beam: int | None, init: Tagger | None) -> int:
+def _beam(beam: int | None, init: Tagger | None, learner: Learner) -> int:
     if beam is None:
-        return 0 if init is None else init.model.weights.beam
+        kept = 0 if init is None else init.model.weights.beam
+        if kept and "beam" not in learner.abilities:
+            name = type(learner).__name__
+            raise LearnerError(
+                f"the model in init searches by a beam, and {name} needs exact search; choose an online learner "
+                "without votes, or leave init out"
+            )
+        return kept
     return whole_number("beam", beam, 1, 2**31 - 1)
 
 
@@ -352,6 +361,8 @@ def _about(
     scheme: str | None,
     info: Mapping[str, Any] | None,
     segmenting: Segmenting | None,
+    *,
+    stepwise: bool,
 ) -> dict[str, Any]:
     """What the model will say of its training, as it is after a file was written and read."""
     if info is not None and not isinstance(info, Mapping):
@@ -362,6 +373,7 @@ def _about(
         "sentences": sizes[0],
         "tokens": sizes[1],
         "corpus": {"columns": columns},
+        **({"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if stepwise else {}),
         **({} if scheme is None else {"scheme": scheme}),
         **({} if segmenting is None else segmenting.about),
         **(info or {}),
