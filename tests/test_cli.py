@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import select
@@ -18,8 +17,7 @@ import pytest
 from command_line import COLUMNS, TRAIN, UPOS, Done, conllu, refused, shell
 
 import trellis
-from trellis.cli import tag
-from trellis.cli.file_shape import FileShape
+from trellis.cli import labelled_files
 
 
 def test_lines_of_the_documentation(here: Path) -> None:
@@ -109,16 +107,12 @@ def test_kbest(chunk: Path, call) -> None:
     assert call("tag -m chunk.trellis --kbest 0").code == 2
 
 
-def test_streaming_is_the_same_as_whole(chunk: Path, call) -> None:
+def test_streaming_is_the_same_as_whole(chunk: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = call("tag -m chunk.trellis test.txt").out
-    tagger = trellis.load(chunk)
-    layout = FileShape().layout("test.txt", tagger, None)
-    for kbest, expected in ((None, whole), (1, whole)):
-        for piece_bytes in (1, 7, 64, 1000):
-            out = io.BytesIO()
-            label = tag._labeller(tagger, kbest)
-            tag.write_columns(label, tagger, "test.txt", layout, 2, out, lambda n: None, piece_bytes)
-            assert out.getvalue().decode() == expected
+    for piece_bytes in (1, 7, 64, 1000):
+        monkeypatch.setattr(labelled_files, "PIECE_BYTES", piece_bytes)
+        for options in ("", "--kbest 1"):
+            assert call(f"tag -m chunk.trellis test.txt --threads 2 {options}").out == whole
 
 
 def test_a_pipe_is_answered_before_it_ends(chunk: Path) -> None:
@@ -172,7 +166,7 @@ def test_output_file(chunk: Path, here: Path, call) -> None:
 def test_nothing_changes_when_tagging_fails(chunk: Path, here: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "out.txt").write_text("precious\n")
     (here / "bad.txt").write_text(COLUMNS + "the DT\n")
-    monkeypatch.setattr(tag, "PIECE_BYTES", 16)
+    monkeypatch.setattr(labelled_files, "PIECE_BYTES", 16)
     before = sorted(here.iterdir())
     line = COLUMNS.count("\n") + 1
     refused(call("tag -m chunk.trellis bad.txt --output out.txt"), f"bad.txt:{line}: 2 fields", "word, pos, chunk")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from argparse import Namespace
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from trellis.cli.file_shape import STREAMED, FileShape
+from trellis.cli.outputs import writing
 from trellis.cli.progress import say
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from trellis.tagger import Tagger
 
 Label = Callable[[Corpus], list[Column]]  # the columns of labels, best first
+Labeller = Callable[[int | None], Label]  # such a function by so many threads
 
 TABLES = ("parquet", "feather")
 PIECE_BYTES = 1 << 20
@@ -85,7 +88,36 @@ def write_texts(
             count(corpus.n_tokens)
 
 
-def write_columns(
+def write_labelled(
+    labeller: Labeller,
+    tagger: Tagger,
+    given: Namespace,
+    shapes: tuple[FileShape, FileShape],
+    count: Callable[[int], None],
+    n_pieces: int,
+) -> None:
+    """The file that is given with labels written into it, from the first shape to the second.
+
+    Pieces of columns are labelled ``n_pieces`` at once, each by one thread; everything else by the threads given.
+    """
+    shape, wanted = shapes
+    if wanted.format in TABLES:  # written whole
+        from trellis.corpus.write import write
+
+        whole = shape.read_for(given.source, tagger, given.columns)
+        write(labelled(labeller(given.threads), tagger.target, whole), given.output, format=wanted.format)
+        return
+    with writing(given.output) as out:
+        if wanted == shape and shape.format in STREAMED:
+            layout = shape.layout(given.source, tagger, given.columns)
+            _write_columns(labeller(1), tagger, given.source, layout, n_pieces, out, count)
+            return
+        label = labeller(given.threads)
+        pieces = corpora(given.source, given.columns, tagger, shape)
+        write_texts(lambda corpus: formatted(labelled(label, tagger.target, corpus), wanted), pieces, out, count)
+
+
+def _write_columns(
     label: Label,
     tagger: Tagger,
     source: str,
@@ -93,7 +125,6 @@ def write_columns(
     n_threads: int,
     out: BinaryIO,
     count: Callable[[int], None],
-    piece_bytes: int,
 ) -> None:
     """The text of a file with labels: in the target's column of CoNLL-U, else in new columns."""
 
@@ -109,7 +140,7 @@ def write_columns(
                     text = append_labels(text, labels, layout, first_line=piece.first_line)
         return text, piece.corpus.n_tokens
 
-    for text, n_tokens in map_pieces(labelled, source, layout, n_threads, piece_bytes):
+    for text, n_tokens in map_pieces(labelled, source, layout, n_threads, PIECE_BYTES):
         out.write(text)
         send(out)
         count(n_tokens)

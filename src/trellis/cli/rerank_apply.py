@@ -10,24 +10,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.cli.file_shape import STREAMED, shape_for
-from trellis.cli.labelled_files import (
-    PIECE_BYTES,
-    TABLES,
-    check_place,
-    corpora,
-    formatted,
-    labelled,
-    output_shape,
-    write_columns,
-    write_texts,
-)
+from trellis.cli.file_shape import shape_for
+from trellis.cli.labelled_files import Label, check_place, output_shape, write_labelled
 from trellis.cli.options import Parser
-from trellis.cli.outputs import check_apart, standard_output, writing
+from trellis.cli.outputs import check_apart, standard_output
 from trellis.cli.progress import count_tokens
-from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import STANDARD_STREAM
-from trellis.corpus.write import write
 from trellis.rerank.reranker import load
 
 
@@ -49,23 +37,10 @@ def command(given: Namespace) -> None:
     check_place(given.output, tagger.target, wanted.format, "name another format by the extension of --output")
     check_apart(given.output, given.source, given.model)
 
-    def label(corpus: Corpus) -> list[Column]:
-        return [reranker.tag_corpus(corpus, n_threads=given.threads)]
-
-    def text(corpus: Corpus) -> str:
-        return formatted(labelled(label, tagger.target, corpus), wanted)
+    def labeller(_: int | None) -> Label:
+        return lambda corpus: [reranker.tag_corpus(corpus, n_threads=given.threads)]
 
     shown = not given.quiet and (given.output is not None or not standard_output().isatty())
     with count_tokens(shown) as count:
-        if wanted.format in TABLES:
-            corpus = labelled(label, tagger.target, shape.read_for(given.source, tagger, given.columns))
-            write(corpus, given.output, format=wanted.format)
-            return
-        with writing(given.output) as out:
-            if wanted == shape and shape.format in STREAMED:
-                layout = shape.layout(given.source, tagger, given.columns)
-                # One piece at a time: only the tagger's part of the work is native, and threads are of use there.
-                write_columns(label, tagger, given.source, layout, 1, out, count, PIECE_BYTES)
-            else:
-                pieces = corpora(given.source, given.columns, tagger, shape)
-                write_texts(text, pieces, out, count)
+        # One piece at a time: only the tagger's part of the work is native, and threads are of use there.
+        write_labelled(labeller, tagger, given, (shape, wanted), count, 1)

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trellis.arguments import thread_count
-from trellis.cli.file_shape import STREAMED, FileShape, open_model
+from trellis.cli.file_shape import FileShape, open_model
 from trellis.cli.labelled_files import (
     PIECE_BYTES,
     TABLES,
@@ -30,7 +31,7 @@ from trellis.cli.labelled_files import (
     formatted,
     labelled,
     output_shape,
-    write_columns,
+    write_labelled,
     write_texts,
 )
 from trellis.cli.options import Parser, at_least
@@ -70,38 +71,34 @@ def command(given: Namespace) -> None:
     # Progress and results on the same terminal would be in each other's way.
     shown = not given.quiet and (given.output is not None or not standard_output().isatty())
 
-    def text(corpus: Corpus) -> str:
-        return _json_lines(tagger, corpus, given) if given.json else formatted(_labelled(tagger, corpus, given), wanted)
-
     with count_tokens(shown) as count:
-        if wanted == shape and shape.format in STREAMED and not (given.json or given.text):
-            layout = shape.layout(given.source, tagger, given.columns)
-            label = _labeller(tagger, given.kbest, given.by)
-            with writing(given.output) as out:
-                n_threads = thread_count(given.threads)
-                write_columns(label, tagger, given.source, layout, n_threads, out, count, PIECE_BYTES)
-        elif wanted.format in TABLES and not given.json:
-            _write_table(given, tagger, shape, wanted.format)
+        if given.json or given.text:
+            _write_others(given, tagger, shape, wanted, count)
         else:
-            with writing(given.output) as out:
-                write_texts(text, _corpora(given, tagger, shape), out, count)
+            labeller = partial(_label, tagger, given)
+            write_labelled(labeller, tagger, given, (shape, wanted), count, thread_count(given.threads))
 
 
-def _corpora(given: Namespace, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
-    if given.text:
-        return _text_pieces(given.source, tagger.columns[0])
-    return corpora(given.source, given.columns, tagger, shape)
+def _write_others(
+    given: Namespace, tagger: Tagger, shape: FileShape, wanted: FileShape, count: Callable[[int], None]
+) -> None:
+    """Labels of running text, or as JSON lines."""
+    label, column = _label(tagger, given, given.threads), tagger.columns[0]
+    if wanted.format in TABLES and not given.json:  # written whole
+        from trellis.corpus.write import write
 
+        whole = _text_corpus(read_bytes(given.source), column, message_name(given.source), 1)
+        write(labelled(label, tagger.target, whole), given.output, format=wanted.format)
+        return
 
-def _write_table(given: Namespace, tagger: Tagger, shape: FileShape, format: str) -> None:
-    """Tables are written whole."""
-    from trellis.corpus.write import write
+    def text(corpus: Corpus) -> str:
+        if given.json:
+            return _json_lines(tagger, corpus, given)
+        return formatted(labelled(label, tagger.target, corpus), wanted)
 
-    if given.text:
-        whole = _text_corpus(read_bytes(given.source), tagger.columns[0], message_name(given.source), 1)
-    else:
-        whole = shape.read_for(given.source, tagger, given.columns)
-    write(_labelled(tagger, whole, given), given.output, format=format)
+    pieces = _text_pieces(given.source, column) if given.text else corpora(given.source, given.columns, tagger, shape)
+    with writing(given.output) as out:
+        write_texts(text, pieces, out, count)
 
 
 def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
@@ -154,11 +151,11 @@ def _text_corpus(text: bytes, column: str, source: str, first_line: int) -> Corp
     return from_mapping({column: [words for words in sentences if words]}, None)
 
 
-def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path", n_threads: int | None = 1) -> Label:
+def _label(tagger: Tagger, given: Namespace, n_threads: int | None) -> Label:
     """A function from sentences to the columns of their labels, best first. It may be called from several threads."""
-    if kbest is None:
-        return lambda corpus: [tagger.tag_corpus(corpus, by=by, n_threads=n_threads)]
-    k, values = kbest, Strings.of((*tagger.labels, NO_PATH))
+    if given.kbest is None:
+        return lambda corpus: [tagger.tag_corpus(corpus, by=given.by, n_threads=n_threads)]
+    k, values = given.kbest, Strings.of((*tagger.labels, NO_PATH))
     number = {label: i for i, label in enumerate(tagger.labels)}
 
     def label(corpus: Corpus) -> list[Column]:
@@ -172,10 +169,6 @@ def _labeller(tagger: Tagger, kbest: int | None, by: Any = "path", n_threads: in
         return [Column(row, values) for row in codes]
 
     return label
-
-
-def _labelled(tagger: Tagger, corpus: Corpus, given: Namespace) -> Corpus:
-    return labelled(_labeller(tagger, given.kbest, given.by, given.threads), tagger.target, corpus)
 
 
 def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> str:
