@@ -46,7 +46,6 @@ def run(setting: Setting) -> Result:
         # The first epoch counts as encoding.
         times = {"encoding": clock[1] - clock[0], "training": clock[-2] - clock[1], "test": clock[-1] - clock[-2]}
         rows.append({"choice": name, "F1, %": chosen, "gain": chosen - f1[0], **_named(times)})
-        print(rows[-1], flush=True)
     return Result(
         "CoNLL-2000, 20 best of the averaged perceptron, `chunking` features, order 1",
         rows,

@@ -86,6 +86,23 @@ def test_margins_are_those_of_all_paths(order: int) -> None:
     assert found.deviation == pytest.approx(math.sqrt((eps**2).sum()), rel=1e-9)
 
 
+def test_the_delta_is_that_of_the_least_bound() -> None:
+    assert theory.best_bound(np.array([2.0, 5.0]), 1.0) == (
+        2.0,
+        0.0,
+        0.25,
+    )  # separable: R² / delta² at the least margin
+    margins, radius = [1.0, -0.5, 0.8, 2.0], 1.5
+    delta, deviation, bound = theory.best_bound(np.array([*margins, math.inf]), radius)
+
+    def bound_at(delta: float) -> float:
+        return (radius + math.sqrt(sum(max(0.0, delta - m) ** 2 for m in margins))) ** 2 / delta**2
+
+    assert deviation == pytest.approx(math.sqrt(sum(max(0.0, delta - m) ** 2 for m in margins)))
+    assert bound == pytest.approx(bound_at(delta))
+    assert bound <= 1.01 * min(bound_at(0.01 * i) for i in range(1, 20000))
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.3])
 @pytest.mark.parametrize("seed", range(4))
 def test_mistakes_never_exceed_the_bounds_in_any_order_of_examples(noise: float, seed: int) -> None:
