@@ -1,0 +1,136 @@
+// Projective dependency trees, by scores of their parts. Words count from 1 to n, and 0 is the root; every word has one head,
+// and exactly one word has the root as its head. A tree is projective if no two of its arcs cross.
+//
+// A tree's parts are its arcs and, at order 2, its siblings: word m of head h with the word s that is the next one of h on
+// the same side, between h and m; none where m is the first on its side. The recursion is Eisner's (1996), with siblings as in
+// McDonald & Pereira (2006). Its items:
+//
+//   complete(h, e)   h with all of its words on one side, and theirs, as far as e
+//   open(h, m)       h with words on one side as far as m, which still lacks those on its other side
+//   pair(i, j)       complete(i, k) and complete(j, k + 1), side by side
+//
+// Every tree has exactly one derivation, so that the same recursion finds best trees, lists the k best and sums (tree_forest.hpp).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/chain.hpp"
+
+namespace trellis {
+
+// Scores of the parts of one sentence's trees; minus infinity forbids an arc.
+struct TreeScores {
+  std::size_t n = 0;             // words
+  std::vector<double> arcs;      // [n + 1, n + 1] of head and word
+  bool second_order = false;     // whether siblings have scores
+  std::vector<double> siblings;  // those of arc (h, m) from at_siblings(h, m) on: without one, then by distance from h
+  std::vector<std::size_t> starts;  // [n + 1, n + 1]
+
+  void resize(std::size_t n_words, bool with_siblings);
+  double& arc(std::size_t h, std::size_t m) { return arcs[h * (n + 1) + m]; }
+  double arc(std::size_t h, std::size_t m) const { return arcs[h * (n + 1) + m]; }
+  // s: the sibling between h and m, or h itself where there is none.
+  static std::size_t distance(std::size_t h, std::size_t s) { return s > h ? s - h : h - s; }
+  double& sibling(std::size_t h, std::size_t s, std::size_t m) { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
+  double sibling(std::size_t h, std::size_t s, std::size_t m) const { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
+  // What the arc gives, with its sibling where those count.
+  double part(std::size_t h, std::size_t s, std::size_t m) const {
+    return arc(h, m) + (second_order ? sibling(h, s, m) : 0);
+  }
+};
+
+struct TreeItem {
+  enum Kind : std::uint8_t { kComplete, kOpen, kPair, kGoal } kind;
+  std::uint32_t from, to;  // of kComplete and kOpen: head and last word; of kPair: left and right
+};
+
+// One way to make an item: of two others, or of one (`second` is then the first again, and has_second false), and of one part.
+struct TreeWay {
+  TreeItem first, second;
+  bool has_part;
+  std::uint32_t head, sibling, word;  // of the part
+};
+
+// Calls visit(way) for all ways to make an item, always in the same order. A complete item of a word alone has none.
+template <class Visit>
+inline void each_way(const TreeItem& item, std::size_t n, bool second_order, Visit visit) {
+  const std::uint32_t from = item.from, to = item.to;
+  const std::int32_t step = to > from ? 1 : -1;  // from the head outwards
+  const auto next = [step](std::uint32_t at) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(at) + step); };
+  switch (item.kind) {
+    case TreeItem::kComplete:
+      for (std::uint32_t m = from; m != to;) {
+        m = next(m);
+        visit(TreeWay{{TreeItem::kOpen, from, m}, {TreeItem::kComplete, m, to}, false, 0, 0, 0});
+      }
+      break;
+    case TreeItem::kPair:
+      for (std::uint32_t k = from; k < to; ++k)
+        visit(TreeWay{{TreeItem::kComplete, from, k}, {TreeItem::kComplete, to, k + 1}, false, 0, 0, 0});
+      break;
+    case TreeItem::kOpen:
+      if (!second_order) {
+        const TreeItem pair{TreeItem::kPair, std::min(from, to), std::max(from, to)};
+        visit(TreeWay{pair, {TreeItem::kComplete, from, from}, true, from, from, to});
+        break;
+      }
+      visit(TreeWay{{TreeItem::kComplete, to, next(from)}, {TreeItem::kComplete, from, from}, true, from, from, to});
+      for (std::uint32_t s = next(from); s != to; s = next(s))
+        visit(TreeWay{{TreeItem::kOpen, from, s}, {TreeItem::kPair, std::min(s, to), std::max(s, to)}, true, from, s, to});
+      break;
+    case TreeItem::kGoal:
+      for (std::uint32_t r = 1; r <= n; ++r)
+        visit(TreeWay{{TreeItem::kComplete, r, 1}, {TreeItem::kComplete, r, static_cast<std::uint32_t>(n)}, true, 0, 0, r});
+      break;
+  }
+}
+
+// Calls visit(item) for all items but complete ones of a word alone, each after those that it is made of.
+template <class Visit>
+inline void each_item(std::size_t n_words, Visit visit) {
+  const auto n = static_cast<std::uint32_t>(n_words);
+  for (std::uint32_t width = 1; width < n; ++width)
+    for (std::uint32_t i = 1, j = 1 + width; j <= n; ++i, ++j) {
+      visit(TreeItem{TreeItem::kPair, i, j});
+      visit(TreeItem{TreeItem::kOpen, i, j});
+      visit(TreeItem{TreeItem::kOpen, j, i});
+      visit(TreeItem{TreeItem::kComplete, i, j});
+      visit(TreeItem{TreeItem::kComplete, j, i});
+    }
+  visit(TreeItem{TreeItem::kGoal, 0, 0});
+}
+
+// Scratch of one thread.
+class TreeChart {
+ public:
+  // The heads [n] of the best tree; its score, or minus infinity where every tree is forbidden. Ties: the first way wins.
+  double best(const TreeScores& scores, std::int32_t* heads);
+
+ private:
+  double& at(const TreeItem& item) {
+    return values_[((static_cast<std::size_t>(item.kind) * (n_ + 1)) + item.from) * (n_ + 1) + item.to];
+  }
+  double value(const TreeWay& way, const TreeScores& scores) {
+    const double value = at(way.first) + at(way.second);
+    return way.has_part ? value + scores.part(way.head, way.sibling, way.word) : value;
+  }
+  std::size_t n_ = 0;
+  std::vector<double> values_;  // [kinds, n + 1, n + 1]
+  std::vector<TreeItem> open_;
+};
+
+// The sibling of each word of a tree [n]: of those of the same head on the same side the next one towards the head; the head
+// itself where there is none.
+void find_siblings(std::span<const std::int32_t> heads, std::vector<std::int32_t>& siblings);
+
+// Whether heads [n] are a tree with one root; whether it is projective.
+bool is_tree(std::span<const std::int32_t> heads);
+bool is_projective(std::span<const std::int32_t> heads);
+
+// Makes a tree projective: as long as arcs cross, the shortest one that a word outside its head's part lies under is lifted to
+// its head's head (Nivre & Nilsson 2005).
+void make_projective(std::span<std::int32_t> heads);
+
+}  // namespace trellis
