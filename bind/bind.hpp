@@ -65,3 +65,4 @@ void bind_kernels(nb::module_& module);
 void bind_hypergraphs(nb::module_& module);
 void bind_derivations(nb::module_& module);
 void bind_segments(nb::module_& module);
+void bind_trees(nb::module_& module);

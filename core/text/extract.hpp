@@ -71,8 +71,8 @@ constexpr std::uint64_t kSilent = ~std::uint64_t{0};
 
 // key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold(f, key) is the
 // number of a key in fold f, -1 where it has none.
-template <class Fold>
-inline std::uint64_t pack_id(std::uint64_t key, const Atom& atom, std::int32_t id, Fold fold) {
+template <class AnyAtom, class Fold>
+inline std::uint64_t pack_id(std::uint64_t key, const AnyAtom& atom, std::int32_t id, Fold fold) {
   if (atom.fold >= 0 && id >= 0 && key != kSilent) {
     const std::int32_t folded = fold(atom.fold, key);
     key = folded < 0 ? kSilent : static_cast<std::uint64_t>(folded);

@@ -64,6 +64,7 @@ class GrowingTable {
   }
   // The id of the key, -1 if it has none.
   std::int32_t find(std::uint64_t key) const { return FrozenTable{keys_.data(), ids_.data(), keys_.size() - 1}.find(key); }
+  void prefetch(std::uint64_t key) const { FrozenTable{keys_.data(), ids_.data(), keys_.size() - 1}.prefetch(key); }
   std::int32_t size() const { return size_; }
 
   // Calls each(key, id) for every entry, in slot order.

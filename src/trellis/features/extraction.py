@@ -56,9 +56,10 @@ def compact(column: Column) -> Column:
     return Column(codes.astype(np.int32), column.values.take(used))
 
 
-def _column_vocabulary(
+def column_vocabulary(
     name: str, values: Strings, views: Sequence[View], reach: int, lookups: Lookups
 ) -> ColumnVocabulary:
+    """What views say of the values of a column, numbered after the places outside the sentence."""
     ids = np.empty((len(values), len(views)), np.int32)
     strings = list[Strings | None]()
     for j, view in enumerate(views):
@@ -108,7 +109,7 @@ class Extractor:
         if known is None:
             self.lookups = {**self.lookups, **_frequent_words(values, counts, views)}
         self.columns = tuple(
-            _column_vocabulary(name, strings, v.views, reach, self.lookups)
+            column_vocabulary(name, strings, v.views, reach, self.lookups)
             for (name, strings), v in zip(values.items(), views, strict=True)
         )
         n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in self.columns]

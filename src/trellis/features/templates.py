@@ -1,17 +1,20 @@
 """Templates as data: a small language for what the tagger looks at.
 
     template   = [ name ":" ] ( "bias" | part { "&" part } )
-    part       = "is_first" | "is_last" | "length" | labels | look
+    part       = "is_first" | "is_last" | measure | labels | "label" | look
+    measure    = "length" | "direction" | "distance"
     labels     = "label[" ( offset [ ".." offset ] | "any" | "same" ) "]"
     look       = column "[" place "]" | function "(" look { "," argument } ")"
-    place      = offset | ( "first" | "last" ) [ offset ] | "segment"
+    place      = offset | ( "first" | "last" | "head" | "dep" | "sibling" ) [ offset ] | "segment" | "between"
 
 ``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
 ``label[-1]`` a template is about the pair of labels instead of one label, with ``label[-2..-1]`` about three labels,
 and so on; without a look it is about labels alone. ``label[-3]``, ``label[any]`` and ``label[same]`` are about a label
 further back: the one three tokens before, each one used so far, the last one of the same word. Places of a segment
 (docs/segments.md) are its ``first`` and its ``last`` word and ``segment``, all of it; ``length`` is how many words it
-has. Templates of the same name share their features. A column whose name is no plain word, or is "label", stands in
+has. Places of an arc (docs/parsing.md) are its ``head``, its dependent (``dep``), the ``sibling`` between them and all
+words ``between`` them; ``direction`` and ``distance`` are measures of it, and ``label`` makes a template one of the arc's
+label. Templates of the same name share their features. A column whose name is no plain word, or is "label", stands in
 double quotes; a quote inside is doubled. See docs/features.md.
 """
 
@@ -127,6 +130,12 @@ def from_lookup(lookup: Lookup, length: int | None) -> Function:
 
 MAX_OFFSET = 99
 
+# Places other than tokens, and measures, by the site that has them. Some stand for more than one word: no offset follows.
+SEGMENT_PLACES, ARC_PLACES = ("first", "last", "segment"), ("head", "dep", "sibling", "between")
+SEGMENT_MEASURES, ARC_MEASURES = ("length",), ("direction", "distance")
+MEASURES = (*SEGMENT_MEASURES, *ARC_MEASURES)
+RANGES = ("segment", "between")
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -146,14 +155,13 @@ class Look:
     column: str
     offset: int
     calls: tuple[Call, ...] = ()
-    # What the offset counts from: "" the token; of a segment its "first" or "last" word; "segment" is all of it, and
-    # "length" the number of its words.
+    # What the offset counts from: "" the token, or a place of another site; or a measure of the site.
     place: str = ""
 
     def __str__(self) -> str:
         if self.calls and self.calls[0].name == "outside":
             return "is_first" if self.offset < 0 else "is_last"
-        if self.place == "length":
+        if self.place in MEASURES:
             return self.place
         plain = _NAME.fullmatch(self.column) and self.column != "label"
         column = self.column if plain else _quoted(self.column)
@@ -182,6 +190,7 @@ class Template:
     history: int = 0  # about so many labels before the token's label, together with it
     name: str = ""  # templates of one name share their features
     far: str = ""  # about a label further back and the token's own: "-3", "any" or "same"
+    labelled: bool = False  # of an arc: about its label
 
     @property
     def about(self) -> int:
@@ -198,10 +207,15 @@ class Template:
     @property
     def of_segment(self) -> bool:
         """Whether it is about a whole segment, not about a token."""
-        return any(look.place for look in self.looks)
+        return any(look.place in (*SEGMENT_PLACES, *SEGMENT_MEASURES) for look in self.looks)
+
+    @property
+    def of_arc(self) -> bool:
+        """Whether it is about an arc of a dependency tree."""
+        return self.labelled or any(look.place in (*ARC_PLACES, *ARC_MEASURES) for look in self.looks)
 
     def __str__(self) -> str:
-        parts = ([self.labels] if self.labels else []) + [str(look) for look in self.looks]
+        parts = ([self.labels] if self.labels else []) + ["label"] * self.labelled + [str(look) for look in self.looks]
         return (f"{self.name}: " if self.name else "") + (" & ".join(parts) or "bias")
 
 
@@ -255,9 +269,11 @@ class _Parser:
             self.take("sign", ":")
         if self.peek()[:2] == ("name", "bias") and self.peek(1)[0] == "end":
             return Template((), name=name)
-        looks, labels, far, at = list[Look](), set[int](), list[str](), 0
+        looks, labels, far, at, labelled = list[Look](), set[int](), list[str](), 0, False
         while True:
-            if self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
+            if self.peek()[:2] == ("name", "label") and self.peek(1)[1] in ("&", "end of template"):
+                labelled = bool(self.take("name"))
+            elif self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
                 at = self.peek()[2]
                 if self.peek(2)[1] in FAR_KINDS:
                     far.append(self.far_label())
@@ -275,10 +291,23 @@ class _Parser:
         if labels and min(labels) != -len(labels):  # not -k .. -1
             longest = history_name(-min(labels))
             raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
-        template = Template(tuple(looks), len(labels), name, "".join(far))
-        if template.of_segment:
+        template = Template(tuple(looks), len(labels), name, "".join(far), labelled)
+        if template.of_arc:
+            self.check_arc(template)
+        elif template.of_segment:
             self.check_segment(template)
         return template
+
+    def check_arc(self, template: Template) -> None:
+        places = [look.place for look in template.looks]
+        if template.about or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
+            raise self.error("what looks at an arc looks at no token or segment, has no labels before it and no name", 0)
+        if places.count("between") > 1:
+            raise self.error("a template has one look at what stands between", 0)
+        if template.labelled and "sibling" in places:
+            raise self.error("a label goes with the head and the dependent, not with a sibling", 0)
+        if any(call.name in COUNTED for look in template.looks for call in look.calls):
+            raise self.error(f"an arc is not asked about {', '.join(COUNTED)}", 0)
 
     def check_segment(self, template: Template) -> None:
         if template.about or template.name or not all(look.place for look in template.looks):
@@ -325,9 +354,10 @@ class _Parser:
         place, offset = "", 0
         if self.peek()[0] == "name":
             at, place = self.peek()[2], self.take("name")
-            if place not in ("first", "last", "segment"):
-                raise self.error("a place is an offset, first, last or segment", at)
-        if not place or (self.peek()[0] == "int" and place != "segment"):
+            if place not in (*SEGMENT_PLACES, *ARC_PLACES):
+                known = ", ".join((*SEGMENT_PLACES, *ARC_PLACES))
+                raise self.error(f"a place is an offset, or one of {known}, not {place!r}", at)
+        if not place or (self.peek()[0] == "int" and place not in RANGES):
             offset = self.number()
         self.take("sign", "]")
         return place, offset
@@ -343,8 +373,8 @@ class _Parser:
         if self.peek()[1] != "(" or kind == "text":
             if kind == "name" and word in ("is_first", "is_last"):
                 return Look("", -1 if word == "is_first" else 1, (Call("outside"),))
-            if kind == "name" and word == "length":
-                return Look("", 0, place="length")
+            if kind == "name" and word in MEASURES:
+                return Look("", 0, place=word)
             raise self.error(f"expected {word}[offset] or {word}(...)", at)
         if word not in NAMES:
             raise self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
@@ -352,7 +382,7 @@ class _Parser:
         inner_at = self.peek()[2]
         inner = self.look()
         if inner.column == "":
-            raise self.error("is_first, is_last and length stand alone or beside &, not inside a function", inner_at)
+            raise self.error(f"is_first, is_last and {', '.join(MEASURES)} stand alone or beside &, not in a function", inner_at)
         if word in COUNTED and inner.calls:
             raise self.error(f"{word} asks about a word itself, not about a function of it", inner_at)
         arguments = list[str | int]()

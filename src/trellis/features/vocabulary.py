@@ -71,7 +71,9 @@ class FeatureSet:
 
 def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
-    templates, bigrams = _templates(features, columns)
+    templates, bigrams = templates_of(features, columns)
+    if arc := next((t for t in templates if t.of_arc), None):
+        raise TemplateError(f"template {str(arc)!r} is about arcs of trees; a tagger's templates look at tokens, as word[0]")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
     # Labels alone have weights by the order.
@@ -82,9 +84,9 @@ def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
         if of_segments:
             raise TemplateError("all templates are about whole segments; add one that looks at a token, as word[0]")
         raise TemplateError("no templates given: name a preset, a file or a list of templates")
-    named = next((_bind(look, t, columns) for t in templates for look in t.looks if look.column), None)
+    named = next((bind_look(look, t, columns) for t in templates for look in t.looks if look.column), None)
     first = named.column if named else columns[0] if columns else ""
-    bound = [replace(t, looks=tuple(_bind(look, t, columns, first) for look in t.looks)) for t in templates]
+    bound = [replace(t, looks=tuple(bind_look(look, t, columns, first) for look in t.looks)) for t in templates]
     _check_shared(bound)
     chosen = FeatureSet(tuple(bound), bigrams, history)
     return replace(chosen, of_segments=tuple(_bound_to(template, chosen.columns) for template in of_segments))
@@ -93,7 +95,7 @@ def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
 def _bound_to(template: Template, columns: Sequence[str]) -> Template:
     """A template of segments, over columns that templates of tokens read."""
     try:
-        looks = (look if look.place == "length" else _bind(look, template, columns) for look in template.looks)
+        looks = (look if look.place == "length" else bind_look(look, template, columns) for look in template.looks)
         return replace(template, looks=tuple(looks))
     except TemplateError:
         read = ", ".join(columns)
@@ -101,7 +103,8 @@ def _bound_to(template: Template, columns: Sequence[str]) -> Template:
         raise TemplateError(f"{why}; add one, such as word[0]") from None
 
 
-def _templates(features: Features, columns: Sequence[str]) -> tuple[list[Template], bool]:
+def templates_of(features: Features, columns: Sequence[str]) -> tuple[list[Template], bool]:
+    """The templates of a preset, a file or a list, and whether label pairs have weights."""
     from trellis.features.crfpp import looks_like_crfpp, parse_crfpp
     from trellis.features.presets import PRESETS
 
@@ -145,7 +148,8 @@ def _template(given: str | Template) -> Template:
     return given
 
 
-def _bind(look: Look, template: Template, columns: Sequence[str], first: str = "") -> Look:
+def bind_look(look: Look, template: Template, columns: Sequence[str], first: str = "") -> Look:
+    """The look with the column of a corpus that it reads; TemplateError if there is none."""
     if look.column == "" and first:  # is_first and is_last read whatever the other templates read first
         return replace(look, column=first)
     if look.column in columns:

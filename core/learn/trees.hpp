@@ -1,0 +1,159 @@
+// Dependency trees as outputs to learn: an output is the heads of a sentence's words, then their labels. What online learners
+// ask of a structure (structure.hpp).
+#pragma once
+#include "engine/spanning_trees.hpp"
+#include "engine/tree_forest.hpp"
+#include "learn/structure.hpp"
+#include "weights/arcs.hpp"
+
+namespace trellis {
+
+// Sentences with their trees. Heads count from 1 within a sentence, 0 is the root.
+struct TreeExamples {
+  std::span<const ColumnCodes> columns;
+  std::span<const std::int64_t> starts;  // [n + 1]
+  const std::int32_t* heads;             // [n_tokens]
+  const std::int32_t* labels;            // [n_tokens]
+};
+
+class Trees {
+ public:
+  Trees(const ArcPlan& plan, GrowingPlaces& weights, const TreeExamples& examples, bool projective)
+      : plan_(plan), weights_(weights), examples_(examples), projective_(projective), scorer_(plan, weights) {}
+
+  // Arcs like the right ones pass the filter from now on: its attributes have the weight 1.
+  void fill_filter() {
+    for (std::size_t i = 0; plan_.has_filter && i + 1 < examples_.starts.size(); ++i) {
+      enter(i);
+      for (std::size_t m = 1; m <= n_; ++m) {
+        const std::size_t before = filter_changes_.size();
+        add(plan_.n_templates(), plan_.n_templates() + 1, static_cast<std::size_t>(right_heads_[m - 1]), 0, m, 0, 1, filter_changes_);
+        for (std::size_t c = before; c < filter_changes_.size(); ++c)
+          *weights_.make(filter_changes_[c].row, filter_changes_[c].place).weight = 1;
+        filter_changes_.clear();
+      }
+    }
+  }
+
+  void enter(std::size_t i) {
+    const std::int64_t begin = examples_.starts[i], end = examples_.starts[i + 1];
+    n_ = static_cast<std::size_t>(end - begin);
+    x_.load(plan_.places, examples_.columns, begin, end);
+    right_heads_ = {examples_.heads + begin, n_}, right_labels_ = {examples_.labels + begin, n_};
+    find_siblings(right_heads_, right_siblings_);
+  }
+  bool load(std::size_t i) {
+    enter(i);
+    if (n_ > 0) scorer_.score(x_, right_heads_.data());
+    return n_ > 0;
+  }
+  bool possible() const { return true; }
+  void get_ready() {}
+  bool grows() const { return true; }
+
+  std::size_t best(std::size_t k, bool augmented) {
+    const TreeScores* scores = &scorer_.scores;
+    labels_ = &scorer_.labels;
+    if (augmented) scores = &with_costs();
+    if (outputs_.size() < k) outputs_.resize(k);
+    std::size_t found = 0;
+    if (k == 1) {
+      heads_.resize(n_);
+      if (projective_) chart_.best(*scores, heads_.data());
+      else spanning_.best(*scores, heads_.data());
+      keep(heads_.data(), outputs_[found++]);
+    } else if (projective_) {
+      forest_.build(*scores);
+      forest_.each_best(k, [&](std::size_t, double, const std::int32_t* heads) { keep(heads, outputs_[found++]); });
+    } else {
+      for (const std::size_t n = spanning_.kbest(*scores, k); found < n; ++found) keep(spanning_.heads(found), outputs_[found]);
+    }
+    return found;
+  }
+  const std::int32_t* output(std::size_t i) const { return outputs_[i].data(); }
+
+  // Words with another head or another label.
+  std::size_t n_wrong(const std::int32_t* output) const {
+    std::size_t n = 0;
+    for (std::size_t m = 0; m < n_; ++m) n += output[m] != right_heads_[m] || output[n_ + m] != right_labels_[m];
+    return n;
+  }
+  double cost(const std::int32_t* output) const { return static_cast<double>(n_wrong(output)); }
+
+  void collect(const std::int32_t* output, Changes& out) {
+    if (plan_.second_order()) find_siblings({output, n_}, siblings_);
+    for (std::size_t m = 1; m <= n_; ++m) {
+      const auto right = static_cast<std::size_t>(right_heads_[m - 1]), head = static_cast<std::size_t>(output[m - 1]);
+      if (head != right) {
+        add(0, plan_.n_arcs, right, right, m, 0, 1, out);
+        add(0, plan_.n_arcs, head, head, m, 0, -1, out);
+      }
+      const auto right_label = static_cast<std::uint32_t>(right_labels_[m - 1]), label = static_cast<std::uint32_t>(output[n_ + m - 1]);
+      if (plan_.n_labels > 1 && (head != right || label != right_label)) {
+        add(plan_.n_arcs, plan_.n_arcs + plan_.n_labelled, right, right, m, right_label, 1, out);
+        add(plan_.n_arcs, plan_.n_arcs + plan_.n_labelled, head, head, m, label, -1, out);
+      }
+      if (!plan_.second_order()) continue;
+      const auto right_sibling = static_cast<std::size_t>(right_siblings_[m - 1]), sibling = static_cast<std::size_t>(siblings_[m - 1]);
+      if (head == right && sibling == right_sibling) continue;
+      const std::size_t first = plan_.n_arcs + plan_.n_labelled;
+      add(first, first + plan_.n_siblings, right, right_sibling, m, 0, 1, out);
+      add(first, first + plan_.n_siblings, head, sibling, m, 0, -1, out);
+    }
+  }
+
+ private:
+  // Scores with costs: 1 for another head, and for another label at the right head.
+  const TreeScores& with_costs() {
+    with_costs_ = scorer_.scores;
+    costly_labels_ = scorer_.labels;
+    sums_.resize(plan_.n_labels);
+    for (std::size_t m = 1; m <= n_; ++m) {
+      const auto right = static_cast<std::size_t>(right_heads_[m - 1]), right_label = static_cast<std::size_t>(right_labels_[m - 1]);
+      for (std::size_t h = 0; h <= n_; ++h)
+        if (h != right) with_costs_.arc(h, m) += 1;
+      if (plan_.n_labels == 1) continue;
+      scorer_.label_scores(x_, right, m, sums_.data());
+      std::int32_t& best = costly_labels_[right * (n_ + 1) + m];
+      double& arc = with_costs_.arc(right, m);
+      arc -= sums_[static_cast<std::size_t>(best)];
+      for (std::size_t z = 0; z < plan_.n_labels; ++z) sums_[z] += z != right_label;
+      best = static_cast<std::int32_t>(std::max_element(sums_.begin(), sums_.end()) - sums_.begin());
+      arc += sums_[static_cast<std::size_t>(best)];
+    }
+    labels_ = &costly_labels_;
+    return with_costs_;
+  }
+  void keep(const std::int32_t* heads, std::vector<std::int32_t>& output) const {
+    output.assign(heads, heads + n_);
+    for (std::size_t m = 1; m <= n_; ++m) output.push_back((*labels_)[static_cast<std::size_t>(heads[m - 1]) * (n_ + 1) + m]);
+  }
+  void add(std::size_t first, std::size_t last, std::size_t h, std::size_t s, std::size_t m, std::uint32_t label, double by, Changes& out) {
+    const Anchor anchor = arc_anchor(h, s, m, x_.size());
+    const auto fold = [this](std::int32_t f, std::uint64_t key) { return weights_.make_fold(f, key); };
+    for (std::size_t t = first; t < last; ++t)
+      each_key(plan_.places, plan_.places.templates[t], x_, anchor, fold, [&](std::uint64_t key, std::int32_t) {
+        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns()[t] + label, by});
+      });
+  }
+
+  const ArcPlan& plan_;
+  GrowingPlaces& weights_;
+  const TreeExamples& examples_;
+  bool projective_;
+  std::size_t n_ = 0;
+  PlacedSentence x_;
+  ArcScorer<GrowingPlaces> scorer_;
+  std::span<const std::int32_t> right_heads_, right_labels_;
+  std::vector<std::int32_t> right_siblings_, siblings_, heads_, costly_labels_;
+  const std::vector<std::int32_t>* labels_ = nullptr;  // best labels of arcs, by score or by score + cost
+  TreeScores with_costs_;
+  std::vector<double> sums_;  // [n_labels]
+  Changes filter_changes_;
+  TreeChart chart_;
+  TreeForest forest_;
+  SpanningTrees spanning_;
+  std::vector<std::vector<std::int32_t>> outputs_;
+};
+
+}  // namespace trellis

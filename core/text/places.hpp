@@ -1,0 +1,112 @@
+// Attributes of sites that stand at several places of a sentence: an arc has a head and a dependent, and words between them.
+// A template is a conjunction of views at places, and of measures of the site itself, such as the distance from head to
+// dependent; its key packs their ids as extract.hpp does.
+//
+// Before the first word stands the root, one place outside the sentence; a place that a site does not have (no sibling) is
+// the first one after it.
+#pragma once
+#include <array>
+#include <span>
+#include <vector>
+
+#include "text/extract.hpp"
+
+namespace trellis {
+
+struct PlacedAtom {
+  std::int32_t slot;    // which view of which column; of a measure its number
+  std::int32_t place;   // an entry of Anchor::at, kBetween or kMeasure
+  std::int32_t offset;  // from there
+  std::int32_t bits, fold;  // as in Atom
+};
+constexpr std::int32_t kMeasure = -1, kBetween = -2;
+
+struct PlacedTemplate {
+  std::int32_t first_atom, last_atom;
+  bool ranges;  // whether one of its atoms is about all places between the first two of an anchor
+};
+
+struct PlacedPlan {
+  std::vector<PlacedAtom> atoms;
+  std::vector<PlacedTemplate> templates;
+  std::vector<std::pair<std::int32_t, std::int32_t>> slots;  // column and view of each
+  std::int32_t n_folds = 0;
+  std::int32_t reach = 1;  // how far beyond the sentence a place may be
+};
+
+// Where a site stands: token numbers within the sentence, from -1 (the root) to n; and its measures.
+struct Anchor {
+  std::array<std::int32_t, 4> at;
+  std::array<std::int32_t, 4> measures;
+};
+
+// The view ids of one sentence, at all places that atoms may ask for.
+class PlacedSentence {
+ public:
+  void load(const PlacedPlan& plan, std::span<const ColumnCodes> columns, std::int64_t begin, std::int64_t end) {
+    size_ = static_cast<std::int32_t>(end - begin), pad_ = plan.reach;
+    width_ = size_ + 2 * pad_;
+    const auto width = static_cast<std::size_t>(width_);
+    ids_.resize(plan.slots.size() * width), before_.resize(ids_.size());
+    for (std::size_t s = 0; s < plan.slots.size(); ++s) {
+      const auto [column, view] = plan.slots[s];
+      std::int32_t* ids = ids_.data() + s * width;
+      for (std::int32_t at = -pad_; at < size_ + pad_; ++at)
+        ids[at + pad_] = view_id(columns[static_cast<std::size_t>(column)], view, begin + at, begin, end, plan.reach);
+    }
+    know_before_.assign(plan.slots.size(), false);
+  }
+  std::int32_t size() const { return size_; }
+  std::int32_t id(std::int32_t slot, std::int32_t at) const { return ids_[static_cast<std::size_t>(slot * width_ + pad_ + at)]; }
+
+  // The last place before `at` that has the same id; -1 where there is none.
+  std::int32_t before(std::int32_t slot, std::int32_t at) {
+    if (!know_before_[static_cast<std::size_t>(slot)]) find_before(slot);
+    return before_[static_cast<std::size_t>(slot * width_ + pad_ + at)];
+  }
+
+ private:
+  void find_before(std::int32_t slot) {
+    know_before_[static_cast<std::size_t>(slot)] = true;
+    for (std::int32_t at = 0; at < size_; ++at) {
+      std::int32_t found = at - 1;
+      while (found >= 0 && id(slot, found) != id(slot, at)) --found;
+      before_[static_cast<std::size_t>(slot * width_ + pad_ + at)] = found;
+    }
+  }
+  std::int32_t size_ = 0, pad_ = 0, width_ = 0;
+  std::vector<std::int32_t> ids_, before_;  // [n_slots, width]
+  std::vector<bool> know_before_;
+};
+
+// Calls emit(key, between) for the keys of a template at a site: one, none, or where it ranges over the places between the
+// first two of the anchor one for each distinct id there, with the first such place. fold(f, key) as of pack_key.
+template <class Fold, class Emit>
+inline void each_key(const PlacedPlan& plan, const PlacedTemplate& shape, PlacedSentence& x, const Anchor& anchor, Fold fold,
+                     Emit emit) {
+  const PlacedAtom* const atoms = plan.atoms.data();
+  const auto key_at = [&](std::int32_t between) {
+    std::uint64_t key = 0;
+    for (std::int32_t a = shape.first_atom; a < shape.last_atom && key != kSilent; ++a) {
+      const PlacedAtom& atom = atoms[a];
+      const std::int32_t id = atom.place >= 0          ? x.id(atom.slot, anchor.at[static_cast<std::size_t>(atom.place)] + atom.offset)
+                              : atom.place == kMeasure ? anchor.measures[static_cast<std::size_t>(atom.slot)]
+                                                       : x.id(atom.slot, between);
+      key = pack_id(key, atom, id, fold);
+    }
+    return key;
+  };
+  if (!shape.ranges) {
+    if (const std::uint64_t key = key_at(0); key != kSilent) emit(key, -1);
+    return;
+  }
+  std::int32_t slot = 0;
+  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)
+    if (atoms[a].place == kBetween) slot = atoms[a].slot;
+  const std::int32_t low = std::min(anchor.at[0], anchor.at[1]), high = std::max(anchor.at[0], anchor.at[1]);
+  for (std::int32_t t = low + 1; t < high; ++t)
+    if (x.before(slot, t) <= low)
+      if (const std::uint64_t key = key_at(t); key != kSilent) emit(key, t);
+}
+
+}  // namespace trellis

@@ -1,0 +1,145 @@
+// Arcs of dependency trees as sites: which arcs a sentence may have, and what they score by weights of their attributes.
+//
+//   score(h, m) = sum over templates of arcs of w + max over labels of sum over templates of labels of w[label]
+//   score(h, s, m) = sum over templates of siblings of w
+#pragma once
+#include <limits>
+
+#include "engine/trees.hpp"
+#include "weights/placed_weights.hpp"
+
+namespace trellis {
+
+// Templates in the order arcs, labels, siblings. After them may come a filter: an arc that has no attribute of it with a weight
+// is left out.
+struct ArcPlan {
+  PlacedPlan places;
+  std::size_t n_arcs = 0, n_labelled = 0, n_siblings = 0;
+  bool has_filter = false;  // then it is the template after those
+  std::size_t n_labels = 1;
+
+  std::size_t n_templates() const { return n_arcs + n_labelled + n_siblings; }
+  bool second_order() const { return n_siblings > 0; }
+};
+
+enum ArcPlace : std::size_t { kHead, kDependent, kSibling };
+enum ArcMeasure : std::size_t { kDirection, kDistance };
+
+// Distances up to 5, up to 10, and beyond, to the left or to the right.
+constexpr std::int32_t kDistances = 7;
+inline std::int32_t distance_class(std::int32_t distance) { return distance <= 5 ? distance - 1 : distance <= 10 ? 5 : 6; }
+
+// Words and heads count from 1 on, the root is 0; `sibling` is the head itself where there is none.
+inline Anchor arc_anchor(std::size_t head, std::size_t sibling, std::size_t word, std::int32_t n) {
+  const auto h = static_cast<std::int32_t>(head), m = static_cast<std::int32_t>(word), s = static_cast<std::int32_t>(sibling);
+  const std::int32_t right = m > h;
+  return {{h - 1, m - 1, s == h ? n : s - 1, 0}, {right, right * kDistances + distance_class(right ? m - h : h - m), 0, 0}};
+}
+
+// What a sentence's arcs and siblings score, by either kind of weights. Scratch of one thread.
+template <class Weights>
+class ArcScorer {
+ public:
+  ArcScorer(const ArcPlan& plan, const Weights& weights) : plan_(plan), weights_(weights), sums_(plan.n_labels) {}
+
+  // Scores of all arcs that pass the filter, and of those of a tree `kept` [n] (null: none).
+  void score(PlacedSentence& x, const std::int32_t* kept = nullptr) {
+    score_if(x, [&](std::size_t h, std::size_t m) {
+      return !plan_.has_filter || (kept && static_cast<std::size_t>(kept[m - 1]) == h) || passes(x, h, m);
+    });
+  }
+  void score_all(PlacedSentence& x) {
+    score_if(x, [](std::size_t, std::size_t) { return true; });
+  }
+
+  // [n_labels] what each label gives to an arc.
+  void label_scores(PlacedSentence& x, std::size_t h, std::size_t m, double* out) const {
+    std::fill_n(out, plan_.n_labels, 0.0);
+    const Anchor anchor = arc_anchor(h, h, m, x.size());
+    for (std::size_t t = plan_.n_arcs; t < plan_.n_arcs + plan_.n_labelled; ++t)
+      each_key(plan_.places, plan_.places.templates[t], x, anchor, fold(), [&](std::uint64_t key, std::int32_t) {
+        if (const auto* row = weights_.row(t, key))
+          for (std::size_t z = 0; z < plan_.n_labels; ++z) out[z] += row[z];
+      });
+  }
+
+  TreeScores scores;                 // arcs with their best labels
+  std::vector<std::int32_t> labels;  // [n + 1, n + 1] the best label of each arc; ties: the first
+
+ private:
+  bool passes(PlacedSentence& x, std::size_t h, std::size_t m) const {
+    const std::size_t filter = plan_.n_templates();
+    bool found = false;
+    each_key(plan_.places, plan_.places.templates[filter], x, arc_anchor(h, h, m, x.size()), fold(),
+             [&](std::uint64_t key, std::int32_t) { found |= weights_.row(filter, key) != nullptr; });
+    return found;
+  }
+
+  template <class MayBe>
+  void score_if(PlacedSentence& x, MayBe may_be) {
+    const auto n = static_cast<std::size_t>(x.size());
+    scores.resize(n, plan_.second_order());
+    labels.assign((n + 1) * (n + 1), 0);
+    for (std::size_t h = 0; h <= n; ++h)
+      for (std::size_t m = 1; m <= n; ++m) {
+        if (h == m || !may_be(h, m)) continue;
+        scores.arc(h, m) = 0;
+        ask(x, arc_anchor(h, h, m, x.size()), 0, plan_.n_arcs, h * (n + 1) + m, scores.arcs);
+      }
+    answer(scores.arcs);
+    if (plan_.n_labels > 1)
+      for (std::size_t h = 0; h <= n; ++h)
+        for (std::size_t m = 1; m <= n; ++m) {
+          if (scores.arc(h, m) == kForbidden<double>) continue;
+          label_scores(x, h, m, sums_.data());
+          const auto best = std::max_element(sums_.begin(), sums_.end());
+          labels[h * (n + 1) + m] = static_cast<std::int32_t>(best - sums_.begin());
+          scores.arc(h, m) += *best;
+        }
+    if (!plan_.second_order()) return;
+    const std::size_t first = plan_.n_arcs + plan_.n_labelled, last = first + plan_.n_siblings;
+    for (std::size_t h = 0; h <= n; ++h)
+      for (std::size_t m = 1; m <= n; ++m) {
+        if (scores.arc(h, m) == kForbidden<double>) continue;
+        const std::size_t at = scores.starts[h * (n + 1) + m];
+        const auto one = [&](std::size_t s) {
+          ask(x, arc_anchor(h, s, m, x.size()), first, last, at + TreeScores::distance(h, s), scores.siblings);
+        };
+        one(h);
+        if (h == 0) continue;
+        for (std::size_t s = std::min(h, m) + 1; s < std::max(h, m); ++s)
+          if (scores.arc(h, s) != kForbidden<double>) one(s);
+      }
+    answer(scores.siblings);
+  }
+
+  auto fold() const {
+    return [this](std::int32_t f, std::uint64_t key) { return weights_.fold(f, key); };
+  }
+  // Tables are too large to lie near: keys of some sites are made, and asked for, before they are looked up.
+  struct Asked {
+    std::uint64_t key;
+    std::uint32_t t, site;
+  };
+  static constexpr std::size_t kAsked = 256;
+  void ask(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, std::size_t site, std::vector<double>& out) {
+    if (asked_.size() >= kAsked) answer(out);
+    for (std::size_t t = first; t < last; ++t)
+      each_key(plan_.places, plan_.places.templates[t], x, anchor, fold(), [&](std::uint64_t key, std::int32_t) {
+        weights_.prefetch(t, key);
+        asked_.push_back({key, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(site)});
+      });
+  }
+  void answer(std::vector<double>& out) {
+    for (const Asked& one : asked_)
+      if (const auto* row = weights_.row(one.t, one.key)) out[one.site] += *row;
+    asked_.clear();
+  }
+
+  const ArcPlan& plan_;
+  const Weights& weights_;
+  std::vector<double> sums_;  // [n_labels]
+  std::vector<Asked> asked_;
+};
+
+}  // namespace trellis

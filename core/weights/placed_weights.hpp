@@ -1,0 +1,73 @@
+// Weights of attributes of placed sites (text/places.hpp), a table of keys per template: in training, where weights come into
+// being when they are first touched, and as a model has them.
+//
+// A template has one column of weights (of the site) or one per label of the site. A weight is named by its template and by
+// attribute · columns + column.
+#pragma once
+#include <cassert>
+
+#include "text/places.hpp"
+#include "weights/growing_rows.hpp"
+
+namespace trellis {
+
+class GrowingPlaces {
+ public:
+  GrowingPlaces(const PlacedPlan& plan, std::vector<std::uint32_t> columns, bool variances)
+      : columns_(std::move(columns)), tables_(plan.templates.size()), folds_(static_cast<std::size_t>(plan.n_folds)) {
+    for (std::size_t t = 0; t < tables_.size(); ++t) values_.emplace_back(0, variances);
+  }
+
+  // What Steps asks for.
+  LearntWeight find(std::uint32_t row, std::uint32_t place) { return values_[row].at(place); }
+  LearntWeight make(std::uint32_t row, std::uint32_t place) { return values_[row].at(place); }
+
+  // The attribute of a key, made if there is none: its weights begin as zero.
+  std::uint32_t make_attribute(std::size_t t, std::uint64_t key) {
+    const auto id = static_cast<std::uint32_t>(tables_[t].find_or_add(key));
+    if (const std::size_t n = static_cast<std::size_t>(tables_[t].size()) * columns_[t]; n > values_[t].weights.size()) {
+      assert(n < 0xffffffff);
+      values_[t].resize(n);
+    }
+    return id;
+  }
+  std::int32_t make_fold(std::int32_t f, std::uint64_t key) { return folds_[static_cast<std::size_t>(f)].find_or_add(key); }
+
+  // What scores ask for: the number of a fold, and where an attribute's weights begin, null where it has none.
+  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds_[static_cast<std::size_t>(f)].find(key); }
+  void prefetch(std::size_t t, std::uint64_t key) const { tables_[t].prefetch(key); }
+  const float* row(std::size_t t, std::uint64_t key) const {
+    const std::int32_t id = tables_[t].find(key);
+    return id < 0 ? nullptr : values_[t].weights.data() + static_cast<std::size_t>(id) * columns_[t];
+  }
+
+  std::span<const std::uint32_t> columns() const { return columns_; }
+  const std::vector<GrowingTable>& tables() const { return tables_; }
+  const std::vector<GrowingTable>& folds() const { return folds_; }
+  std::vector<GrowingTable>& folds() { return folds_; }
+  const std::vector<LearntTable>& values() const { return values_; }
+  std::vector<LearntTable>& values() { return values_; }
+
+ private:
+  std::vector<std::uint32_t> columns_;  // [n_templates]
+  std::vector<GrowingTable> tables_;    // [n_templates]
+  std::vector<GrowingTable> folds_;
+  std::vector<LearntTable> values_;     // [n_templates] of [attributes, columns]
+};
+
+// As a model has them: attribute i of template t has values[first[t] + i · columns[t] ...].
+struct FrozenPlaces {
+  std::vector<FrozenTable> tables, folds;
+  std::vector<std::uint32_t> columns;  // [n_templates]
+  std::vector<std::size_t> first;      // [n_templates]
+  const float* values = nullptr;
+
+  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds[static_cast<std::size_t>(f)].find(key); }
+  void prefetch(std::size_t t, std::uint64_t key) const { tables[t].prefetch(key); }
+  const float* row(std::size_t t, std::uint64_t key) const {
+    const std::int32_t id = tables[t].find(key);
+    return id < 0 ? nullptr : values + first[t] + static_cast<std::size_t>(id) * columns[t];
+  }
+};
+
+}  // namespace trellis

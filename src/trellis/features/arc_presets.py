@@ -1,0 +1,59 @@
+"""Ready-made lists of templates of arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def _measured(looks: Iterable[str]) -> list[str]:
+    """Each with the direction of the arc, and again with its distance (which has the direction)."""
+    return [f"{look} & {measure}" for look in looks for measure in ("direction", "distance")]
+
+
+# McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) what stands between and around.
+MST_SINGLE = [
+    *("word[head] & pos[head]", "word[head]", "pos[head]"),
+    *("word[dep] & pos[dep]", "word[dep]", "pos[dep]"),
+]
+MST_PAIRS = [
+    "word[head] & pos[head] & word[dep] & pos[dep]",
+    "pos[head] & word[dep] & pos[dep]",
+    "word[head] & word[dep] & pos[dep]",
+    "word[head] & pos[head] & pos[dep]",
+    "word[head] & pos[head] & word[dep]",
+    "word[head] & word[dep]",
+    "pos[head] & pos[dep]",
+]
+MST_CONTEXT = [
+    "pos[head] & pos[between] & pos[dep]",
+    "pos[head] & pos[head+1] & pos[dep-1] & pos[dep]",
+    "pos[head-1] & pos[head] & pos[dep-1] & pos[dep]",
+    "pos[head] & pos[head+1] & pos[dep] & pos[dep+1]",
+    "pos[head-1] & pos[head] & pos[dep] & pos[dep+1]",
+    # the same with one neighbour, as their program has them
+    "pos[head] & pos[head+1] & pos[dep]",
+    "pos[head-1] & pos[head] & pos[dep]",
+    "pos[head] & pos[dep-1] & pos[dep]",
+    "pos[head] & pos[dep] & pos[dep+1]",
+]
+# McDonald and Pereira 2006: a dependent with the one before it on the same side.
+MST_SIBLINGS = [
+    "pos[head] & pos[sibling] & pos[dep]",
+    "pos[sibling] & pos[dep]",
+    "word[sibling] & word[dep]",
+    "word[sibling] & pos[dep]",
+    "pos[sibling] & word[dep]",
+]
+MST_LABELS = [
+    "label",
+    *(f"label & {look}" for look in MST_SINGLE),
+    *(f"label & {look} & direction" for look in ("pos[head] & pos[dep]", "word[head] & pos[dep]", "pos[head] & word[dep]")),
+]
+
+
+def _mst() -> list[str]:
+    looks: Sequence[str] = [*MST_SINGLE, *MST_PAIRS, *MST_CONTEXT]
+    return [*_measured(looks), *MST_LABELS, *(f"{look} & direction" for look in MST_SIBLINGS)]
+
+
+ARC_PRESETS: dict[str, list[str]] = {"mst": _mst()}

@@ -1,0 +1,193 @@
+"""Templates of arcs made definite for a corpus: places and measures laid out for keys (core/text/places.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trellis import _core
+from trellis.arrays import Ints
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.errors import TemplateError
+from trellis.features.arc_presets import ARC_PRESETS
+from trellis.features.extraction import column_vocabulary, compact
+from trellis.features.templates import ARC_MEASURES, Template, parse_templates
+from trellis.features.vocabulary import (
+    FOLD_BITS,
+    KEY_BITS,
+    ColumnVocabulary,
+    Features,
+    Lookups,
+    bind_look,
+    function_of,
+    read_lookups,
+    templates_of,
+    views_of,
+)
+
+PLACES = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
+MEASURE = -1
+MEASURE_BITS = {"direction": 1, "distance": 4}
+Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
+
+
+@dataclass(frozen=True, slots=True)
+class ArcTemplates:
+    """Templates bound to columns, in the order native code has them."""
+
+    arcs: tuple[Template, ...]
+    labelled: tuple[Template, ...]
+    siblings: tuple[Template, ...]
+    filter: tuple[Template, ...]  # none or one
+
+    @property
+    def all(self) -> tuple[Template, ...]:
+        """One after the other."""
+        return (*self.arcs, *self.labelled, *self.siblings, *self.filter)
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many there are of each kind."""
+        return len(self.arcs), len(self.labelled), len(self.siblings), len(self.filter)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that they read, in the order they name them."""
+        found = (look.column for template in self.all for look in template.looks if look.column)
+        return list(dict.fromkeys(found))
+
+
+def arc_templates(features: Features, filter: str | None, columns: Sequence[str], order: int) -> ArcTemplates:
+    """The templates of a preset, a file or a list, bound to the columns of a corpus."""
+    if isinstance(features, str) and features in ARC_PRESETS:
+        given = parse_templates(ARC_PRESETS[features])
+    else:
+        given, _ = templates_of(features, columns)
+    bound = [_bound(template, columns) for template in given]
+    siblings = [t for t in bound if any(look.place == "sibling" for look in t.looks)]
+    others = [t for t in bound if t not in siblings]
+    arcs = [t for t in others if not t.labelled]
+    if not arcs:
+        raise TemplateError("no template looks at an arc; add one, such as pos[head] & pos[dep]")
+    if order > 1 and not siblings:
+        raise TemplateError("order 2 needs templates of siblings, such as pos[sibling] & pos[dep]; add one or take order 1")
+    filters = [] if filter is None else [_bound(template, columns) for template in parse_templates([filter])]
+    if any(look.place in ("sibling", "between") for t in filters for look in t.looks) or any(t.labelled for t in filters):
+        raise TemplateError("a filter looks at the head and the dependent of an arc, not at siblings, labels or between")
+    labelled = [t for t in others if t.labelled]
+    return ArcTemplates(tuple(arcs), tuple(labelled), tuple(siblings) if order > 1 else (), tuple(filters))
+
+
+def _bound(template: Template, columns: Sequence[str]) -> Template:
+    if not template.of_arc and template.looks:
+        raise TemplateError(f"template {str(template)!r} looks at tokens; a parser's templates look at arcs, as word[head]")
+    looks = (look if look.place in ARC_MEASURES else bind_look(look, template, columns) for look in template.looks)
+    return replace(template, looks=tuple(looks))
+
+
+@dataclass(frozen=True, slots=True)
+class ArcVocabulary:
+    """Templates of arcs with what is known of the columns they read."""
+
+    templates: ArcTemplates
+    columns: tuple[ColumnVocabulary, ...]
+    lookups: Lookups
+
+    @property
+    def reach(self) -> int:
+        """How far beyond a sentence a template looks: the root is the first place before it."""
+        return 1 + max((abs(look.offset) for t in self.templates.all for look in t.looks), default=0)
+
+    def plan(self, n_labels: int) -> _core.ArcPlan:
+        """Laid out for native code."""
+        slots = {(c, view): None for c, column in enumerate(self.columns) for view in range(len(column.views))}
+        numbers = {slot: i for i, slot in enumerate(slots)}
+        names = [column.name for column in self.columns]
+        atoms, shapes, folds = list[list[int]](), list[list[int]](), 0
+        for template in self.templates.all:
+            first, used = len(atoms), 0
+            for look in template.looks:
+                if look.place in ARC_MEASURES:
+                    slot, place, bits = ARC_MEASURES.index(look.place), MEASURE, MEASURE_BITS[look.place]
+                else:
+                    c = names.index(look.column)
+                    column, j = self.columns[c], self.columns[c].views.index(look.calls)
+                    strings = column.strings[j]
+                    n_ids = 2 * self.reach + len(column.values if strings is None else strings)
+                    slot, place, bits = numbers[c, j], PLACES[look.place], max(1, (n_ids - 1).bit_length())
+                fold = -1
+                if used + bits > KEY_BITS:
+                    fold, used, folds = folds, FOLD_BITS, folds + 1
+                used += bits
+                atoms.append([slot, place, look.offset, bits, fold])
+            shapes.append([first, len(atoms)])
+        return _core.ArcPlan(
+            np.array(atoms, np.int32).reshape(-1, 5),
+            np.array(shapes, np.int32).reshape(-1, 2),
+            np.array(list(slots), np.int32).reshape(-1, 2),
+            folds,
+            self.reach,
+            self.templates.counts,
+            n_labels,
+        )
+
+
+def arc_vocabulary(templates: ArcTemplates, corpus: Corpus) -> tuple[ArcVocabulary, list[Coded]]:
+    """What a training corpus makes of templates, and its columns as codes with views."""
+    names = templates.columns
+    views, lookups = views_of(templates.all, names), read_lookups(templates.all)
+    empty = ArcVocabulary(templates, (), lookups)
+    compacted = [compact(_plain(corpus, name)) for name in names]
+    columns = tuple(
+        column_vocabulary(name, column.values, v.views, empty.reach, lookups)
+        for name, column, v in zip(names, compacted, views, strict=True)
+    )
+    coded = [(column.codes, known.view_ids) for column, known in zip(compacted, columns, strict=True)]
+    return replace(empty, columns=columns), coded
+
+
+def _plain(corpus: Corpus, name: str) -> Column:
+    column = corpus.column(name)
+    if not isinstance(column, Column):
+        raise TemplateError(f"column {name!r} has bags of attributes; a parser's templates read columns of strings")
+    return column
+
+
+class ArcReader:
+    """Encodes sentences by a vocabulary: values that training did not see get what their views say."""
+
+    def __init__(self, vocabulary: ArcVocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._rows = [dict(zip(column.values, column.view_ids, strict=True)) for column in vocabulary.columns]
+        self._functions = [
+            [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
+            for column in vocabulary.columns
+        ]
+        self._ids: list[list[Mapping[str, int]]] = [
+            [{} if strings is None else {string: i for i, string in enumerate(strings)} for strings in column.strings]
+            for column in vocabulary.columns
+        ]
+
+    def read(self, corpus: Corpus) -> list[Coded]:
+        """Its columns as codes with views."""
+        coded = list[Coded]()
+        for c, column in enumerate(self.vocabulary.columns):
+            given = compact(_plain(corpus, column.name))
+            rows = [self._row(c, value) for value in given.values]
+            coded.append((given.codes, np.array(rows, np.int32).reshape(len(rows), len(column.views))))
+        return coded
+
+    def _row(self, c: int, value: str) -> Ints:
+        known = self._rows[c].get(value)
+        if known is not None:
+            return known
+        row = np.full(len(self._functions[c]), -1, np.int32)
+        for j, function in enumerate(self._functions[c]):
+            said = None if function is None else function(value)
+            number = -1 if said is None else self._ids[c][j].get(said, -1)
+            row[j] = -1 if number < 0 else number + 2 * self.vocabulary.reach
+        return row
+
+
