@@ -4,7 +4,8 @@
 
 #include "features.hpp"
 #include "growing.hpp"
-#include "learn/trees.hpp"
+#include "learn/tree_sums.hpp"
+#include "objective.hpp"
 #include "rule.hpp"
 #include "trees.hpp"
 
@@ -27,6 +28,33 @@ TreeExamples examples_from(const PyArcData& data, const Array<std::int32_t, 1>& 
   for (std::size_t i = 0; i < data.size(); ++i)
     require(is_tree({heads.data() + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i])}), "heads that are no tree");
   return {data.columns, starts, heads.data(), labels.data()};
+}
+
+// Tables of keys, tables of folds, and the weights of attributes that have one; those of a template follow one another.
+// value_of(t, cell) is the weight of a cell of template t.
+using LearntOut = std::tuple<TablesOut, TablesOut, Numpy<float>>;
+template <class ValueOf>
+LearntOut learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
+  std::vector<float> values;
+  std::vector<std::int32_t> rank;
+  for (std::size_t t = 0; t < weights.tables().size(); ++t) {
+    const std::size_t columns = weights.columns()[t], n = static_cast<std::size_t>(weights.tables()[t].size());
+    std::int32_t next = 0;
+    for (std::size_t id = 0; id < n; ++id) {
+      const std::size_t first = values.size();
+      bool any = false;
+      for (std::size_t cell = id * columns; cell < (id + 1) * columns; ++cell) {
+        values.push_back(value_of(t, cell));
+        any |= values.back() != 0;
+      }
+      if (!any) values.resize(first);
+      rank.push_back(any ? next++ : -1);
+    }
+  }
+  const auto of = [&](std::int32_t id, std::int32_t base) { return rank[static_cast<std::size_t>(base + id)]; };
+  const auto same = [](std::int32_t id, std::int32_t) { return id; };
+  return {tables_out(freeze_tables(std::span(weights.tables()), of)), tables_out(freeze_tables(std::span(weights.folds()), same)),
+          to_numpy(std::move(values))};
 }
 
 // An online learner of trees.
@@ -61,32 +89,12 @@ struct PyTreeOnline {
     return {result.mistakes, result.updates};
   }
 
-  // Tables of keys, tables of folds, and the weights of attributes that have one; those of a template follow one another.
-  std::tuple<TablesOut, TablesOut, Numpy<float>> learnt(bool average) const {
+  LearntOut learnt(bool average) const {
     const Mean mean{average, static_cast<double>(clock)};
-    std::vector<float> values;
-    std::vector<std::int32_t> rank;
-    std::vector<std::size_t> base;
-    for (std::size_t t = 0; t < weights.tables().size(); ++t) {
+    return learnt_out(weights, [&](std::size_t t, std::size_t cell) {
       const LearntTable& table = weights.values()[t];
-      const std::size_t columns = weights.columns()[t], n = static_cast<std::size_t>(weights.tables()[t].size());
-      base.push_back(rank.size());
-      std::int32_t next = 0;
-      for (std::size_t id = 0; id < n; ++id) {
-        const std::size_t first = values.size();
-        bool any = false;
-        for (std::size_t c = id * columns; c < (id + 1) * columns; ++c) {
-          values.push_back(mean(table.weights[c], table.sums[c]));
-          any |= values.back() != 0;
-        }
-        if (!any) values.resize(first);
-        rank.push_back(any ? next++ : -1);
-      }
-    }
-    const auto of = [&](std::int32_t id, std::int32_t first) { return rank[static_cast<std::size_t>(first + id)]; };
-    const auto same = [](std::int32_t id, std::int32_t) { return id; };
-    return {tables_out(freeze_tables(std::span(weights.tables()), of)), tables_out(freeze_tables(std::span(weights.folds()), same)),
-            to_numpy(std::move(values))};
+      return mean(table.weights[cell], table.sums[cell]);
+    });
   }
 
   // All that later epochs depend on: the keys of attributes and folds in the order of their numbers, weights beside them.
@@ -146,6 +154,41 @@ struct PyTreeOnline {
   }
 };
 
+// The attributes of right trees, whose weights are one vector.
+struct PyTreeVector {
+  std::shared_ptr<PyArcData> data;
+  Array<std::int32_t, 1> heads, labels;
+  TreeExamples examples;
+  bool projective;
+  GrowingPlaces attributes;
+  std::size_t n_weights;
+
+  PyTreeVector(std::shared_ptr<PyArcData> data_, Array<std::int32_t, 1> heads_, Array<std::int32_t, 1> labels_, bool projective)
+      : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), examples(examples_from(*data, heads, labels)),
+        projective(projective), attributes(data->plan->core.places, data->plan->columns(), false) {
+    make_read_only(std::tie(heads, labels));
+    without_gil([&] { add_right_attributes(data->plan->core, examples, attributes); });
+    n_weights = FixedPlaces(attributes).first[data->plan->core.n_templates()];
+  }
+  LearntOut weights(const Array<double, 1>& x) const {
+    require(x.size() == n_weights, "one number per weight");
+    const FixedPlaces places(attributes);
+    return learnt_out(attributes, [&](std::size_t t, std::size_t cell) {
+      const std::size_t at = places.first[t] + cell;
+      return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
+    });
+  }
+};
+
+struct PyTreeObjective : PyObjective {
+  explicit PyTreeObjective(const PyTreeVector& vector) {
+    n_sentences = vector.data->size(), n_parameters = vector.n_weights;
+    core = without_gil([&] {
+      return std::make_unique<TreeObjective>(vector.data->plan->core, vector.attributes, vector.examples, vector.projective);
+    });
+  }
+};
+
 // A parser's weights, checked; keeps the arrays they point into.
 struct PyTreeModel {
   std::shared_ptr<PyArcPlan> plan;
@@ -179,7 +222,7 @@ struct PyTreeModel {
     SpanningTrees spanning;
     std::vector<std::int32_t> heads;
   };
-  Scratch scratch() const { return {{}, ArcScorer<FrozenPlaces>(plan->core, weights), {}, {}, {}}; }
+  Scratch scratch(bool sums = false) const { return {{}, ArcScorer<FrozenPlaces>(plan->core, weights, sums), {}, {}, {}}; }
   void load(Scratch& work, const PyArcData& data, std::size_t i) const {
     work.x.load(plan->core.places, data.columns, data.starts(i), data.starts(i + 1));
     work.scorer.score(work.x);
@@ -214,6 +257,57 @@ struct PyTreeModel {
       });
     });
     return {to_numpy(std::move(heads)), to_numpy(std::move(labels)), to_numpy(std::move(scores))};
+  }
+
+  // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of given arcs [n, n_labels].
+  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Array<std::int32_t, 1>& heads) const {
+    check(data, i);
+    const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
+    require(heads.size() == n, "one head per word");
+    check_numbers(heads, n + 1, "no such head");
+    std::vector<double> arcs((n + 1) * (n + 1)), labels(n * plan->core.n_labels, 1);
+    const double log_z = without_gil([&] {
+      Scratch work = scratch(true);
+      load(work, data, i);
+      double total = sum(work, arcs.data());
+      if (total == kForbidden<double>) work.scorer.score_all(work.x), total = sum(work, arcs.data());
+      for (std::size_t m = 1; m <= n && plan->core.n_labels > 1; ++m) {
+        const std::span<double> own(labels.data() + (m - 1) * plan->core.n_labels, plan->core.n_labels);
+        work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, own.data());
+        const double most = *std::max_element(own.begin(), own.end());
+        double all = 0;
+        for (double& one : own) all += one = std::exp(one - most);
+        for (double& one : own) one /= all;
+      }
+      return total;
+    });
+    const std::size_t L = plan->core.n_labels;
+    return {log_z, to_numpy(std::move(arcs), {n + 1, n + 1}), to_numpy(std::move(labels), {n, L})};
+  }
+  double sum(Scratch& work, double* arcs) const {
+    if (!projective) return work.spanning.sum(work.scorer.scores, arcs);
+    TreeForest forest;
+    return forest.build(work.scorer.scores) ? forest.sum(work.scorer.scores, arcs, nullptr) : kForbidden<double>;
+  }
+
+  // What an arc's score is made of: templates, places between (-1: none) and weights.
+  std::tuple<Numpy<std::int32_t>, Numpy<std::int32_t>, Numpy<double>> explain(const PyArcData& data, std::size_t i, std::size_t head,
+                                                                              std::size_t sibling, std::size_t word, std::size_t label) const {
+    check(data, i);
+    const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
+    require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->core.n_labels, "no such arc");
+    std::vector<std::int32_t> templates, between;
+    std::vector<double> values;
+    Scratch work = scratch();
+    work.x.load(plan->core.places, data.columns, data.starts(i), data.starts(i + 1));
+    const Anchor anchor = arc_anchor(head, sibling, word, work.x.size());
+    work.scorer.each_attribute(work.x, anchor, 0, plan->core.n_templates(), [&](std::size_t t, std::uint64_t key, std::int32_t at) {
+      const float* row = weights.row(t, key);
+      if (!row) return;
+      templates.push_back(static_cast<std::int32_t>(t)), between.push_back(at);
+      values.push_back(row[weights.columns[t] > 1 ? label : 0]);
+    });
+    return {to_numpy(std::move(templates)), to_numpy(std::move(between)), to_numpy(std::move(values))};
   }
 
   void check(const PyArcData& data, std::size_t i) const {
@@ -289,7 +383,17 @@ void bind_trees(nb::module_& module) {
       .def(nb::init<std::shared_ptr<PyArcPlan>, bool, TableArrays, TableArrays, Array<float, 1>>(), "plan"_a, "projective"_a, "tables"_array,
            "folds"_array, "values"_array)
       .def("best", &PyTreeModel::best, "data"_a, "n_threads"_a, "Heads, labels and scores of best trees.")
-      .def("kbest", &PyTreeModel::kbest, "data"_a, "sentence"_a, "k"_a, "Heads [k, n], labels [k, n] and scores [k].");
+      .def("kbest", &PyTreeModel::kbest, "data"_a, "sentence"_a, "k"_a, "Heads [k, n], labels [k, n] and scores [k].")
+      .def("marginals", &PyTreeModel::marginals, "data"_a, "sentence"_a, "heads"_array, "log Z, P(arc) [n + 1, n + 1], P(label | arc) [n, n_labels].")
+      .def("explain", &PyTreeModel::explain, "data"_a, "sentence"_a, "head"_a, "sibling"_a, "word"_a, "label"_a,
+           "Templates, places between and weights of what an arc scores.");
+  nb::class_<PyTreeVector>(module, "TreeVector", "The attributes of right trees, with one vector of weights.")
+      .def(nb::init<std::shared_ptr<PyArcData>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, bool>(), "data"_a, "heads"_array, "labels"_array,
+           "projective"_a)
+      .def_ro("n_weights", &PyTreeVector::n_weights)
+      .def("weights", &PyTreeVector::weights, "vector"_array, "(tables, folds, values)");
+  nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.")
+      .def(nb::init<const PyTreeVector&>(), nb::keep_alive<1, 2>(), "vector"_a);
   module.def("projective_heads", &projective_heads, "heads"_array, "starts"_array, "Trees made projective by lifting arcs.");
   module.def("first_broken_tree", &first_broken_tree, "heads"_array, "starts"_array);
 }

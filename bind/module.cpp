@@ -8,7 +8,6 @@ NB_MODULE(_core, module) {
   bind_chain(module);       // best path, k best, log Z, marginals of chains of order 1 and 2
   bind_hypergraphs(module);  // the same of hypergraphs and lattices
   bind_segments(module);    // the same of semi-Markov chains, and attributes of segments
-  bind_trees(module);       // dependency trees: training and parsing
   bind_columns(module);     // text of columns to dictionary-encoded codes
   bind_strings(module);     // Python's strings to codes, and look-ups in frozen dictionaries
   bind_features(module);    // codes to attribute lists
@@ -16,6 +15,7 @@ NB_MODULE(_core, module) {
   bind_objective(module);   // training: losses and gradients
   bind_frank_wolfe(module);  // training: the margin of whole paths in the dual
   bind_derivations(module);  // training: any structure, one weight per feature
+  bind_trees(module);       // dependency trees: training and parsing
   bind_boost(module);       // training: Sequence AdaBoost
   bind_kernels(module);     // training in the dual, kernel models
   bind_filter(module);      // training: the filter that prunes labels

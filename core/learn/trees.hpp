@@ -80,6 +80,17 @@ class Trees {
   }
   double cost(const std::int32_t* output) const { return static_cast<double>(n_wrong(output)); }
 
+  // Phi(right)
+  void collect_right(Changes& out) {
+    const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
+    for (std::size_t m = 1; m <= n_; ++m) {
+      const auto h = static_cast<std::size_t>(right_heads_[m - 1]), s = static_cast<std::size_t>(right_siblings_[m - 1]);
+      add(0, plan_.n_arcs, h, h, m, 0, 1, out);
+      add(plan_.n_arcs, labelled, h, h, m, static_cast<std::uint32_t>(right_labels_[m - 1]), 1, out);
+      add(labelled, plan_.n_templates(), h, s, m, 0, 1, out);
+    }
+  }
+
   void collect(const std::int32_t* output, Changes& out) {
     if (plan_.second_order()) find_siblings({output, n_}, siblings_);
     for (std::size_t m = 1; m <= n_; ++m) {

@@ -2,8 +2,10 @@
 //
 //   score(h, m) = sum over templates of arcs of w + max over labels of sum over templates of labels of w[label]
 //   score(h, s, m) = sum over templates of siblings of w
+//
+// Where trees are summed over, the log sum over labels stands for the maximum.
 #pragma once
-#include <limits>
+#include <cmath>
 
 #include "engine/trees.hpp"
 #include "weights/placed_weights.hpp"
@@ -40,7 +42,8 @@ inline Anchor arc_anchor(std::size_t head, std::size_t sibling, std::size_t word
 template <class Weights>
 class ArcScorer {
  public:
-  ArcScorer(const ArcPlan& plan, const Weights& weights) : plan_(plan), weights_(weights), sums_(plan.n_labels) {}
+  ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false)
+      : plan_(plan), weights_(weights), sums_labels_(sums_labels), sums_(plan.n_labels) {}
 
   // Scores of all arcs that pass the filter, and of those of a tree `kept` [n] (null: none).
   void score(PlacedSentence& x, const std::int32_t* kept = nullptr) {
@@ -56,11 +59,18 @@ class ArcScorer {
   void label_scores(PlacedSentence& x, std::size_t h, std::size_t m, double* out) const {
     std::fill_n(out, plan_.n_labels, 0.0);
     const Anchor anchor = arc_anchor(h, h, m, x.size());
-    for (std::size_t t = plan_.n_arcs; t < plan_.n_arcs + plan_.n_labelled; ++t)
-      each_key(plan_.places, plan_.places.templates[t], x, anchor, fold(), [&](std::uint64_t key, std::int32_t) {
-        if (const auto* row = weights_.row(t, key))
-          for (std::size_t z = 0; z < plan_.n_labels; ++z) out[z] += row[z];
-      });
+    each_attribute(x, anchor, plan_.n_arcs, plan_.n_arcs + plan_.n_labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+      if (const auto* row = weights_.row(t, key))
+        for (std::size_t z = 0; z < plan_.n_labels; ++z) out[z] += row[z];
+    });
+  }
+
+  // Calls visit(template, key, between) for what templates from first to last say of a site.
+  template <class Visit>
+  void each_attribute(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, Visit visit) const {
+    for (std::size_t t = first; t < last; ++t)
+      each_key(plan_.places, plan_.places.templates[t], x, anchor, fold(),
+               [&](std::uint64_t key, std::int32_t between) { visit(t, key, between); });
   }
 
   TreeScores scores;                 // arcs with their best labels
@@ -70,8 +80,9 @@ class ArcScorer {
   bool passes(PlacedSentence& x, std::size_t h, std::size_t m) const {
     const std::size_t filter = plan_.n_templates();
     bool found = false;
-    each_key(plan_.places, plan_.places.templates[filter], x, arc_anchor(h, h, m, x.size()), fold(),
-             [&](std::uint64_t key, std::int32_t) { found |= weights_.row(filter, key) != nullptr; });
+    each_attribute(x, arc_anchor(h, h, m, x.size()), filter, filter + 1, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+      found |= weights_.row(t, key) != nullptr;
+    });
     return found;
   }
 
@@ -95,6 +106,10 @@ class ArcScorer {
           const auto best = std::max_element(sums_.begin(), sums_.end());
           labels[h * (n + 1) + m] = static_cast<std::int32_t>(best - sums_.begin());
           scores.arc(h, m) += *best;
+          if (!sums_labels_) continue;
+          double total = 0;
+          for (double one : sums_) total += std::exp(one - *best);
+          scores.arc(h, m) += std::log(total);
         }
     if (!plan_.second_order()) return;
     const std::size_t first = plan_.n_arcs + plan_.n_labelled, last = first + plan_.n_siblings;
@@ -124,11 +139,10 @@ class ArcScorer {
   static constexpr std::size_t kAsked = 256;
   void ask(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, std::size_t site, std::vector<double>& out) {
     if (asked_.size() >= kAsked) answer(out);
-    for (std::size_t t = first; t < last; ++t)
-      each_key(plan_.places, plan_.places.templates[t], x, anchor, fold(), [&](std::uint64_t key, std::int32_t) {
-        weights_.prefetch(t, key);
-        asked_.push_back({key, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(site)});
-      });
+    each_attribute(x, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+      weights_.prefetch(t, key);
+      asked_.push_back({key, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(site)});
+    });
   }
   void answer(std::vector<double>& out) {
     for (const Asked& one : asked_)
@@ -138,6 +152,7 @@ class ArcScorer {
 
   const ArcPlan& plan_;
   const Weights& weights_;
+  bool sums_labels_;
   std::vector<double> sums_;  // [n_labels]
   std::vector<Asked> asked_;
 };

@@ -9,11 +9,11 @@ import numpy as np
 
 from trellis import _core
 from trellis.arrays import Ints
-from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.corpus import Column, Corpus
 from trellis.errors import TemplateError
 from trellis.features.arc_presets import ARC_PRESETS
 from trellis.features.extraction import column_vocabulary, compact
-from trellis.features.templates import ARC_MEASURES, Template, parse_templates
+from trellis.features.templates import ARC_MEASURES, Look, Template, parse_templates
 from trellis.features.vocabulary import (
     FOLD_BITS,
     KEY_BITS,
@@ -190,4 +190,8 @@ class ArcReader:
             row[j] = -1 if number < 0 else number + 2 * self.vocabulary.reach
         return row
 
-
+    def said(self, look: Look, value: str) -> str:
+        """What a look gives of a value, as text."""
+        if not look.calls:
+            return value
+        return function_of(look.calls, self.vocabulary.lookups, look.column)(value) or ""

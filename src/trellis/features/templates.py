@@ -382,7 +382,8 @@ class _Parser:
         inner_at = self.peek()[2]
         inner = self.look()
         if inner.column == "":
-            raise self.error(f"is_first, is_last and {', '.join(MEASURES)} stand alone or beside &, not in a function", inner_at)
+            why = "is_first, is_last and measures such as length stand alone or beside &, not inside a function"
+            raise self.error(why, inner_at)
         if word in COUNTED and inner.calls:
             raise self.error(f"{word} asks about a word itself, not about a function of it", inner_at)
         arguments = list[str | int]()

@@ -13,6 +13,7 @@ from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, real
 from trellis.learning.online import MiniBatchLearner, online_work
 from trellis.learning.run import Problem, Work
+from trellis.learning.site_problem import SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class AROW(MiniBatchLearner):
     reads_costs = True
     constraints: ClassVar[Constraints] = {"r": real(above=True), **MiniBatchLearner.constraints}
 
-    def begin(self, problem: Problem | FeatureProblem) -> Work:
+    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
         """The weights in training."""
         given = self.effective()
         return online_work(problem, "AROW", c=given.pop("r"), **given)

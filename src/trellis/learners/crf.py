@@ -14,6 +14,7 @@ from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sp
 from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
 from trellis.learning.run import Problem
+from trellis.learning.site_problem import SiteProblem
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
 _PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adagrad" or p["warm_up"] > 0)
@@ -63,7 +64,7 @@ class CRF(BatchLearner):
         """All but a beam: sums go over all paths."""
         return ALL_ABILITIES - {"beam"}
 
-    def begin(self, problem: Problem | FeatureProblem) -> Descent:
+    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Descent:
         """The weights in training."""
         given = self.effective()
         if isinstance(problem, FeatureProblem) and self.precision == "single":

@@ -18,6 +18,7 @@ from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.lbfgs import Floats
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
 from trellis.learning.run import Problem
+from trellis.learning.site_problem import SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class ExponentialLoss(BatchLearner):
         """All but a beam: sums go over all paths."""
         return ALL_ABILITIES - {"beam"}
 
-    def begin(self, problem: Problem | FeatureProblem) -> Descent:
+    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Descent:
         """The weights in training."""
         parameters = vector_of(self, problem)
         objective = parameters.objective(problem, local=False, single=self.precision == "single")

@@ -70,7 +70,7 @@ class HMSVM(Learner):
     @property
     def abilities(self) -> frozenset[Ability]:
         """Working sets are kept by labels alone, in triples at most; kernels compare tokens; gaps need exact search."""
-        return ALL_ABILITIES - {"beam"} if self.solver == "frank-wolfe" else frozenset()
+        return ALL_ABILITIES - {"beam", "trees"} if self.solver == "frank-wolfe" else frozenset()
 
     def begin(self, problem: Problem | FeatureProblem) -> Work:
         """The working sets, or the weights, in training."""

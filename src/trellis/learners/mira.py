@@ -12,6 +12,7 @@ from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, real, whole
 from trellis.learning.online import MiniBatchLearner, online_work
 from trellis.learning.run import Problem, Work
+from trellis.learning.site_problem import SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class MIRA(MiniBatchLearner):
         **MiniBatchLearner.constraints,
     }
 
-    def begin(self, problem: Problem | FeatureProblem) -> Work:
+    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
         """The weights in training."""
         given = self.effective()
         return online_work(problem, "MIRA", c=given.pop("C"), **given)

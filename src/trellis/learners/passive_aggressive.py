@@ -12,6 +12,7 @@ from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, choice, real
 from trellis.learning.online import MiniBatchLearner, online_work
 from trellis.learning.run import Problem, Work
+from trellis.learning.site_problem import SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class PassiveAggressive(MiniBatchLearner):
         **MiniBatchLearner.constraints,
     }
 
-    def begin(self, problem: Problem | FeatureProblem) -> Work:
+    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
         """The weights in training."""
         given = self.effective()
         return online_work(problem, given.pop("variant"), c=given.pop("C", 1.0), **given)

@@ -12,6 +12,7 @@ from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, flag
 from trellis.learning.online import MiniBatchLearner, online_work
 from trellis.learning.run import Problem, Work
+from trellis.learning.site_problem import SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,8 @@ class Perceptron(MiniBatchLearner):
     @property
     def abilities(self) -> frozenset[Ability]:
         """Votes are kept by labels alone."""
-        return ALL_ABILITIES - {"parts", "histories", "beam", "segments"} if self.vote else ALL_ABILITIES
+        return ALL_ABILITIES - {"parts", "histories", "beam", "segments", "trees"} if self.vote else ALL_ABILITIES
 
-    def begin(self, problem: Problem | FeatureProblem) -> Work:
+    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
         """The weights in training."""
         return online_work(problem, "perceptron", **self.effective())

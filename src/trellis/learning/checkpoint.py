@@ -17,6 +17,7 @@ from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
 from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Event, Progress
+from trellis.learning.site_problem import SiteWeights
 from trellis.model.model import ChainWeights
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
 
@@ -41,6 +42,7 @@ class Checkpoint:
             "done": progress.done,
             "history": [event.to_dict() for event in progress.history],
             "n_labels": progress.best.n_labels if isinstance(progress.best, ChainWeights) else None,
+            "sites": isinstance(progress.best, SiteWeights),
             "best_score": progress.best_score,
             "since_best": progress.since_best,
         }
@@ -59,8 +61,10 @@ class Checkpoint:
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
                 "delete it or name another file"
             )
-        best: ChainWeights | FeatureWeights | None = None
-        if kept := _under("best.", tensors):
+        best: ChainWeights | FeatureWeights | SiteWeights | None = None
+        if (kept := _under("best.", tensors)) and said.get("sites"):
+            best = SiteWeights(kept)
+        elif kept:
             n_labels = said["n_labels"]  # of chains only
             best = FeatureWeights.of_tensors(kept) if n_labels is None else ChainWeights.of_tensors(kept, n_labels)
         state = _under("state.", tensors)

@@ -17,6 +17,7 @@ from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Problem, State, Work
+from trellis.learning.site_problem import SiteParameters, SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +62,16 @@ class Vector(Protocol):
         """Losses and gradients as functions of the vector."""
 
 
-def vector_of(learner: BatchLearner, problem: Problem | FeatureProblem) -> Vector:
+def vector_of(learner: BatchLearner, problem: Problem | FeatureProblem | SiteProblem) -> Vector:
     """The weights of a problem, of whatever structure."""
-    if not isinstance(problem, FeatureProblem):
+    if isinstance(problem, Problem):
         return learner.layout(problem)
     if learner.transitions != "seen" or not learner.start:
         raise LearnerError("transitions and start are for chains; leave them out")
-    return FeatureParameters(problem)
+    return FeatureParameters(problem) if isinstance(problem, FeatureProblem) else SiteParameters(problem.vector())
 
 
-def log_loss(problem: Problem | FeatureProblem, objective: _core.Objective, c2: float) -> Function:
+def log_loss(problem: Problem | FeatureProblem | SiteProblem, objective: _core.Objective, c2: float) -> Function:
     """sum_i weight_i · loss_i + c2 · |w|², with its gradient: the same for whole paths and for local decisions."""
 
     def function(x: Floats) -> tuple[float, Floats]:
@@ -84,7 +85,7 @@ def log_loss(problem: Problem | FeatureProblem, objective: _core.Objective, c2: 
 class VectorWork(Work):
     """A training whose weights are one flat vector."""
 
-    def __init__(self, problem: Problem | FeatureProblem, parameters: Vector, epochs: int) -> None:
+    def __init__(self, problem: Problem | FeatureProblem | SiteProblem, parameters: Vector, epochs: int) -> None:
         self.problem, self.parameters, self.epochs = problem, parameters, epochs
 
     def vector(self) -> Floats:
@@ -143,7 +144,7 @@ class Passes:
 
 
 def sparse_minimizer(
-    problem: Problem | FeatureProblem,
+    problem: Problem | FeatureProblem | SiteProblem,
     parameters: Vector,
     objective: _core.Objective,
     c1: float,
@@ -177,7 +178,7 @@ class Descent(VectorWork):
 
     def __init__(
         self,
-        problem: Problem | FeatureProblem,
+        problem: Problem | FeatureProblem | SiteProblem,
         parameters: Vector,
         function: Function,
         *,

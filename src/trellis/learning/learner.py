@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from trellis.model.model import ChainWeights
 Pairs = Literal["seen", "all"]
 # To train at any order; on structures other than chains (trellis.structured); to give weights to parts of labels; and
 # to attributes with label n-grams of three labels and more; to learn from the best paths that a beam finds; to train
-# semi-Markov chains.
-Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments"]
+# semi-Markov chains; to train parsers.
+Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments", "trees"]
 DEFAULT_UPDATE = "max-violation"  # of a beam from left to right
-ALL_ABILITIES: frozenset[Ability] = frozenset({"orders", "structures", "parts", "histories", "beam", "segments"})
+ALL_ABILITIES: frozenset[Ability] = frozenset(get_args(Ability))
 REQUIRED = object()  # the default of a parameter for which None does not stand
 
 

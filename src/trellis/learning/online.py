@@ -14,6 +14,7 @@ from trellis.errors import LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
+from trellis.learning.site_problem import SiteProblem, SiteRun
 from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 
 Update = Literal["standard", "early", "max-violation"]
@@ -66,13 +67,13 @@ class MiniBatchLearner(OnlineLearner):
     }
 
 
-def online_work(problem: Problem | FeatureProblem, rule: str, **options: Any) -> Work:
+def online_work(problem: Problem | FeatureProblem | SiteProblem, rule: str, **options: Any) -> Work:
     """The training of an online learner, over chains or any other structure."""
-    return (
-        FeatureRun(problem, rule, **options)
-        if isinstance(problem, FeatureProblem)
-        else OnlineRun(problem, rule, **options)
-    )
+    if isinstance(problem, SiteProblem):
+        return SiteRun(problem, rule, **options)
+    if isinstance(problem, FeatureProblem):
+        return FeatureRun(problem, rule, **options)
+    return OnlineRun(problem, rule, **options)
 
 
 class OnlineRun(Work):

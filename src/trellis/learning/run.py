@@ -21,6 +21,7 @@ from trellis.model.model import MANY_LABELS, ChainWeights, Ngrams, Rows
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
     from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
+    from trellis.learning.site_problem import SiteProblem, SiteWeights
 
 State = Mapping[str, npt.NDArray[Any]]
 
@@ -245,11 +246,11 @@ class Progress:
     done: int = 0
     state: State = field(default_factory=dict)  # of the learner
     history: list[Event] = field(default_factory=list)
-    best: ChainWeights | FeatureWeights | None = None  # on the dev corpus
+    best: ChainWeights | FeatureWeights | SiteWeights | None = None  # on the dev corpus
     best_score: float = -1.0
     since_best: int = 0
 
-    def note(self, event: Event, weights: ChainWeights | FeatureWeights | None) -> Event:
+    def note(self, event: Event, weights: ChainWeights | FeatureWeights | SiteWeights | None) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
         self.done = event.epoch
         if event.dev_score is not None:
@@ -262,7 +263,7 @@ class Progress:
         return event
 
 
-def run(problem: Problem | FeatureProblem, work: Work, observer: Observer | None = None) -> tuple[Any, list[Event]]:
+def run(problem: Problem | FeatureProblem | SiteProblem, work: Work, observer: Observer | None = None) -> tuple[Any, list[Event]]:
     """All epochs, from a checkpoint if there is one: the weights to tag with and the history.
 
     With a dev corpus they are the weights of the best epoch, the first among equals.
@@ -280,7 +281,7 @@ def run(problem: Problem | FeatureProblem, work: Work, observer: Observer | None
     return progress.best or work.weights(), progress.history
 
 
-def _begin(problem: Problem | FeatureProblem, work: Work) -> Progress:
+def _begin(problem: Problem | FeatureProblem | SiteProblem, work: Work) -> Progress:
     saved = None if problem.checkpoint is None else problem.checkpoint.read()
     if saved is None:
         return Progress()
@@ -291,11 +292,11 @@ def _begin(problem: Problem | FeatureProblem, work: Work) -> Progress:
     return saved
 
 
-def _is_tired(problem: Problem | FeatureProblem, progress: Progress) -> bool:
+def _is_tired(problem: Problem | FeatureProblem | SiteProblem, progress: Progress) -> bool:
     return problem.patience is not None and progress.since_best >= problem.patience
 
 
-def _epoch(problem: Problem | FeatureProblem, work: Work, progress: Progress) -> Event | None:
+def _epoch(problem: Problem | FeatureProblem | SiteProblem, work: Work, progress: Progress) -> Event | None:
     """One epoch with what goes around it; None if there is nothing left to gain."""
     number, begun = progress.done + 1, time.perf_counter()
     event = work.step(number)

@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 from trellis import _core
 from trellis.arrays import Arrays, LabelSets
-from trellis.corpus.corpus import Strings
-from trellis.features.templates import Call, Look, Template, parse_template
-from trellis.features.vocabulary import ColumnVocabulary, Plan, View, Vocabulary
+from trellis.features.templates import Template, parse_template
+from trellis.features.vocabulary import Plan, Vocabulary
 from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model, Rows
 from trellis.model.tensor_file import (
     Tensors,
@@ -24,6 +23,15 @@ from trellis.model.tensor_file import (
     read_tensors,
     unpack_tensors,
     write_tensors,
+)
+from trellis.model.vocabulary_tensors import (
+    column_tensors,
+    columns_header,
+    columns_of,
+    lookup_tensors,
+    lookups_of,
+    strings_of,
+    strings_tensors,
 )
 
 FORMAT = "trellis-model-1"
@@ -66,22 +74,14 @@ def _tensors(model: Model) -> Arrays:
     }
     for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
-    for c, column in enumerate(vocabulary.columns):
-        out |= _strings_tensors(f"column{c}", column.values)
-        out[f"column{c}.view_ids"] = column.view_ids
-        for j, strings in enumerate(column.strings):
-            if strings is not None:
-                out |= _strings_tensors(f"column{c}.view{j}", strings)
+    out |= column_tensors(vocabulary.columns) | lookup_tensors(vocabulary.lookups)
     if vocabulary.bag is not None:
-        out |= _strings_tensors("bag", vocabulary.bag[1])
+        out |= strings_tensors("bag", vocabulary.bag[1])
         out["bag.attributes"] = vocabulary.bag[2]
-    for i, lookup in enumerate(vocabulary.lookups.values()):
-        out |= _strings_tensors(f"lookup{i}", Strings.of(lookup))
-        out |= _strings_tensors(f"lookup{i}.said", Strings.of(lookup.values()), slots=False)
     if model.dictionary is not None:
         out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
     if model.endings is not None:
-        out |= {**_strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
+        out |= {**strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
     if model.segments is not None:
         out |= model.segments.tensors()
     return out if model.filter is None else out | model.filter.rows.tensors("filter")
@@ -96,7 +96,7 @@ def _header(model: Model) -> dict[str, Any]:
         "templates": [str(template) for template in vocabulary.templates],
         "n_emission": vocabulary.n_emission,
         "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
-        "columns": [{"name": c.name, "views": [_view_text(view) for view in c.views]} for c in vocabulary.columns],
+        "columns": columns_header(vocabulary.columns),
         "bag": None if vocabulary.bag is None else vocabulary.bag[0],
         "lookups": [list(key) for key in vocabulary.lookups],
         "info": model.info,
@@ -108,11 +108,6 @@ def _header(model: Model) -> dict[str, Any]:
     }
 
 
-def _view_text(view: View) -> str:
-    """A view written as a look at offset 0 (a place outside the sentence: its own word)."""
-    return "outside" if view and view[0].name == "outside" else str(Look("value", 0, view))
-
-
 def _model(tensors: Tensors, text: str) -> Model:
     header = json.loads(text)
     labels = tuple(str(label) for label in header["labels"])
@@ -120,17 +115,12 @@ def _model(tensors: Tensors, text: str) -> Model:
     if order not in range(MAX_ORDER + 1):
         raise ValueError(f"order {order}")
     n_tables, n_folds, reach = (int(n) for n in header["tables"])
-    columns = tuple(_column(c, entry, tensors) for c, entry in enumerate(header["columns"]))
+    columns = columns_of(header["columns"], tensors)
     templates = tuple(_template(text, header["columns"]) for text in header["templates"])
     bag = None
     if header["bag"] is not None:
-        bag = (str(header["bag"]), _strings("bag", tensors), tensors["bag.attributes"])
-    lookups = {
-        (str(function), str(path)): dict(
-            zip(_strings(f"lookup{i}", tensors), _strings(f"lookup{i}.said", tensors), strict=True)
-        )
-        for i, (function, path) in enumerate(header["lookups"])
-    }
+        bag = (str(header["bag"]), strings_of("bag", tensors), tensors["bag.attributes"])
+    lookups = lookups_of(header["lookups"], tensors)
     vocabulary = Vocabulary(
         templates,
         int(header["n_emission"]),
@@ -147,7 +137,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         dictionary = LabelSets(*(tensors[f"tags.{part}"] for part in LabelSets._fields))
     endings = None
     if "endings.set_of" in tensors:
-        endings = Endings(_strings("endings", tensors), tensors["endings.set_of"])
+        endings = Endings(strings_of("endings", tensors), tensors["endings.set_of"])
     parts = None
     if header.get("label_parts") is not None:
         from trellis.corpus.label_parts import LabelParts
@@ -220,24 +210,3 @@ def _template(text: str, columns: list[dict[str, Any]]) -> Template:
         replace(look, column=str(columns[0]["name"])) if look.column == "" else look for look in template.looks
     )
     return replace(template, looks=looks)
-
-
-def _column(c: int, entry: dict[str, Any], tensors: Tensors) -> ColumnVocabulary:
-    views = tuple(
-        (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls for text in entry["views"]
-    )
-    strings = tuple(_strings(f"column{c}.view{j}", tensors) if view else None for j, view in enumerate(views))
-    return ColumnVocabulary(
-        str(entry["name"]), views, _strings(f"column{c}", tensors), tensors[f"column{c}.view_ids"], strings
-    )
-
-
-def _strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Arrays:
-    out: Arrays = {f"{name}.data": strings.data, f"{name}.starts": strings.starts}
-    if slots:
-        out[f"{name}.slots"] = strings.slots
-    return out
-
-
-def _strings(name: str, tensors: Tensors) -> Strings:
-    return Strings(tensors[f"{name}.data"], tensors[f"{name}.starts"], tensors.get(f"{name}.slots"))

@@ -1,0 +1,169 @@
+#include "learn/tree_sums.hpp"
+
+#include <algorithm>
+
+namespace trellis {
+
+FixedPlaces::FixedPlaces(const GrowingPlaces& given) : attributes(given), first{0} {
+  for (std::size_t t = 0; t < attributes.tables().size(); ++t)
+    first.push_back(first.back() + static_cast<std::size_t>(attributes.tables()[t].size()) * attributes.columns()[t]);
+}
+
+void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to) {
+  Trees trees(plan, to, examples, true);
+  Changes unused;
+  trees.fill_filter();
+  for (std::size_t i = 0; i + 1 < examples.starts.size(); ++i) {
+    trees.enter(i);
+    trees.collect_right(unused);
+    unused.clear();
+  }
+}
+
+struct TreeObjective::Scratch {
+  FixedPlaces places;
+  PlacedSentence x;
+  ArcScorer<FixedPlaces> scorer;
+  TreeForest forest;
+  SpanningTrees spanning;
+  std::vector<double> arcs, siblings, labels;
+  std::vector<std::int32_t> right_siblings;
+
+  Scratch(const ArcPlan& plan, const FixedPlaces& from, const double* weights)
+      : places(from), scorer(plan, places, true), labels(plan.n_labels) {
+    places.x = weights;
+  }
+  Scratch(const Scratch&) = delete;
+};
+
+TreeObjective::TreeObjective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples, bool projective)
+    : plan_(plan), examples_(examples), projective_(projective), places_(attributes), n_parameters_(places_.first[plan.n_templates()]),
+      shares_(n_parameters_) {
+  const std::vector<double> zeros(places_.first.back());
+  Scratch work(plan_, places_, zeros.data());
+  for (std::size_t i = 0; i + 1 < examples.starts.size(); ++i) loss_of(i, work, [&](std::size_t p, double) { ++shares_[p]; });
+  for (double& share : shares_) share = share > 0 ? 1 / share : 0;
+}
+
+template <class Add>
+double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
+  const std::int64_t begin = examples_.starts[i], end = examples_.starts[i + 1];
+  const auto n = static_cast<std::size_t>(end - begin);
+  if (n == 0) return 0;
+  const std::int32_t* heads = examples_.heads + begin;
+  const std::int32_t* labels = examples_.labels + begin;
+  work.x.load(plan_.places, examples_.columns, begin, end);
+  work.scorer.score(work.x, heads);
+  const TreeScores& scores = work.scorer.scores;
+  work.arcs.resize(scores.arcs.size()), work.siblings.resize(scores.siblings.size());
+  double loss;
+  if (projective_) {
+    work.forest.build(scores);
+    loss = work.forest.sum(scores, work.arcs.data(), plan_.second_order() ? work.siblings.data() : nullptr);
+  } else {
+    loss = work.spanning.sum(scores, work.arcs.data());
+  }
+  find_siblings({heads, n}, work.right_siblings);
+  const auto visit = [&](const Anchor& anchor, std::size_t first, std::size_t last, std::size_t column, double amount) {
+    if (amount == 0) return;
+    work.scorer.each_attribute(work.x, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+      if (const double* row = work.places.row(t, key)) add(static_cast<std::size_t>(row - work.places.x) + column, amount);
+    });
+  };
+  const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
+  for (std::size_t h = 0; h <= n; ++h)
+    for (std::size_t m = 1; m <= n; ++m) {
+      if (scores.arc(h, m) == kForbidden<double>) continue;
+      const bool right = static_cast<std::size_t>(heads[m - 1]) == h;
+      const double share = work.arcs[h * (n + 1) + m];
+      const Anchor anchor = arc_anchor(h, h, m, work.x.size());
+      visit(anchor, 0, plan_.n_arcs, 0, share - right);
+      if (right) loss -= scores.arc(h, m);
+      if (plan_.n_labels > 1) {
+        work.scorer.label_scores(work.x, h, m, work.labels.data());
+        const double most = *std::max_element(work.labels.begin(), work.labels.end());
+        double total = 0;
+        for (double one : work.labels) total += std::exp(one - most);
+        const auto label = static_cast<std::size_t>(labels[m - 1]);
+        if (right) loss -= work.labels[label] - most - std::log(total);  // of the label, given the arc
+        for (double& one : work.labels) one = share * std::exp(one - most) / total;
+        if (right) work.labels[label] -= 1;
+        work.scorer.each_attribute(work.x, anchor, plan_.n_arcs, labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+          if (const double* row = work.places.row(t, key))
+            for (std::size_t z = 0; z < plan_.n_labels; ++z) add(static_cast<std::size_t>(row - work.places.x) + z, work.labels[z]);
+        });
+      }
+      if (!plan_.second_order()) continue;
+      const auto sibling = [&](std::size_t s) {
+        const bool has = right && static_cast<std::size_t>(work.right_siblings[m - 1]) == s;
+        if (has) loss -= scores.sibling(h, s, m);
+        visit(arc_anchor(h, s, m, work.x.size()), labelled, plan_.n_templates(), 0,
+              work.siblings[scores.starts[h * (n + 1) + m] + TreeScores::distance(h, s)] - has);
+      };
+      sibling(h);
+      for (std::size_t s = std::min(h, m) + 1; h > 0 && s < std::max(h, m); ++s)
+        if (scores.arc(h, s) != kForbidden<double>) sibling(s);
+    }
+  return loss;
+}
+
+void TreeObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const {
+  // Each piece of the sentences has a gradient of its own; they are summed in order, whatever the number of threads.
+  constexpr std::size_t kPieces = 4;
+  const std::size_t n = examples_.starts.size() - 1, piece = std::max<std::size_t>(1, (n + kPieces - 1) / kPieces);
+  std::vector<double> padded(x, x + n_parameters_);
+  padded.resize(places_.first.back(), 1);  // the filter's
+  std::vector<std::vector<double>> parts(gradient ? kPieces : 0);
+  parallel_blocks(n, piece, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+    Scratch work(plan_, places_, padded.data());
+    double* own = nullptr;
+    if (gradient) parts[begin / piece].assign(n_parameters_, 0), own = parts[begin / piece].data();
+    for (std::size_t i = begin; i < end; ++i) {
+      const double weight = weights ? weights[i] : 1;
+      losses[i] = loss_of(i, work, [&](std::size_t p, double amount) {
+        if (own) own[p] += weight * amount;
+      });
+    }
+  });
+  if (!gradient) return;
+  std::fill_n(gradient, n_parameters_, 0.0);
+  for (const std::vector<double>& part : parts)
+    for (std::size_t p = 0; p < part.size(); ++p) gradient[p] += part[p];
+}
+
+void TreeObjective::pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
+                         double* x, double* squares, double* losses) {
+  std::vector<double> padded(x, x + n_parameters_);
+  padded.resize(places_.first.back(), 1);
+  struct Example {
+    std::unique_ptr<Scratch> scratch;
+    std::vector<std::pair<std::uint32_t, double>> gradient;
+  };
+  std::vector<Example> batch(std::min(rule.batch, std::max<std::size_t>(1, n)));
+  for (Example& one : batch) one.scratch = std::make_unique<Scratch>(plan_, places_, padded.data());
+  std::size_t first = 0;
+  const auto work = [&](std::size_t k) {
+    const auto i = static_cast<std::size_t>(order[first + k]);
+    Example& one = batch[k];
+    one.gradient.clear();
+    const double weight = weights ? weights[i] : 1;
+    losses[i] = loss_of(i, *one.scratch, [&](std::size_t p, double amount) {
+      one.gradient.emplace_back(static_cast<std::uint32_t>(p), weight * amount);
+    });
+  };
+  Rounds::run(std::min(n_threads, batch.size()), work, [&](auto each) {
+    SparseSum sum;
+    for (; first < n; first += batch.size()) {
+      const std::size_t size = std::min(batch.size(), n - first);
+      each(size);
+      for (std::size_t k = 0; k < size; ++k) {
+        sum.clear();
+        for (const auto& [p, amount] : batch[k].gradient) sum.add({p, 0, amount});
+        for (const Change& change : sum.entries()) rule.step(padded[change.row], squares[change.row], change.by, shares_[change.row]);
+      }
+    }
+  });
+  std::copy_n(padded.data(), n_parameters_, x);
+}
+
+}  // namespace trellis
