@@ -196,6 +196,7 @@ struct PyTreeModel {
   TableArrays tables, folds;
   Array<float, 1> values;
   FrozenPlaces weights;
+  std::unique_ptr<FoldedArcs> folded;
 
   PyTreeModel(std::shared_ptr<PyArcPlan> plan_, bool projective, TableArrays tables_, TableArrays folds_, Array<float, 1> values_)
       : plan(std::move(plan_)), projective(projective), tables(std::move(tables_)), folds(std::move(folds_)), values(std::move(values_)) {
@@ -213,6 +214,7 @@ struct PyTreeModel {
     }
     require(first == values.size(), "as many weights as attributes have columns");
     make_read_only(std::tie(tables, folds, values));
+    folded = std::make_unique<FoldedArcs>(plan->core, weights);
   }
 
   struct Scratch {
@@ -222,7 +224,7 @@ struct PyTreeModel {
     SpanningTrees spanning;
     std::vector<std::int32_t> heads;
   };
-  Scratch scratch(bool sums = false) const { return {{}, ArcScorer<FrozenPlaces>(plan->core, weights, sums), {}, {}, {}}; }
+  Scratch scratch(bool sums = false) const { return {{}, ArcScorer<FrozenPlaces>(plan->core, weights, sums, folded.get()), {}, {}, {}}; }
   void load(Scratch& work, const PyArcData& data, std::size_t i) const {
     work.x.load(plan->core.places, data.columns, data.starts(i), data.starts(i + 1));
     work.scorer.score(work.x);

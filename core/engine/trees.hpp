@@ -41,6 +41,21 @@ struct TreeScores {
   }
 };
 
+// Calls visit(h, s, m, place in TreeScores::siblings) for all siblings of arcs that are not forbidden; s = h: none.
+template <class Visit>
+inline void each_sibling(const TreeScores& scores, Visit visit) {
+  const std::size_t n = scores.n;
+  for (std::size_t h = 0; h <= n; ++h)
+    for (std::size_t m = 1; m <= n; ++m) {
+      if (scores.arc(h, m) == kForbidden<double>) continue;
+      const std::size_t first = scores.starts[h * (n + 1) + m];
+      visit(h, h, m, first);
+      if (h == 0) continue;
+      for (std::size_t s = std::min(h, m) + 1; s < std::max(h, m); ++s)
+        if (scores.arc(h, s) != kForbidden<double>) visit(h, s, m, first + TreeScores::distance(h, s));
+    }
+}
+
 struct TreeItem {
   enum Kind : std::uint8_t { kComplete, kOpen, kPair, kGoal } kind;
   std::uint32_t from, to;  // of kComplete and kOpen: head and last word; of kPair: left and right

@@ -93,17 +93,13 @@ double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
             for (std::size_t z = 0; z < plan_.n_labels; ++z) add(static_cast<std::size_t>(row - work.places.x) + z, work.labels[z]);
         });
       }
-      if (!plan_.second_order()) continue;
-      const auto sibling = [&](std::size_t s) {
-        const bool has = right && static_cast<std::size_t>(work.right_siblings[m - 1]) == s;
-        if (has) loss -= scores.sibling(h, s, m);
-        visit(arc_anchor(h, s, m, work.x.size()), labelled, plan_.n_templates(), 0,
-              work.siblings[scores.starts[h * (n + 1) + m] + TreeScores::distance(h, s)] - has);
-      };
-      sibling(h);
-      for (std::size_t s = std::min(h, m) + 1; h > 0 && s < std::max(h, m); ++s)
-        if (scores.arc(h, s) != kForbidden<double>) sibling(s);
     }
+  if (plan_.second_order())
+    each_sibling(scores, [&](std::size_t h, std::size_t s, std::size_t m, std::size_t site) {
+      const bool right = static_cast<std::size_t>(heads[m - 1]) == h && static_cast<std::size_t>(work.right_siblings[m - 1]) == s;
+      if (right) loss -= scores.siblings[site];
+      visit(arc_anchor(h, s, m, work.x.size()), labelled, plan_.n_templates(), 0, work.siblings[site] - right);
+    });
   return loss;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "engine/trees.hpp"
+#include "weights/folded_arcs.hpp"
 #include "weights/placed_weights.hpp"
 
 namespace trellis {
@@ -42,8 +43,9 @@ inline Anchor arc_anchor(std::size_t head, std::size_t sibling, std::size_t word
 template <class Weights>
 class ArcScorer {
  public:
-  ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false)
-      : plan_(plan), weights_(weights), sums_labels_(sums_labels), sums_(plan.n_labels) {}
+  // `folded`: the same weights of arcs and siblings, for parsers; null: they are looked up one by one.
+  ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false, const FoldedArcs* folded = nullptr)
+      : plan_(plan), weights_(weights), sums_labels_(sums_labels), folded_(folded), sums_(plan.n_labels) {}
 
   // Scores of all arcs that pass the filter, and of those of a tree `kept` [n] (null: none).
   void score(PlacedSentence& x, const std::int32_t* kept = nullptr) {
@@ -95,8 +97,9 @@ class ArcScorer {
       for (std::size_t m = 1; m <= n; ++m) {
         if (h == m || !may_be(h, m)) continue;
         scores.arc(h, m) = 0;
-        ask(x, arc_anchor(h, h, m, x.size()), 0, plan_.n_arcs, h * (n + 1) + m, scores.arcs);
+        if (!folded_) ask(x, arc_anchor(h, h, m, x.size()), 0, plan_.n_arcs, h * (n + 1) + m, scores.arcs);
       }
+    if (folded_) folded_->add_arcs(x, scores);
     answer(scores.arcs);
     if (plan_.n_labels > 1)
       for (std::size_t h = 0; h <= n; ++h)
@@ -112,19 +115,11 @@ class ArcScorer {
           scores.arc(h, m) += std::log(total);
         }
     if (!plan_.second_order()) return;
+    if (folded_) return folded_->add_siblings(x, scores);
     const std::size_t first = plan_.n_arcs + plan_.n_labelled, last = first + plan_.n_siblings;
-    for (std::size_t h = 0; h <= n; ++h)
-      for (std::size_t m = 1; m <= n; ++m) {
-        if (scores.arc(h, m) == kForbidden<double>) continue;
-        const std::size_t at = scores.starts[h * (n + 1) + m];
-        const auto one = [&](std::size_t s) {
-          ask(x, arc_anchor(h, s, m, x.size()), first, last, at + TreeScores::distance(h, s), scores.siblings);
-        };
-        one(h);
-        if (h == 0) continue;
-        for (std::size_t s = std::min(h, m) + 1; s < std::max(h, m); ++s)
-          if (scores.arc(h, s) != kForbidden<double>) one(s);
-      }
+    each_sibling(scores, [&](std::size_t h, std::size_t s, std::size_t m, std::size_t site) {
+      ask(x, arc_anchor(h, s, m, x.size()), first, last, site, scores.siblings);
+    });
     answer(scores.siblings);
   }
 
@@ -153,6 +148,7 @@ class ArcScorer {
   const ArcPlan& plan_;
   const Weights& weights_;
   bool sums_labels_;
+  const FoldedArcs* folded_;
   std::vector<double> sums_;  // [n_labels]
   std::vector<Asked> asked_;
 };

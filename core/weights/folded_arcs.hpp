@@ -1,0 +1,89 @@
+// Weights of arcs and siblings as a parser reads them. Templates often differ in measures alone: the same words and tags with
+// the direction of the arc, and again with its distance. Here such templates are one group: a key without measures has a row
+// of what they give together at every distance, so that one look-up answers for all. What depends on the head alone, or on
+// the dependent alone, is summed once per word.
+#pragma once
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdlib>
+#include <new>
+
+#include "engine/trees.hpp"
+#include "weights/placed_weights.hpp"
+
+namespace trellis {
+
+struct ArcPlan;
+
+// Memory in large pages where it is large: look-ups at random places then rarely wait for the address of their page.
+template <class T>
+struct LargePages {
+  using value_type = T;
+  static constexpr std::size_t kPage = std::size_t{1} << 21;
+  LargePages() = default;
+  template <class U>
+  LargePages(const LargePages<U>&) {}
+  T* allocate(std::size_t n) {
+    const std::size_t bytes = (n * sizeof(T) + kPage - 1) / kPage * kPage;
+    if (bytes == kPage) return std::allocator<T>().allocate(n);
+    void* const at = std::aligned_alloc(kPage, bytes);
+    if (!at) throw std::bad_alloc();
+    madvise(at, bytes, MADV_HUGEPAGE);
+    return static_cast<T*>(at);
+  }
+  void deallocate(T* at, std::size_t n) {
+    if (n * sizeof(T) <= kPage) std::allocator<T>().deallocate(at, n);
+    else std::free(at);
+  }
+  bool operator==(const LargePages&) const = default;
+};
+
+class FoldedArcs {
+ public:
+  FoldedArcs(const ArcPlan& plan, const FrozenPlaces& weights);
+
+  // Scores of arcs that are not forbidden are added to, and of their siblings.
+  void add_arcs(PlacedSentence& x, TreeScores& scores) const;
+  void add_siblings(PlacedSentence& x, TreeScores& scores) const;
+
+ private:
+  static constexpr std::size_t kColumns = 16;  // distances to the left and to the right, padded to a cache line
+  using Row = std::array<float, kColumns>;
+  struct Slot {
+    std::uint64_t key;
+    std::uint32_t row;  // kNone: an empty slot
+  };
+  static constexpr std::uint32_t kNone = ~0u;
+  struct Group {
+    PlacedTemplate shape;
+    std::vector<PlacedAtom> atoms;  // without measures
+    std::vector<Slot, LargePages<Slot>> slots;  // open addressing, at most half of them taken
+    std::vector<Row, LargePages<Row>> rows;
+    const Row* find(std::uint64_t key) const {
+      for (std::uint64_t i = mix(key) & (slots.size() - 1);; i = (i + 1) & (slots.size() - 1)) {
+        if (slots[i].row == kNone) return nullptr;
+        if (slots[i].key == key) return &rows[slots[i].row];
+      }
+    }
+    void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots[mix(key) & (slots.size() - 1)]); }
+  };
+  struct Asked {
+    const Group* group;
+    std::uint64_t key;
+    std::uint32_t site, column;
+  };
+  using Groups = std::vector<Group>;
+
+  void build(const ArcPlan& plan, std::size_t first, std::size_t last, Groups& groups);
+  void add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_measures, Group& group);
+  void ask(const Group& group, PlacedSentence& x, const Anchor& anchor, std::size_t site, std::vector<Asked>& asked) const;
+  static void answer(std::vector<Asked>& asked, std::vector<double>& out);
+
+  const FrozenPlaces& weights_;
+  PlacedPlan plan_;                    // atoms of all groups
+  Groups heads_, dependents_, pairs_;  // of arcs: by the head alone, the dependent alone, others
+  Groups siblings_;
+};
+
+}  // namespace trellis
