@@ -27,11 +27,15 @@ COMMANDS = {
     "rerank train": "Train a tagger and a reranker of its k best label sequences.",
     "rerank apply": "Label a file by a reranker.",
     "rerank evaluate": "Measure a reranker, and the best choice that its lists allow.",
+    "parse train": "Train a dependency parser and write it to a file.",
+    "parse run": "Give every sentence of a file its dependency tree.",
+    "parse evaluate": "Measure a parser, or a file that has been parsed.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",
     "demo": "Learn to correct typos, in seconds.",
 }
 FAMILIES = {
     "": "Label sequences: train taggers, run them, measure them.",
+    "parse": "Dependency trees: train parsers, run them, measure them.",
     "rerank": "Choose again among the k best label sequences of a tagger, by features of whole sequences.",
 }
 USER_ERROR = 2

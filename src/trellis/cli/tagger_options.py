@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from trellis.cli.learner_options import build_learner
@@ -35,9 +35,11 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
 
 
-def describe_learner(add: Callable[..., Any], where: str) -> None:
+def describe_learner(
+    add: Callable[..., Any], where: str, learners: Iterable[str] = LEARNERS, default: str | None = "perceptron"
+) -> None:
     """The options of its learner; ``where`` says which learners there are."""
-    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help=f"see {where}")
+    add("--learner", choices=tuple(learners), default=default, metavar="NAME", help=where)
     add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")

@@ -54,7 +54,7 @@ def describe(parser: Parser) -> None:
     add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
-    describe_learner(parser.add_argument_group("options of the learner").add_argument, "below")
+    describe_learner(parser.add_argument_group("options of the learner").add_argument, "see below")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     metrics = "score that compares epochs; auto (default): F1 of spans where labels mark spans, else token accuracy"

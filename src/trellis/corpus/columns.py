@@ -49,6 +49,26 @@ CONLLU_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel"
 CONLLU = Layout(CONLLU_NAMES, tabs=True, comments=True, ids=True)
 
 
+def naming_of(
+    trained: Sequence[str], targets: Sequence[str], inputs: Sequence[str], source: str, hint: str
+) -> Naming:
+    """Names of a file's columns by their number: all of training; all but the targets; those that a model reads."""
+    without = tuple(name for name in trained if name not in targets)
+    read = tuple(name for name in trained if name in inputs)
+
+    def name(n_columns: int) -> tuple[str, ...]:
+        for names in (tuple(trained), without, read):
+            if len(names) == n_columns:
+                return names
+        ten = "the ten of CoNLL-U"
+        shown = ten if tuple(trained) == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
+        found = "1 column" if n_columns == 1 else f"{n_columns} columns"
+        why = f"{found}, but the model learned from {shown}; name those of this file {hint}"
+        raise CorpusError(source, None, why)
+
+    return name
+
+
 def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """Names of columns from "word,pos,label" or a list."""
     if columns is None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arrays import Arrays, Bools, Floats, Ints, LabelSets, Longs
-from trellis.corpus.columns import CONLLU_NAMES, Naming
+from trellis.corpus.columns import Naming, naming_of
 from trellis.corpus.corpus import Strings, columns_named
 from trellis.errors import CorpusError, ModelError
 from trellis.features.vocabulary import Vocabulary
@@ -421,20 +421,7 @@ class Model:
     def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
         """Names of a file's columns by their number: all of training; all but the target; those that it reads."""
         trained = tuple(self.info.get("corpus", {}).get("columns", (*self.columns, self.target)))
-        without = tuple(name for name in trained if name not in columns_named(self.target, trained))
-        inputs = tuple(name for name in trained if name in self.columns)
-
-        def name(n_columns: int) -> tuple[str, ...]:
-            for names in (trained, without, inputs):
-                if len(names) == n_columns:
-                    return names
-            ten = "the ten of CoNLL-U"
-            shown = ten if trained == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
-            found = "1 column" if n_columns == 1 else f"{n_columns} columns"
-            why = f"{found}, but the model learned from {shown}; name those of this file {hint}"
-            raise CorpusError(source, None, why)
-
-        return name
+        return naming_of(trained, columns_named(self.target, trained), self.columns, source, hint)
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

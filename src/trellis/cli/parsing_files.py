@@ -1,0 +1,63 @@
+"""Files that parsers read: laid out as in training, with tags of a tagger filled in where one is given."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from trellis.cli.file_shape import STREAMED, FileShape
+from trellis.cli.labelled_files import PIECE_BYTES
+from trellis.corpus.columns import CONLLU, Layout, naming_of, parse_names
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.files import message_name
+from trellis.corpus.stream import pieces_of_path
+from trellis.errors import CorpusError
+from trellis.parsing.treebank import HEAD, LABEL
+
+if TYPE_CHECKING:
+    from trellis.parsing import Parser
+
+Tag = Callable[[Corpus], Corpus]  # fills in the columns that a tagger predicts
+
+
+def tagging(model: str | None, n_threads: int | None) -> Tag:
+    """What fills in the column of a tagger, where one is given."""
+    if model is None:
+        return lambda corpus: corpus
+    from trellis.tagger import load
+
+    tagger = load(model)
+    return lambda corpus: corpus.with_column(tagger.target, tagger.tag_corpus(corpus, n_threads=n_threads))
+
+
+def shape_for(parser: Parser, given: Namespace, path: str) -> FileShape:
+    """The shape of a file for a parser: as its training file, unless something else is given."""
+    kept = parser.info.get("corpus", {})
+    trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
+    return FileShape.of(given, path, like=trained)
+
+
+def pieces(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Iterator[Corpus]:
+    """What is read, piece by piece where its format allows; CorpusError where there is nothing."""
+    n_tokens = 0
+    if shape.format in STREAMED:
+        corpora = (piece.corpus for piece in pieces_of_path(path, _layout(path, parser, given, shape), PIECE_BYTES))
+    else:
+        corpora = iter([shape.read(path, given.columns)])
+    for corpus in corpora:
+        n_tokens += corpus.n_tokens
+        if corpus.n_tokens:
+            yield corpus
+    if not n_tokens:
+        raise CorpusError(message_name(path), None, "no tokens in it; give a file with at least one sentence")
+
+
+def _layout(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Layout:
+    if shape.format == "conllu":
+        if given.columns is not None:
+            raise CorpusError(path, None, "CoNLL-U names its own columns; leave out --columns")
+        return CONLLU
+    trained = parser.info.get("corpus", {}).get("columns", [*parser.columns, HEAD, LABEL])
+    naming = naming_of(trained, (HEAD, LABEL), parser.columns, message_name(path), "with --columns")
+    return Layout(parse_names(given.columns), shape.tabs, shape.comments, naming=naming)
