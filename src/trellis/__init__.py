@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from trellis.errors import ModelError as ModelError
     from trellis.errors import TemplateError as TemplateError
     from trellis.errors import TrellisError as TrellisError
+    from trellis.evaluation.attachment import AttachmentReport as AttachmentReport
+    from trellis.evaluation.attachment import AttachmentScore as AttachmentScore
     from trellis.evaluation.parts import PartScores as PartScores
     from trellis.evaluation.reliability import Bin as Bin
     from trellis.evaluation.reliability import Calibration as Calibration
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
     from trellis.learning.run import StopTrainingError as StopTrainingError
     from trellis.model.dual import SupportSequence as SupportSequence
     from trellis.model.kernels import Observations as Observations
+    from trellis.parsing.parser import ArcTerm as ArcTerm
+    from trellis.parsing.parser import Parser as Parser
+    from trellis.parsing.tree import DependencyTree as DependencyTree
     from trellis.tagger.explanation import Explanation as Explanation
     from trellis.tagger.explanation import PathExplanation as PathExplanation
     from trellis.tagger.explanation import Term as Term
@@ -83,6 +88,7 @@ _HOMES = {
         "TemplateError",
         "TrellisError",
     ],
+    "trellis.evaluation.attachment": ["AttachmentReport", "AttachmentScore"],
     "trellis.evaluation.parts": ["PartScores"],
     "trellis.evaluation.reliability": ["Bin", "Calibration", "Reliability"],
     "trellis.evaluation.report": ["Report", "evaluate"],
@@ -102,6 +108,8 @@ _HOMES = {
     "trellis.learning.run": ["Event", "StopTrainingError"],
     "trellis.model.dual": ["SupportSequence"],
     "trellis.model.kernels": ["Observations"],
+    "trellis.parsing.parser": ["ArcTerm", "Parser"],
+    "trellis.parsing.tree": ["DependencyTree"],
     "trellis.tagger.explanation": ["Explanation", "PathExplanation", "Term", "TokenExplanation"],
     "trellis.tagger.heaviest": ["NamedWeight"],
     "trellis.tagger.posterior": ["Posterior"],

@@ -7,6 +7,6 @@ from trellis.parsing.parser import ArcTerm as ArcTerm
 from trellis.parsing.parser import Parser as Parser
 from trellis.parsing.parser import load as load
 from trellis.parsing.train import train as train
-from trellis.parsing.tree import Tree as Tree
+from trellis.parsing.tree import DependencyTree as DependencyTree
 
-__all__ = ["ArcTerm", "AttachmentReport", "AttachmentScore", "Parser", "Tree", "attachment", "load", "train"]
+__all__ = ["ArcTerm", "AttachmentReport", "AttachmentScore", "Parser", "DependencyTree", "attachment", "load", "train"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
 from trellis.features.arcs import ArcReader, ArcVocabulary
 from trellis.features.templates import ARC_MEASURES, Look
+from trellis.learning.learner import flag
 from trellis.parsing import parser_file
-from trellis.parsing.tree import Tree
+from trellis.parsing.tree import DependencyTree
 from trellis.parsing.treebank import HEAD, LABEL, read_trees
 
 
@@ -71,11 +72,20 @@ class Parser:
 
     # ------------------------------------------------------------ trees
 
-    def parse(self, sentence: Any) -> Tree:
-        """The best tree of a sentence."""
-        return self.parse_batch([sentence], n_threads=1)[0]
+    def parse(self, sentence: Any, *, probabilities: bool = False) -> DependencyTree:
+        """The best tree of a sentence; on request with the probability of each of its arcs, with its label."""
+        corpus = self._corpus([sentence])
+        [tree] = self.parse_batch(corpus, n_threads=1)
+        if not flag().check("probabilities", probabilities):
+            return tree
+        heads = np.array(tree.heads, np.int32)
+        _, arcs, labels = self._native.marginals(self._data(corpus), 0, heads)
+        own = arcs[heads, np.arange(1, len(heads) + 1)]
+        if tree.labels is not None:
+            own = own * labels[np.arange(len(heads)), [self.labels.index(label) for label in tree.labels]]
+        return replace(tree, probabilities=own.tolist())
 
-    def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[Tree]:
+    def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[DependencyTree]:
         """The best trees of sentences, or of all of a corpus."""
         corpus = self._corpus(sentences)
         heads, labels, scores = self._native.best(self._data(corpus), thread_count(n_threads))
@@ -93,7 +103,7 @@ class Parser:
         out = corpus.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
         return out.with_column(LABEL, Column(labels, Strings.of(self.labels))) if self.labels else out
 
-    def kbest(self, sentence: Any, k: int) -> list[Tree]:
+    def kbest(self, sentence: Any, k: int) -> list[DependencyTree]:
         """The ``k`` best trees, best first; they differ in heads, and have the best labels of their arcs."""
         corpus = self._corpus([sentence])
         heads, labels, scores = self._native.kbest(self._data(corpus), 0, whole_number("k", k, 1, 10**6))
@@ -107,21 +117,9 @@ class Parser:
         Probabilities are those of a log-linear model over trees; those of a parser that was trained by another loss
         than the log loss only say how far apart scores are.
         """
-        data = self._data(self._corpus([sentence]))
-        n = int(self._corpus([sentence]).n_tokens)
-        _, arcs, _ = self._native.marginals(data, 0, np.zeros(n, np.int32))
+        corpus = self._corpus([sentence])
+        _, arcs, _ = self._native.marginals(self._data(corpus), 0, np.zeros(corpus.n_tokens, np.int32))
         return np.asarray(arcs[:, 1:])
-
-    def parse_with_probabilities(self, sentence: Any) -> Tree:
-        """The best tree with the probability of each of its arcs, and of its label where there are labels."""
-        tree = self.parse(sentence)
-        data = self._data(self._corpus([sentence]))
-        heads = np.array(tree.heads, np.int32)
-        _, arcs, labels = self._native.marginals(data, 0, heads)
-        own = arcs[heads, np.arange(1, len(heads) + 1)]
-        if tree.labels is not None:
-            own = own * labels[np.arange(len(heads)), [self.labels.index(label) for label in tree.labels]]
-        return Tree(tree.words, tree.heads, tree.labels, tree.score, own.tolist())
 
     def explain(self, sentence: Any, word: int, head: int | None = None) -> list[ArcTerm]:
         """What the arc to a word scores, greatest first; of the best tree, or with another ``head``.
@@ -131,7 +129,7 @@ class Parser:
         corpus = self._corpus([sentence])
         data, n = self._data(corpus), corpus.n_tokens
         word = whole_number("word", word, 1, n)
-        tree = self.parse(sentence)
+        [tree] = self.parse_batch(corpus, n_threads=1)
         given = tree.heads[word - 1] if head is None else whole_number("head", head, 0, n)
         if given == word:
             raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
@@ -185,9 +183,9 @@ class Parser:
         except ValueError as error:
             raise CorpusError(corpus.source, None, f"{error}; split it") from error
 
-    def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> Tree:
+    def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> DependencyTree:
         named = [self.labels[i] for i in labels.tolist()] if self.labels else None
-        return Tree(words, heads.tolist(), named, score)
+        return DependencyTree(words, heads.tolist(), named, score)
 
     def _named(self, t: int, values: Mapping[str, Sequence[str]], at: Mapping[str, int], label: int) -> str:
         """An attribute as a person reads it: ``pos[head]=VB & distance=+1``."""

@@ -9,7 +9,7 @@ from trellis.parsing.drawing import draw_tree
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class DependencyTree:
     """A tree over the words of a sentence.
 
     ``heads[i]`` is the number of the head of word i, counted from 1, and 0 where the word is the root.

@@ -1,0 +1,459 @@
+"""Dependency parsers against lists of all trees: best, k best, probabilities, gradients, explanations, one file."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from parsing_twin import all_trees, attributes, sibling
+
+import trellis
+from trellis import _core, parsing
+from trellis.features.arcs import arc_templates, arc_vocabulary
+from trellis.features.templates import parse_template
+from trellis.model.tensor_file import read_tensors, write_tensors
+from trellis.parsing.parser_file import FORMAT
+
+TEMPLATES = [
+    "pos[head] & pos[dep] & direction",
+    "pos[head] & pos[dep] & distance",
+    "word[head] & word[dep]",
+    "pos[head+1] & pos[dep-1]",
+    "pos[head] & pos[between] & pos[dep]",
+    "suffix(word[dep], 2) & pos[head]",
+    "label & pos[dep] & direction",
+    "label & pos[head] & pos[dep]",
+    "pos[head] & pos[sibling] & pos[dep] & direction",
+    "word[sibling] & word[dep]",
+]
+WORDS = ("dog", "cat", "sees", "likes", "the", "old", "now")
+TAGS = {"dog": "N", "cat": "N", "sees": "V", "likes": "V", "the": "D", "old": "A", "now": "R"}
+
+
+def treebank(n: int, seed: int, longest: int = 5, *, projective: bool = True) -> trellis.Corpus:
+    """Random sentences with random trees."""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, list[list[str]]] = {name: [] for name in ("word", "pos", "head", "deprel")}
+    lists = {k: list(all_trees(k, projective=projective)) for k in range(1, longest + 1)}
+    for _ in range(n):
+        k = int(rng.integers(1, longest + 1))
+        words = [str(rng.choice(WORDS)) for _ in range(k)]
+        heads = lists[k][int(rng.integers(len(lists[k])))]
+        columns["word"].append(words)
+        columns["pos"].append([TAGS[word] for word in words])
+        columns["head"].append([str(head) for head in heads])
+        columns["deprel"].append(["root" if h == 0 else str(rng.choice(["mod", "obj"])) for h in heads])
+    return trellis.read(columns)
+
+
+def inputs(corpus: trellis.Corpus, i: int) -> dict[str, list[str]]:
+    return {name: corpus[i][name] for name in ("word", "pos")}
+
+
+LEARNERS = [
+    trellis.Perceptron(epochs=3),
+    trellis.Perceptron(epochs=3, average=False, batch=4),
+    trellis.PassiveAggressive(epochs=3),
+    trellis.MIRA(epochs=3, C=0.05),
+    trellis.MIRA(epochs=3, k=3, C=0.05),
+    trellis.AROW(epochs=3),
+    trellis.CRF(epochs=5, c2=0.1),
+    trellis.CRF(solver="adagrad", epochs=3, c2=0.1),
+    trellis.ExponentialLoss(epochs=5),
+]
+SHAPES = [(1, True), (2, True), (1, False)]
+
+
+def parser_of(learner: trellis.Learner, order: int, projective: bool, **more: Any) -> trellis.Parser:
+    corpus = treebank(25, 1, projective=projective)
+    return parsing.train(corpus, features=TEMPLATES, learner=learner, order=order, projective=projective, filter=None, **more)
+
+
+def arc_scores(parser: trellis.Parser, x: dict[str, list[str]]) -> dict[tuple[int, int], float]:
+    """What arcs score at order 1, by their explanations; those name what templates say of strings."""
+    templates, out = parser.vocabulary.templates, dict[tuple[int, int], float]()
+    for word, head in itertools.permutations(range(len(x["word"]) + 1), 2):
+        if word:
+            terms = parser.explain(x, word, head)
+            named = [name for label in parser.labels for name in attributes(templates.all, x, head, None, word, label)]
+            assert {term.feature for term in terms} <= set(named)
+            out[head, word] = sum(term.weight for term in terms)
+    return out
+
+
+def tree_score(scores: dict[tuple[int, int], float], heads: tuple[int, ...]) -> float:
+    return sum(scores[head, word] for word, head in enumerate(heads, 1))
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize(("order", "projective"), SHAPES)
+def test_learners_fit_small_treebanks(learner: trellis.Learner, order: int, projective: bool) -> None:
+    corpus = treebank(25, 1, projective=projective)
+    before = parser_of(trellis.Perceptron(epochs=1), order, projective).evaluate(corpus).all.uas
+    report = parser_of(learner, order, projective).evaluate(corpus)
+    assert report.all.uas > max(0.55, before - 0.25)
+    assert report.all.las <= report.all.uas
+
+
+@pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False)])
+def test_trees_are_the_best_of_all_trees(order: int, projective: bool) -> None:
+    parser = parser_of(trellis.MIRA(epochs=2, C=0.05), order, projective)
+    corpus = treebank(12, 2)
+    for i in range(len(corpus)):
+        x = inputs(corpus, i)
+        scores = arc_scores(parser, x)
+        ranked = sorted((tree_score(scores, heads) for heads in all_trees(len(x["word"]), projective=projective)), reverse=True)
+        tree = parser.parse(x)
+        assert tree.score == pytest.approx(ranked[0], abs=1e-5)
+        assert tree_score(scores, tuple(tree.heads)) == pytest.approx(ranked[0], abs=1e-5)
+        best = parser.kbest(x, 1000)
+        assert [one.score for one in best] == pytest.approx(ranked, abs=1e-5)
+        assert len({tuple(one.heads) for one in best}) == len(ranked)
+
+
+def test_second_order_scores_siblings() -> None:
+    """The score of a tree is what its arcs are explained by, each with its own sibling; no tree has a higher one."""
+    parser = parser_of(trellis.MIRA(epochs=2, C=0.05), 2, True)
+    corpus = treebank(12, 3)
+    for i in range(len(corpus)):
+        x = inputs(corpus, i)
+        trees = parser.kbest(x, 1000)
+        n = len(x["word"])
+        assert sorted(tuple(tree.heads) for tree in trees) == sorted(all_trees(n, projective=True))
+        tree = parser.parse(x)
+        explained = sum(term.weight for word in range(1, n + 1) for term in parser.explain(x, word))
+        assert tree.score == pytest.approx(explained, abs=1e-4)
+        assert trees[0].score == pytest.approx(tree.score, abs=1e-9)
+
+
+def test_explanations_name_the_attributes_of_an_arc() -> None:
+    parser = parser_of(trellis.Perceptron(epochs=2), 2, True)
+    x = {"word": ["the", "old", "dog", "sees", "now"], "pos": ["D", "A", "N", "V", "R"]}
+    tree = parser.parse(x)
+    for word, head in enumerate(tree.heads, 1):
+        label = tree.labels[word - 1] if tree.labels else ""
+        named = attributes(parser.vocabulary.templates.all, x, head, sibling(tuple(tree.heads), word), word, label)
+        terms = parser.explain(x, word)
+        assert {term.feature for term in terms} <= set(named)
+        assert Counter(term.feature for term in terms).most_common(1)[0][1] == 1
+        assert [abs(term.weight) for term in terms] == sorted((abs(term.weight) for term in terms), reverse=True)
+
+
+@pytest.mark.parametrize(("order", "projective"), SHAPES)
+def test_probabilities_are_those_of_all_trees(order: int, projective: bool) -> None:
+    parser = parser_of(trellis.CRF(epochs=10, c2=0.1), order, projective)
+    corpus = treebank(10, 4)
+    for i in range(len(corpus)):
+        x = inputs(corpus, i)
+        arcs, n = parser.probabilities(x), len(x["word"])
+        assert arcs.sum(0) == pytest.approx(np.ones(n))
+        assert arcs[0].sum() == pytest.approx(1)
+        tree = parser.parse(x, probabilities=True)
+        assert tree.probabilities is not None
+        for word, probability in enumerate(tree.probabilities, 1):
+            assert 0 <= probability <= arcs[tree.heads[word - 1], word - 1] + 1e-12
+
+
+def encoded(order: int, projective: bool, filter: str | None) -> tuple[Any, Any, Any, Any]:
+    corpus = treebank(8, 5, projective=projective)
+    templates = arc_templates(TEMPLATES, filter, ["word", "pos"], order)
+    vocabulary, coded = arc_vocabulary(templates, corpus)
+    labels = corpus.column("deprel")
+    plan = vocabulary.plan(len(labels.values))
+    heads = np.array([int(value) for value in corpus.column("head").tolist()], np.int32)
+    return _core.ArcData(plan, coded, corpus.starts), heads, labels.codes, corpus
+
+
+@pytest.mark.parametrize(("order", "projective"), SHAPES)
+@pytest.mark.parametrize("filter", [None, "pos[head] & pos[dep]"])
+def test_gradients_are_differences_of_losses(order: int, projective: bool, filter: str | None) -> None:
+    data, heads, labels, corpus = encoded(order, projective, filter)
+    vector = _core.TreeVector(data, heads, labels, projective)
+    objective = _core.TreeObjective(vector)
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 0.3, vector.n_weights)
+    weights = rng.uniform(0.5, 2, len(corpus))
+    losses, gradient = objective.gradient(x, weights, 2)
+    assert (losses > 0).all()
+    assert losses == pytest.approx(objective.losses(x, 1), rel=1e-12)
+    for p in rng.choice(vector.n_weights, 40, replace=False):
+        change = np.zeros_like(x)
+        change[p] = 1e-5
+        slope = ((objective.losses(x + change, 1) - objective.losses(x - change, 1)) * weights).sum() / 2e-5
+        assert gradient[p] == pytest.approx(slope, abs=1e-6)
+    for n_threads in (1, 2, 3):
+        assert np.array_equal(objective.gradient(x, weights, n_threads)[1], gradient)
+
+
+def test_log_loss_of_zero_weights_counts_trees() -> None:
+    """Every tree with every labelling has the same probability."""
+    for projective in (True, False):
+        data, heads, labels, corpus = encoded(1, projective, None)
+        vector = _core.TreeVector(data, heads, labels, projective)
+        losses = _core.TreeObjective(vector).losses(np.zeros(vector.n_weights), 1)
+        n_labels = len(corpus.column("deprel").values)
+        sizes = np.diff(corpus.starts).tolist()
+        counted = [sum(1 for _ in all_trees(n, projective=projective)) * n_labels**n for n in sizes]
+        assert losses == pytest.approx([math.log(count) for count in counted])
+
+
+def test_a_step_of_the_perceptron_is_gold_minus_best() -> None:
+    corpus = trellis.read(
+        {"word": [["old", "dog", "sees"]], "pos": [["A", "N", "V"]], "head": [["2", "3", "0"]], "deprel": [["mod", "obj", "root"]]}
+    )
+    learner = trellis.Perceptron(epochs=1, average=False)
+    parser = parsing.train(corpus, features=TEMPLATES, learner=learner, order=2, filter=None)
+    x, templates = inputs(corpus, 0), parser.vocabulary.templates
+
+    def phi(heads: tuple[int, ...], labels: tuple[str, ...]) -> Counter[str]:
+        out = Counter[str]()
+        for word, head in enumerate(heads, 1):
+            out += attributes(templates.arcs, x, head, None, word)
+            out += attributes(templates.labelled, x, head, None, word, labels[word - 1])
+            out += attributes(templates.siblings, x, head, sibling(heads, word), word)
+        return out
+
+    right = phi((2, 3, 0), ("mod", "obj", "root"))
+    shown = dict[str, float]()
+    for word, head in itertools.product(range(1, 4), range(4)):
+        if word != head:
+            shown |= {term.feature: term.weight for term in parser.explain(x, word, head)}
+    first = parser.labels[0]  # of equal scores the first label
+    steps = []
+    for heads in all_trees(3, projective=True):
+        step = Counter(right)
+        step.subtract(phi(heads, (first,) * 3))
+        steps.append({name: float(by) for name, by in step.items() if by and name in shown})
+    assert any(all(shown[name] == by for name, by in step.items()) and step for step in steps)
+    assert sum(len(step) > 0 for step in steps) > 1
+
+
+@pytest.mark.parametrize("learner", [trellis.MIRA(epochs=4, batch=4), trellis.CRF(solver="adagrad", epochs=3, batch=4), trellis.CRF(epochs=5)])
+def test_the_same_bits_for_any_number_of_threads(learner: trellis.Learner) -> None:
+    parsers = [parser_of(learner, 2, True, n_threads=n) for n in (1, 2, 3)]
+    for other in parsers[1:]:
+        for name, array in parsers[0].weights.items():
+            assert np.array_equal(array, other.weights[name]), name
+    corpus = treebank(40, 7)
+    trees = [parsers[0].parse_batch(corpus, n_threads=n) for n in (1, 3)]
+    assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize("learner", [trellis.MIRA(epochs=4), trellis.AROW(epochs=4), trellis.CRF(solver="adagrad", epochs=4)])
+def test_training_resumes_from_a_checkpoint(tmp_path: Path, learner: trellis.Learner) -> None:
+    corpus, dev = treebank(20, 8), treebank(10, 9)
+    options: dict[str, Any] = {"features": TEMPLATES, "learner": learner, "dev": dev, "order": 2}
+    whole = parsing.train(corpus, **options)
+
+    def stop(event: trellis.Event) -> None:
+        if event.epoch == 2:
+            raise trellis.StopTrainingError
+
+    file = tmp_path / "training.checkpoint"
+    parsing.train(corpus, checkpoint=file, observer=stop, **options)
+    resumed = parsing.train(corpus, checkpoint=file, **options)
+    assert resumed.info["history"] == whole.info["history"]
+    for name, array in whole.weights.items():
+        assert np.array_equal(array, resumed.weights[name])
+    with pytest.raises(trellis.ModelError, match="another training"):
+        parsing.train(treebank(20, 1), checkpoint=file, **options)
+
+
+def test_a_parser_is_one_file(tmp_path: Path) -> None:
+    clusters = tmp_path / "clusters.tsv"
+    clusters.write_text("00\tdog\n01\tsees\n")
+    templates = [*TEMPLATES, f'cluster(word[head], "{clusters}") & pos[dep]']
+    corpus = treebank(20, 1)
+    parser = parsing.train(corpus, features=templates, learner=trellis.CRF(epochs=5), info={"mine": 1})
+    clusters.unlink()
+    parser.save(tmp_path / "p.parser")
+    again = parsing.load(tmp_path / "p.parser")
+    assert again.parse_batch(treebank(10, 2)) == parser.parse_batch(treebank(10, 2))
+    assert (again.info["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
+    again.save(tmp_path / "q.parser")
+    assert (tmp_path / "p.parser").read_bytes() == (tmp_path / "q.parser").read_bytes()
+    with pytest.raises(trellis.ModelError, match="a parser; open it with trellis.parsing.load"):
+        trellis.load(tmp_path / "p.parser")
+
+
+def test_damaged_files_are_errors(tmp_path: Path) -> None:
+    file = tmp_path / "p.parser"
+    parser_of(trellis.Perceptron(epochs=1), 2, True).save(file)
+    opened = read_tensors(file, FORMAT, "a parser")
+    tensors, text = {name: np.array(a) for name, a in opened.tensors.items()}, opened.text
+    rng = np.random.default_rng(0)
+    n_rejected = 0
+    for name, array in tensors.items():
+        for change in ("shorter", "longer", "other", "kind"):
+            damaged = {k: np.array(a) for k, a in tensors.items()}
+            flat = damaged[name].reshape(-1)
+            if change == "shorter":
+                damaged[name] = flat[:-1]
+            elif change == "longer":
+                damaged[name] = np.concatenate([flat, flat[:1]])
+            elif change == "kind":
+                damaged[name] = flat.astype(np.float64)
+            elif len(flat):
+                flat[int(rng.integers(len(flat)))] = -7 if array.dtype.kind == "i" else 200
+            write_tensors(tmp_path / "damaged", FORMAT, damaged, text)
+            try:
+                found = parsing.load(tmp_path / "damaged")
+                found.parse_batch(treebank(3, 2))
+                found.kbest(inputs(treebank(3, 2), 0), 3)
+            except trellis.TrellisError:
+                n_rejected += 1
+    assert n_rejected > len(tensors)
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    (tmp_path / "flipped").write_bytes(raw)
+    with pytest.raises(trellis.ModelError, match="damaged"):
+        parsing.load(tmp_path / "flipped")
+
+
+def test_words_that_training_did_not_see_have_their_views() -> None:
+    corpus = treebank(30, 1)
+    parser = parsing.train(corpus, features=["suffix(word[dep], 2) & direction", "pos[head] & pos[dep]"], order=1)
+    known = {"word": ["dog", "sees"], "pos": ["N", "V"]}
+    other = {"word": ["frog", "trees"], "pos": ["N", "V"]}
+    assert [t.feature for t in parser.explain(known, 1, 2)] == [t.feature for t in parser.explain(other, 1, 2)]
+    assert parser.parse({"word": ["x", "y"], "pos": ["??", "??"]}).root in (1, 2)
+
+
+def test_a_filter_leaves_arcs_out_but_never_all_trees() -> None:
+    corpus = trellis.read({"word": [["a", "b"]] * 5, "pos": [["A", "B"]] * 5, "head": [["2", "0"]] * 5})
+    parser = parsing.train(corpus, order=1, features=["pos[head] & pos[dep]"])
+    arcs = parser.probabilities({"word": ["a", "b"], "pos": ["A", "B"]})
+    assert arcs.tolist() == [[0, 1], [0, 0], [1, 0]]  # only arcs like those of training are left
+    for tags in itertools.product("ABC", repeat=3):
+        tree = parser.parse({"word": ["x", "y", "z"], "pos": list(tags)})
+        assert tree.heads.count(0) == 1  # type: ignore[attr-defined]
+
+
+def test_projective_training_lifts_crossing_arcs() -> None:
+    corpus = trellis.read({"word": [list("abcd")] * 3, "pos": [list("ABCD")] * 3, "head": [["3", "0", "2", "1"]] * 3})
+    crossing = parsing.train(corpus, order=1, projective=False, features=["pos[head] & pos[dep]"], filter=None)
+    lifted = parsing.train(corpus, order=1, features=["pos[head] & pos[dep]"], filter=None)
+    x = {"word": list("abcd"), "pos": list("ABCD")}
+    assert crossing.parse(x).heads == [3, 0, 2, 1]
+    assert lifted.parse(x).heads != [3, 0, 2, 1]
+
+
+def test_trees_draw_and_print_themselves() -> None:
+    tree = trellis.DependencyTree(["<the>", "dog", "sees"], [2, 3, 0], ["det", "subj", "root"], 1.5, [0.9, 0.2, 1.0])
+    picture = ElementTree.fromstring(tree.to_svg())
+    texts = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[:3] == ["<the>", "dog", "sees"]
+    widths = [float(e.attrib["stroke-width"]) for e in picture.iter() if "stroke-width" in e.attrib]
+    assert widths[1] < widths[0] < widths[2]  # as probable as the arcs
+    assert str(tree) == "sees (root)\n  dog (subj)\n    <the> (det)"
+    assert list(tree.arcs()) == [(2, 1, "det"), (3, 2, "subj"), (0, 3, "root")]
+    assert (tree.root, tree.dependents(3), len(tree)) == (3, [2], 3)
+    ElementTree.fromstring(trellis.DependencyTree([], []).to_svg())
+
+
+def test_scores_count_by_hand() -> None:
+    words = [["A", "dog", "."], ["Go", "!"]]
+    gold = [([2, 0, 2], ["det", "root", "punct"]), ([0, 1], ["root", "punct"])]
+    found = [([2, 0, 1], ["det:x", "root", "punct"]), ([0, 1], ["obj", "punct"])]
+    report = parsing.attachment(words, gold, found)
+    assert (report.all.words, report.all.heads, report.all.both) == (5, 4, 2)
+    assert (report.no_punctuation.words, report.no_punctuation.heads, report.no_punctuation.both) == (3, 3, 1)
+    assert (report.complete, report.complete_labelled) == (0.5, 0.0)
+    assert report.labels["punct"].uas == 0.5
+    assert parsing.attachment(words, gold, found, subtypes=False).all.both == 3
+    assert "UAS" in str(report)
+    assert report.to_dict()["uas"] == 0.8
+    with pytest.raises(trellis.ArgumentError, match="same sentences"):
+        parsing.attachment(words, gold[:1], found)
+
+
+@pytest.mark.parametrize(
+    ("heads", "why"),
+    [
+        (["2", "0", "9"], "head '9' is not a number from 0 to 3"),
+        (["2", "0", "x"], "head 'x' is not a number"),
+        (["0", "0", "1"], "a second root"),
+        (["2", "1", "0"], "lead in a circle"),
+        (["2", "3", "1"], "lead in a circle"),
+        (["1", "0", "2"], "lead in a circle"),
+    ],
+)
+def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str], why: str) -> None:
+    file = tmp_path / "trees.txt"
+    good = "a A 2\nb B 0\n\n"
+    file.write_text(good + "".join(f"w W {head}\n" for head in heads) + "\n" + good)
+    corpus = trellis.read(file, columns="word,pos,head")
+    with pytest.raises(trellis.CorpusError, match=why) as caught:
+        parsing.train(corpus, order=1)
+    assert caught.value.line is not None
+    assert 4 <= caught.value.line <= 6
+    assert parsing.train(corpus, order=1, lenient=True).info["skipped"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"order": 3}, "order must be"),
+        ({"projective": False}, "train at order 1"),
+        ({"learner": trellis.HMM()}, "does not train parsers"),
+        ({"learner": trellis.Perceptron(vote=True)}, "does not train parsers"),
+        ({"learner": trellis.MIRA(update="early")}, "beam"),
+        ({"learner": trellis.CRF(c1=0.1)}, "without an L1 penalty"),
+        ({"features": ["word[0]"]}, "looks at tokens"),
+        ({"features": ["pos[head] & pos[sibling]"]}, "no template looks at an arc"),
+        ({"features": ["pos[head]"]}, "needs templates of siblings"),
+        ({"features": ["lemma[head]"], "order": 1}, "reads column 'lemma'"),
+        ({"filter": "pos[between]"}, "a filter looks at the head and the dependent"),
+        ({"patience": 2}, "give dev"),
+        ({"metric": "f1"}, "metric must be"),
+        ({"checkpoint_every": 2}, "needs a checkpoint"),
+        ({"sample_weight": [1.0]}, "sample_weight"),
+    ],
+)
+def test_wrong_settings_are_one_line(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(trellis.TrellisError, match=why):
+        parsing.train(treebank(5, 1), **options)
+
+
+def test_wrong_questions_are_one_line() -> None:
+    parser = parser_of(trellis.Perceptron(epochs=1), 1, True)
+    x = inputs(treebank(5, 1, 3), 0)
+    n = len(x["word"])
+    for word, head in ((0, None), (n + 1, None), (1, n + 1), (1, 1)):
+        with pytest.raises(trellis.ArgumentError):
+            parser.explain(x, word, head)
+    with pytest.raises(trellis.ArgumentError, match="k must be"):
+        parser.kbest(x, 0)
+    with pytest.raises(trellis.CorpusError, match="no column 'pos'"):
+        parser.parse({"word": ["a"]})
+    with pytest.raises(trellis.CorpusError, match="more than 1,000 words"):
+        parser.parse({"word": ["a"] * 1001, "pos": ["N"] * 1001})
+    with pytest.raises(trellis.TemplateError, match="about arcs of trees"):
+        trellis.train(treebank(5, 1), target="pos", features=["word[head]"])
+
+
+def test_sentence_weights_of_zero_leave_sentences_out() -> None:
+    corpus = treebank(20, 1)
+    kept = np.arange(20) % 2 == 0
+    some = parsing.train(corpus.take(np.flatnonzero(kept)), features=TEMPLATES, filter=None, learner=trellis.MIRA(epochs=2, average=False))
+    weighted = parsing.train(
+        corpus, features=TEMPLATES, filter=None, sample_weight=kept.astype(float), learner=trellis.MIRA(epochs=2, average=False)
+    )
+    x = inputs(treebank(5, 3), 0)
+    assert weighted.parse(x).heads == some.parse(x).heads
+    assert weighted.parse(x).score == pytest.approx(some.parse(x).score, abs=1e-6)
+
+
+def test_templates_of_arcs_are_written_as_they_are_read() -> None:
+    for text in [*TEMPLATES, "label", "distance & pos[head-2]", "word[dep+1] & direction"]:
+        assert str(parse_template(text)) == text
+    with pytest.raises(trellis.TemplateError, match="one look at what stands between"):
+        parse_template("pos[between] & word[between]")
+    with pytest.raises(trellis.TemplateError, match="looks at no token"):
+        parse_template("pos[head] & word[0]")
