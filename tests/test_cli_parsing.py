@@ -22,7 +22,9 @@ SENTENCE = """\
 4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_
 
 """
-TREES = "".join(SENTENCE.format(i=i, n=n, v=v) for i, (n, v) in enumerate([("dog", "barks"), ("cat", "sleeps"), ("boat", "sinks")]))
+TREES = "".join(
+    SENTENCE.format(i=i, n=n, v=v) for i, (n, v) in enumerate([("dog", "barks"), ("cat", "sleeps"), ("boat", "sinks")])
+)
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def test_train_run_evaluate(trees: Path, call: Call) -> None:
 
 
 def test_files_of_columns(trees: Path, call: Call) -> None:
-    (trees / "train.tsv").write_text("the\tDT\t2\ndog\tNN\t3\nbarks\tVB\t0\n\nthe\tDT\t2\ncat\tNN\t3\nsleeps\tVB\t0\n\n")
+    (trees / "train.tsv").write_text(
+        "the\tDT\t2\ndog\tNN\t3\nbarks\tVB\t0\n\nthe\tDT\t2\ncat\tNN\t3\nsleeps\tVB\t0\n\n"
+    )
     (trees / "tagged.tsv").write_text("the\tDT\ncat\tNN\nbarks\tVB\n\n")
     train = "parse train train.tsv --columns word,pos,head --model p.parser --quiet"
     assert call(f"{train} --learner perceptron --epochs 2 --order 1").code == 0

@@ -1,7 +1,7 @@
 """Measure a parser, or a file that has been parsed.
 
-Unlabelled and labelled attachment scores (UAS, LAS), with and without punctuation, sentences without a mistake, and both
-scores by label. Without a model the trees of the file are compared with those of --gold.
+Unlabelled and labelled attachment scores (UAS, LAS), with and without punctuation, sentences without a mistake, and
+both scores by label. Without a model the trees of the file are compared with those of --gold.
 
 examples:
   trellis parse evaluate --model en.parser en-test.conllu
@@ -72,7 +72,9 @@ def _of_files(given: Namespace) -> AttachmentReport:
     shape = FileShape.of(given, given.source)
     found = read_trees(shape.read(given.source, given.columns))
     gold = read_trees(FileShape.of(given, given.gold, like=shape).read(given.gold, given.columns))
-    words = gold.corpus.column(next(name for name in ("form", "word", *gold.corpus.columns) if name in gold.corpus.columns))
+    words = gold.corpus.column(
+        next(name for name in ("form", "word", *gold.corpus.columns) if name in gold.corpus.columns)
+    )
     if not np.array_equal(found.corpus.starts, gold.corpus.starts):
         raise CorpusError(found.corpus.source, None, f"other sentences than in {given.gold}; compare the same ones")
     marks = np.array([is_punctuation(value) for value in words.values], bool)[words.codes]

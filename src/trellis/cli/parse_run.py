@@ -1,7 +1,7 @@
 """Give every sentence of a file its dependency tree.
 
-Heads and labels are written into the columns head and deprel. Comments, word ranges, empty nodes and all other columns of
-CoNLL-U stay as they are.
+Heads and labels are written into the columns head and deprel. Comments, word ranges, empty nodes and all other columns
+of CoNLL-U stay as they are.
 
 examples:
   trellis parse run --model en.parser tagged.conllu --output parsed.conllu
@@ -42,7 +42,9 @@ def command(given: Namespace) -> None:
     shape = shape_for(parser, given, given.source)
     wanted = output_shape(given.output, shape, "")
     if wanted.format in ("parquet", "feather"):
-        raise ArgumentError("trees are written as .conllu, .jsonl or columns; name another format by the extension of --output")
+        raise ArgumentError(
+            "trees are written as .conllu, .jsonl or columns; name another format by the extension of --output"
+        )
     check_place(given.output, HEAD, wanted.format, "name another format by the extension of --output")
     check_apart(given.output, given.source, given.model, given.tagger)
 

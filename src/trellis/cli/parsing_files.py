@@ -41,6 +41,7 @@ def shape_for(parser: Parser, given: Namespace, path: str) -> FileShape:
 def pieces(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Iterator[Corpus]:
     """What is read, piece by piece where its format allows; CorpusError where there is nothing."""
     n_tokens = 0
+    corpora: Iterator[Corpus]
     if shape.format in STREAMED:
         corpora = (piece.corpus for piece in pieces_of_path(path, _layout(path, parser, given, shape), PIECE_BYTES))
     else:

@@ -49,9 +49,7 @@ CONLLU_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel"
 CONLLU = Layout(CONLLU_NAMES, tabs=True, comments=True, ids=True)
 
 
-def naming_of(
-    trained: Sequence[str], targets: Sequence[str], inputs: Sequence[str], source: str, hint: str
-) -> Naming:
+def naming_of(trained: Sequence[str], targets: Sequence[str], inputs: Sequence[str], source: str, hint: str) -> Naming:
     """Names of a file's columns by their number: all of training; all but the targets; those that a model reads."""
     without = tuple(name for name in trained if name not in targets)
     read = tuple(name for name in trained if name in inputs)

@@ -117,7 +117,13 @@ def attachment_of(
     right = np.asarray(gold[0] == predicted[0])
     labelled = gold[1] is not None and predicted[1] is not None
     gold_labels = _cut(gold[1] if labelled else None, len(right), subtypes)
-    same = np.array([a == b for a, b in zip(gold_labels, _cut(predicted[1] if labelled else None, len(right), subtypes), strict=True)], bool)
+    same = np.array(
+        [
+            a == b
+            for a, b in zip(gold_labels, _cut(predicted[1] if labelled else None, len(right), subtypes), strict=True)
+        ],
+        bool,
+    )
     both = right & same
 
     def score(chosen: Bools) -> AttachmentScore:

@@ -47,7 +47,10 @@ MST_SIBLINGS = [
 MST_LABELS = [
     "label",
     *(f"label & {look}" for look in MST_SINGLE),
-    *(f"label & {look} & direction" for look in ("pos[head] & pos[dep]", "word[head] & pos[dep]", "pos[head] & word[dep]")),
+    *(
+        f"label & {look} & direction"
+        for look in ("pos[head] & pos[dep]", "word[head] & pos[dep]", "pos[head] & word[dep]")
+    ),
 ]
 
 

@@ -72,17 +72,25 @@ def arc_templates(features: Features, filter: str | None, columns: Sequence[str]
     if not arcs:
         raise TemplateError("no template looks at an arc; add one, such as pos[head] & pos[dep]")
     if order > 1 and not siblings:
-        raise TemplateError("order 2 needs templates of siblings, such as pos[sibling] & pos[dep]; add one or take order 1")
+        raise TemplateError(
+            "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]; add one or take order 1"
+        )
     filters = [] if filter is None else [_bound(template, columns) for template in parse_templates([filter])]
-    if any(look.place in ("sibling", "between") for t in filters for look in t.looks) or any(t.labelled for t in filters):
-        raise TemplateError("a filter looks at the head and the dependent of an arc, not at siblings, labels or between")
+    if any(look.place in ("sibling", "between") for t in filters for look in t.looks) or any(
+        t.labelled for t in filters
+    ):
+        raise TemplateError(
+            "a filter looks at the head and the dependent of an arc, not at siblings, labels or between"
+        )
     labelled = [t for t in others if t.labelled]
     return ArcTemplates(tuple(arcs), tuple(labelled), tuple(siblings) if order > 1 else (), tuple(filters))
 
 
 def _bound(template: Template, columns: Sequence[str]) -> Template:
     if not template.of_arc and template.looks:
-        raise TemplateError(f"template {str(template)!r} looks at tokens; a parser's templates look at arcs, as word[head]")
+        raise TemplateError(
+            f"template {str(template)!r} looks at tokens; a parser's templates look at arcs, as word[head]"
+        )
     looks = (look if look.place in ARC_MEASURES else bind_look(look, template, columns) for look in template.looks)
     return replace(template, looks=tuple(looks))
 
@@ -160,7 +168,9 @@ class ArcReader:
 
     def __init__(self, vocabulary: ArcVocabulary) -> None:
         self.vocabulary = vocabulary
-        self._rows = [dict(zip(column.values, column.view_ids, strict=True)) for column in vocabulary.columns]
+        self._rows: list[dict[str, Ints]] = [
+            dict(zip(column.values, column.view_ids, strict=True)) for column in vocabulary.columns
+        ]
         self._functions = [
             [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
             for column in vocabulary.columns
@@ -183,7 +193,7 @@ class ArcReader:
         known = self._rows[c].get(value)
         if known is not None:
             return known
-        row = np.full(len(self._functions[c]), -1, np.int32)
+        row: Ints = np.full(len(self._functions[c]), -1, np.int32)
         for j, function in enumerate(self._functions[c]):
             said = None if function is None else function(value)
             number = -1 if said is None else self._ids[c][j].get(said, -1)

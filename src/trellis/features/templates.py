@@ -13,8 +13,8 @@ and so on; without a look it is about labels alone. ``label[-3]``, ``label[any]`
 further back: the one three tokens before, each one used so far, the last one of the same word. Places of a segment
 (docs/segments.md) are its ``first`` and its ``last`` word and ``segment``, all of it; ``length`` is how many words it
 has. Places of an arc (docs/parsing.md) are its ``head``, its dependent (``dep``), the ``sibling`` between them and all
-words ``between`` them; ``direction`` and ``distance`` are measures of it, and ``label`` makes a template one of the arc's
-label. Templates of the same name share their features. A column whose name is no plain word, or is "label", stands in
+words ``between`` them; ``direction`` and ``distance`` are measures of it, and ``label`` makes a template one of the
+arc's label. Templates of the same name share their features. A column whose name is no plain word, or is "label", stands in
 double quotes; a quote inside is doubled. See docs/features.md.
 """
 
@@ -130,7 +130,7 @@ def from_lookup(lookup: Lookup, length: int | None) -> Function:
 
 MAX_OFFSET = 99
 
-# Places other than tokens, and measures, by the site that has them. Some stand for more than one word: no offset follows.
+# Places other than tokens, and measures, by the site that has them. Ranges are more than one word: no offset follows.
 SEGMENT_PLACES, ARC_PLACES = ("first", "last", "segment"), ("head", "dep", "sibling", "between")
 SEGMENT_MEASURES, ARC_MEASURES = ("length",), ("direction", "distance")
 MEASURES = (*SEGMENT_MEASURES, *ARC_MEASURES)
@@ -301,7 +301,9 @@ class _Parser:
     def check_arc(self, template: Template) -> None:
         places = [look.place for look in template.looks]
         if template.about or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
-            raise self.error("what looks at an arc looks at no token or segment, has no labels before it and no name", 0)
+            raise self.error(
+                "what looks at an arc looks at no token or segment, has no labels before it and no name", 0
+            )
         if places.count("between") > 1:
             raise self.error("a template has one look at what stands between", 0)
         if template.labelled and "sibling" in places:

@@ -73,7 +73,9 @@ def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
-        raise TemplateError(f"template {str(arc)!r} is about arcs of trees; a tagger's templates look at tokens, as word[0]")
+        raise TemplateError(
+            f"template {str(arc)!r} is about arcs of trees; a tagger's templates look at tokens, as word[0]"
+        )
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
     # Labels alone have weights by the order.

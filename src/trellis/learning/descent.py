@@ -109,7 +109,7 @@ class Passes:
     weights become exactly zero.
     """
 
-    problem: Problem | FeatureProblem
+    problem: Problem | FeatureProblem | SiteProblem
     objective: _core.Objective
     c1: float
     c2: float

@@ -263,7 +263,9 @@ class Progress:
         return event
 
 
-def run(problem: Problem | FeatureProblem | SiteProblem, work: Work, observer: Observer | None = None) -> tuple[Any, list[Event]]:
+def run(
+    problem: Problem | FeatureProblem | SiteProblem, work: Work, observer: Observer | None = None
+) -> tuple[Any, list[Event]]:
     """All epochs, from a checkpoint if there is one: the weights to tag with and the history.
 
     With a dev corpus they are the weights of the best epoch, the first among equals.

@@ -1,4 +1,4 @@
-"""Training over structures that native code knows: features are templates at sites, weights grow as training meets them.
+"""Training over structures that native code knows: features are templates at sites, weights grow as they are met.
 
 `SiteProblem` is to learners what `Problem` is for chains; they run on it through the same loop.
 """

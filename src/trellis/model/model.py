@@ -14,7 +14,7 @@ from trellis import _core
 from trellis.arrays import Arrays, Bools, Floats, Ints, LabelSets, Longs
 from trellis.corpus.columns import Naming, naming_of
 from trellis.corpus.corpus import Strings, columns_named
-from trellis.errors import CorpusError, ModelError
+from trellis.errors import ModelError
 from trellis.features.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -9,4 +9,4 @@ from trellis.parsing.parser import load as load
 from trellis.parsing.train import train as train
 from trellis.parsing.tree import DependencyTree as DependencyTree
 
-__all__ = ["ArcTerm", "AttachmentReport", "AttachmentScore", "Parser", "DependencyTree", "attachment", "load", "train"]
+__all__ = ["ArcTerm", "AttachmentReport", "AttachmentScore", "DependencyTree", "Parser", "attachment", "load", "train"]

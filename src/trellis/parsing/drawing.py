@@ -23,7 +23,9 @@ def draw_tree(
     centres = _centres(words, labels)
     levels = _levels(heads)
     height = _MARGIN + _LEVEL * (max(levels, default=0) + 1)
-    lines = [f'<text x="{x:.0f}" y="{height + 18:.0f}">{escape(word)}</text>' for x, word in zip(centres, words, strict=True)]
+    lines = [
+        f'<text x="{x:.0f}" y="{height + 18:.0f}">{escape(word)}</text>' for x, word in zip(centres, words, strict=True)
+    ]
     for i, head in enumerate(heads):
         probability = 0.35 if probabilities is None else min(1.0, max(0.0, probabilities[i]))
         width = _THIN + (_THICK - _THIN) * probability

@@ -194,7 +194,11 @@ class Parser:
         for look in template.looks:
             if look.place in ARC_MEASURES:
                 apart = at["dep"] - at["head"]
-                near = apart if abs(apart) <= 5 else f"{'+' if apart > 0 else '-'}{'6..10' if abs(apart) <= 10 else '11..'}"
+                near = (
+                    apart
+                    if abs(apart) <= 5
+                    else f"{'+' if apart > 0 else '-'}{'6..10' if abs(apart) <= 10 else '11..'}"
+                )
                 side = "right" if apart > 0 else "left"
                 said.append(f"direction={side}" if look.place == "direction" else f"distance={near}")
             else:

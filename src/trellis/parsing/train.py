@@ -69,11 +69,12 @@ class _Online:
 
     def state(self) -> Arrays:
         clock, keys, table = self.native.state()
-        arrays = dict(zip((*KEYS, *TABLE), (*keys, *table), strict=True))
+        arrays: Arrays = dict(zip((*KEYS, *TABLE), (*keys, *table), strict=True))
         return {"clock": np.array([clock], np.int64), **arrays}
 
     def restore(self, state: State) -> None:
-        keys, table = (tuple(state[name] for name in names) for names in (KEYS, TABLE))
+        keys: Any = tuple(state[name] for name in KEYS)
+        table: Any = tuple(state[name] for name in TABLE)
         self.native.restore(int(state["clock"][0]), keys, table)
 
 
@@ -121,14 +122,14 @@ def train(
 
     ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name, a file or a list of
     templates of arcs (docs/parsing.md). ``learner`` is an online learner (default: ``MIRA(C=0.01)``) or a CRF, which
-    trains by the log loss, or the name of one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets
-    arcs cross (order 1 only). ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is
+    trains by the log loss, or the name of one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False``
+    lets arcs cross (order 1 only). ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is
     considered only if one with the same attribute of the template ``filter`` was seen in training (None: all arcs).
 
-    A sentence that has no tree is an error, or with ``lenient`` is left out. ``sample_weight`` is one number per sentence.
-    With ``dev`` the best epoch on that corpus is kept, by ``metric`` ("uas", "las"; "auto": "las" if there are labels),
-    with ``patience`` training stops after so many epochs without a better one. ``checkpoint``, ``observer``,
-    ``n_threads`` and ``info`` are as in ``trellis.train``.
+    A sentence that has no tree is an error, or with ``lenient`` is left out. ``sample_weight`` is one number per
+    sentence. With ``dev`` the best epoch on that corpus is kept, by ``metric`` ("uas", "las"; "auto": "las" if there
+    are labels), with ``patience`` training stops after so many epochs without a better one. ``checkpoint``,
+    ``observer``, ``n_threads`` and ``info`` are as in ``trellis.train``.
     """
     learner = parsing_learner(learner)
     order = whole_number("order", order, 1, 2)

@@ -27,15 +27,17 @@ class Treebank:
 def read_trees(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> Treebank:
     """The trees of a corpus, from its columns ``head`` and ``deprel``.
 
-    ``labelled`` None: with labels if there is such a column. A sentence that has no tree is a CorpusError that names its
-    line, or with ``lenient`` is left out and counted.
+    ``labelled`` None: with labels if there is such a column. A sentence that has no tree is a CorpusError that names
+    its line, or with ``lenient`` is left out and counted.
     """
     labelled = LABEL in corpus.columns if labelled is None else labelled
     column = corpus.column(HEAD)
     numbers = np.array([_number(value) for value in column.values] or [-1], np.int64)[column.codes]
     lengths = np.diff(corpus.starts)
     heads = np.where((numbers >= 0) & (numbers <= np.repeat(lengths, lengths)), numbers, -1).astype(np.int32)
-    broken = np.array([not _is_tree(heads, a, b) for a, b in zip(corpus.starts[:-1], corpus.starts[1:], strict=True)], bool)
+    broken = np.array(
+        [not _is_tree(heads, a, b) for a, b in zip(corpus.starts[:-1], corpus.starts[1:], strict=True)], bool
+    )
     if broken.any():
         if not lenient:
             raise _error(corpus, column, heads, int(np.flatnonzero(broken)[0]))
