@@ -31,6 +31,7 @@ OWN = (
     "batches",
     "hypergraphs",
     "segments",
+    "parsing",
     "many_labels",
     "search",
     "growth",

@@ -14,8 +14,8 @@ further back: the one three tokens before, each one used so far, the last one of
 (docs/segments.md) are its ``first`` and its ``last`` word and ``segment``, all of it; ``length`` is how many words it
 has. Places of an arc (docs/parsing.md) are its ``head``, its dependent (``dep``), the ``sibling`` between them and all
 words ``between`` them; ``direction`` and ``distance`` are measures of it, and ``label`` makes a template one of the
-arc's label. Templates of the same name share their features. A column whose name is no plain word, or is "label", stands in
-double quotes; a quote inside is doubled. See docs/features.md.
+arc's label. Templates of the same name share their features. A column whose name is no plain word, or is "label",
+stands in double quotes; a quote inside is doubled. See docs/features.md.
 """
 
 from __future__ import annotations
