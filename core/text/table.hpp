@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "large_pages.hpp"
+
 namespace trellis {
 
 // Mixes all bits of a key (the finaliser of SplitMix64), so that packed ids spread over the slots.
@@ -54,36 +56,44 @@ class GrowingTable {
 
   // The id of the key; a new key gets the next id.
   std::int32_t find_or_add(std::uint64_t key) {
-    std::uint64_t i = mix(key) & (keys_.size() - 1);
-    for (; ids_[i] >= 0; i = (i + 1) & (keys_.size() - 1))
-      if (keys_[i] == key) return ids_[i];
-    keys_[i] = key;
-    ids_[i] = size_;
-    if (2 * static_cast<std::size_t>(++size_) >= keys_.size()) resize(2 * keys_.size());
+    Entry& entry = entries_[place_of(key)];
+    if (entry.id >= 0) return entry.id;
+    entry = {key, size_};
+    if (2 * static_cast<std::size_t>(++size_) >= entries_.size()) resize(2 * entries_.size());
     return size_ - 1;
   }
   // The id of the key, -1 if it has none.
-  std::int32_t find(std::uint64_t key) const { return FrozenTable{keys_.data(), ids_.data(), keys_.size() - 1}.find(key); }
-  void prefetch(std::uint64_t key) const { FrozenTable{keys_.data(), ids_.data(), keys_.size() - 1}.prefetch(key); }
+  std::int32_t find(std::uint64_t key) const { return entries_[place_of(key)].id; }
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(&entries_[mix(key) & (entries_.size() - 1)]); }
   std::int32_t size() const { return size_; }
 
   // Calls each(key, id) for every entry, in slot order.
   template <class Each>
   void for_each(Each each) const {
-    for (std::size_t i = 0; i < keys_.size(); ++i)
-      if (ids_[i] >= 0) each(keys_[i], ids_[i]);
+    for (const Entry& entry : entries_)
+      if (entry.id >= 0) each(entry.key, entry.id);
   }
 
  private:
-  void resize(std::size_t n_slots) {
-    std::vector<std::uint64_t> keys(n_slots);
-    std::vector<std::int32_t> ids(n_slots, -1);
-    for_each([&](std::uint64_t key, std::int32_t id) { insert(key, id, keys, ids); });
-    keys_.swap(keys);
-    ids_.swap(ids);
+  struct Entry {
+    std::uint64_t key = 0;
+    std::int32_t id = -1;  // -1: empty
+  };
+  using Entries = std::vector<Entry, LargePages<Entry>>;
+
+  // Where the key stands, or would stand.
+  std::size_t place_of(std::uint64_t key) const {
+    std::uint64_t i = mix(key) & (entries_.size() - 1);
+    while (entries_[i].id >= 0 && entries_[i].key != key) i = (i + 1) & (entries_.size() - 1);
+    return i;
   }
-  std::vector<std::uint64_t> keys_;  // [n_slots]
-  std::vector<std::int32_t> ids_;    // [n_slots], -1 where empty
+  void resize(std::size_t n_slots) {
+    Entries old(n_slots);
+    old.swap(entries_);
+    for (const Entry& entry : old)
+      if (entry.id >= 0) entries_[place_of(entry.key)] = entry;
+  }
+  Entries entries_;  // [n_slots]
   std::int32_t size_ = 0;
 };
 

@@ -5,6 +5,7 @@
 //
 // Where trees are summed over, the log sum over labels stands for the maximum.
 #pragma once
+#include <array>
 #include <cmath>
 
 #include "engine/trees.hpp"
@@ -140,8 +141,18 @@ class ArcScorer {
     });
   }
   void answer(std::vector<double>& out) {
-    for (const Asked& one : asked_)
-      if (const auto* row = weights_.row(one.t, one.key)) out[one.site] += *row;
+    // First where the weights are, so that they are on their way, then what they are.
+    constexpr std::size_t kAtOnce = 32;
+    std::array<decltype(weights_.row(0, 0)), kAtOnce> rows;
+    for (std::size_t first = 0; first < asked_.size(); first += kAtOnce) {
+      const std::size_t n = std::min(kAtOnce, asked_.size() - first);
+      for (std::size_t i = 0; i < n; ++i) {
+        rows[i] = weights_.row(asked_[first + i].t, asked_[first + i].key);
+        __builtin_prefetch(rows[i]);
+      }
+      for (std::size_t i = 0; i < n; ++i)
+        if (rows[i]) out[asked_[first + i].site] += *rows[i];
+    }
     asked_.clear();
   }
 

@@ -3,41 +3,15 @@
 // of what they give together at every distance, so that one look-up answers for all. What depends on the head alone, or on
 // the dependent alone, is summed once per word.
 #pragma once
-#include <sys/mman.h>
-
 #include <array>
-#include <cstdlib>
-#include <new>
 
 #include "engine/trees.hpp"
+#include "large_pages.hpp"
 #include "weights/placed_weights.hpp"
 
 namespace trellis {
 
 struct ArcPlan;
-
-// Memory in large pages where it is large: look-ups at random places then rarely wait for the address of their page.
-template <class T>
-struct LargePages {
-  using value_type = T;
-  static constexpr std::size_t kPage = std::size_t{1} << 21;
-  LargePages() = default;
-  template <class U>
-  LargePages(const LargePages<U>&) {}
-  T* allocate(std::size_t n) {
-    const std::size_t bytes = (n * sizeof(T) + kPage - 1) / kPage * kPage;
-    if (bytes == kPage) return std::allocator<T>().allocate(n);
-    void* const at = std::aligned_alloc(kPage, bytes);
-    if (!at) throw std::bad_alloc();
-    madvise(at, bytes, MADV_HUGEPAGE);
-    return static_cast<T*>(at);
-  }
-  void deallocate(T* at, std::size_t n) {
-    if (n * sizeof(T) <= kPage) std::allocator<T>().deallocate(at, n);
-    else std::free(at);
-  }
-  bool operator==(const LargePages&) const = default;
-};
 
 class FoldedArcs {
  public:

@@ -43,6 +43,14 @@ MST_SIBLINGS = [
     "word[sibling] & word[dep]",
     "word[sibling] & pos[dep]",
     "pos[sibling] & word[dep]",
+    # the same with the head, and with neighbours
+    *(
+        "word[head] & pos[sibling] & pos[dep]",
+        "pos[head] & word[sibling] & pos[dep]",
+        "pos[head] & pos[sibling] & word[dep]",
+    ),
+    *("pos[head] & pos[sibling] & pos[dep] & pos[dep+1]", "pos[head] & pos[sibling] & pos[dep-1] & pos[dep]"),
+    *("word[head] & word[sibling] & pos[dep]", "word[head] & pos[sibling] & word[dep]"),
 ]
 MST_LABELS = [
     "label",
@@ -53,10 +61,34 @@ MST_LABELS = [
     ),
 ]
 
+# What CoNLL-U has beside words and coarse tags: fine tags, lemmas, morphology.
+UD_PAIRS = [
+    *(look.replace("pos[", "xpos[") for look in (*MST_PAIRS, *MST_CONTEXT) if "pos[" in look),
+    *("lemma[head] & lemma[dep]", "lemma[head] & pos[dep]", "pos[head] & lemma[dep]"),
+    "lemma[head] & pos[head] & lemma[dep] & pos[dep]",
+    "pos[head] & feats[head] & pos[dep] & feats[dep]",
+    *("pos[head] & pos[dep] & feats[dep]", "pos[head] & feats[head] & pos[dep]"),
+    "lemma[head] & pos[dep] & feats[dep]",
+]
+UD_LABELS = [
+    *(f"label & {a}[head] & {a}[dep] & direction" for a in ("word", "lemma", "xpos", "feats")),
+    "label & pos[head] & pos[dep] & distance",
+    "label & pos[head] & pos[dep] & feats[dep] & direction",
+    "label & pos[head] & pos[dep-1] & pos[dep] & pos[dep+1] & direction",
+    "label & pos[head-1] & pos[head] & pos[head+1] & pos[dep] & direction",
+    *("label & pos[head] & lemma[dep] & direction", "label & lemma[head] & pos[dep] & direction"),
+    "label & pos[head] & suffix(word[dep], 3)",
+    *("label & pos[head] & word[dep-1] & pos[dep]", "label & pos[head] & pos[dep] & word[dep+1]"),
+    "label & pos[head] & pos[between] & pos[dep]",
+]
+
 
 def _mst() -> list[str]:
     looks: Sequence[str] = [*MST_SINGLE, *MST_PAIRS, *MST_CONTEXT]
     return [*_measured(looks), *MST_LABELS, *(f"{look} & direction" for look in MST_SIBLINGS)]
 
 
-ARC_PRESETS: dict[str, list[str]] = {"mst": _mst()}
+ARC_PRESETS: dict[str, list[str]] = {
+    "mst": _mst(),
+    "ud": [*_mst(), *_measured(UD_PAIRS), *UD_LABELS],
+}
