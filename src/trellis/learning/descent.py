@@ -11,13 +11,14 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Bools
 from trellis.errors import LearnerError
-from trellis.learning.feature_problem import FeatureParameters, FeatureProblem
+from trellis.learning.feature_problem import FeatureProblem, FeatureVector
+from trellis.learning.flat_vector import FlatParameters
 from trellis.learning.lbfgs import Floats, Function, Minimizer
 from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Problem, State, Work
-from trellis.learning.site_problem import SiteParameters, SiteProblem
+from trellis.learning.site_problem import SiteProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class BatchLearner(Learner):
 
 
 class Vector(Protocol):
-    """The weights that there are, as one flat vector: `Parameters` of chains, `FeatureParameters` of others."""
+    """The weights that there are, as one flat vector: `Parameters` of chains, `FlatParameters` of others."""
 
     @property
     def size(self) -> int:
@@ -68,7 +69,7 @@ def vector_of(learner: BatchLearner, problem: Problem | FeatureProblem | SitePro
         return learner.layout(problem)
     if learner.transitions != "seen" or not learner.start:
         raise LearnerError("transitions and start are for chains; leave them out")
-    return FeatureParameters(problem) if isinstance(problem, FeatureProblem) else SiteParameters(problem.vector())
+    return FlatParameters(FeatureVector(problem) if isinstance(problem, FeatureProblem) else problem.vector())
 
 
 def log_loss(problem: Problem | FeatureProblem | SiteProblem, objective: _core.Objective, c2: float) -> Function:

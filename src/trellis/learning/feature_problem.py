@@ -115,32 +115,23 @@ class FeatureProblem(ExampleOrder):
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureParameters:
+class FeatureVector:
     """The weights of features as the flat vector that gradient learners work on."""
 
     problem: FeatureProblem
-    kept: Bools | None = None
 
     @property
     def size(self) -> int:
         """How many weights there are."""
-        return self.problem.n_features if self.kept is None else int(self.kept.sum())
+        return self.problem.n_features
 
-    def only(self, kept: Bools) -> FeatureParameters:
-        """Some of the weights."""
-        return FeatureParameters(self.problem, kept)
+    def objective(self, kept: Bools | None) -> _core.Objective:
+        """Losses and gradients as functions of the vector, in double precision."""
+        return _core.DerivationObjective(self.problem.examples(kept))
 
-    def start(self, problem: FeatureProblem) -> Doubles:
-        """Zero."""
-        return np.zeros(self.size)
-
-    def weights(self, vector: Doubles, problem: FeatureProblem) -> FeatureWeights:
+    def weights(self, vector: Doubles) -> FeatureWeights:
         """What a vector stands for."""
         return FeatureWeights(vector.astype(np.float32))
-
-    def objective(self, problem: FeatureProblem, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the flat vector, in double precision."""
-        return _core.DerivationObjective(problem.examples(self.kept))
 
 
 TABLE = ("values", "sums", "variances")

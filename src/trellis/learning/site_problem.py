@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
-from trellis import _core
-from trellis.arrays import Arrays, Bools, Doubles, Ints, Longs
+from trellis.arrays import Arrays, Doubles, Ints, Longs
 from trellis.errors import LearnerError
+from trellis.learning.flat_vector import FlatVector
 from trellis.learning.learner import OnlineOptions
 from trellis.learning.run import Event, ExampleOrder, State, Work, restoring
 
@@ -38,20 +37,6 @@ class OnlineSites(Protocol):
         """Continue from there; ValueError or LookupError if it is not a state of such weights."""
 
 
-class SiteVector(Protocol):
-    """Weights of a fixed set of features, as one flat vector."""
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-
-    def objective(self, kept: Bools | None) -> _core.Objective:
-        """Log losses as a function of the vector, or of some of its entries."""
-
-    def weights(self, vector: Doubles) -> Arrays:
-        """What a vector stands for, as named arrays."""
-
-
 @dataclass(frozen=True, slots=True)
 class SiteWeights:
     """What a learner has learnt, as named arrays."""
@@ -71,7 +56,7 @@ class SiteProblem(ExampleOrder):
     n_examples: int
     n_threads: int
     online: Callable[[str, int, float], OnlineSites]  # by a rule, k outputs and a constant
-    vector: Callable[[], SiteVector]  # for learners that go by gradients
+    vector: Callable[[], FlatVector]  # for learners that go by gradients
     sentence_weights: Doubles | None = None  # [n_examples]
     score_dev: Callable[[SiteWeights], float] | None = None
     patience: int | None = None  # epochs without a better dev score after which to stop
@@ -118,32 +103,3 @@ class SiteRun(Work):
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
         with restoring():
             self.native.restore(state)
-
-
-@dataclass(frozen=True, slots=True)
-class SiteParameters:
-    """The weights of a fixed set of features as the flat vector that gradient learners work on."""
-
-    vector: SiteVector
-    kept: Bools | None = None
-
-    @property
-    def size(self) -> int:
-        """How many weights there are."""
-        return self.vector.size if self.kept is None else int(self.kept.sum())
-
-    def only(self, kept: Bools) -> SiteParameters:
-        """Some of the weights."""
-        return SiteParameters(self.vector, kept)
-
-    def start(self, problem: SiteProblem) -> Doubles:
-        """Zero."""
-        return np.zeros(self.size)
-
-    def weights(self, vector: Doubles, problem: SiteProblem) -> SiteWeights:
-        """What a vector stands for."""
-        return SiteWeights(self.vector.weights(vector))
-
-    def objective(self, problem: SiteProblem, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the flat vector, in double precision."""
-        return self.vector.objective(self.kept)

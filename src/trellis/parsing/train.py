@@ -94,8 +94,8 @@ class _Vector:
             raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
         return _core.TreeObjective(self.native)
 
-    def weights(self, vector: Doubles) -> Arrays:
-        return named(self.native.weights(vector))
+    def weights(self, vector: Doubles) -> SiteWeights:
+        return SiteWeights(named(self.native.weights(vector)))
 
 
 def train(
