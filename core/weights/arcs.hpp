@@ -46,7 +46,7 @@ class ArcScorer {
  public:
   // `folded`: the same weights of arcs and siblings, for parsers; null: they are looked up one by one.
   ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false, const FoldedArcs* folded = nullptr)
-      : plan_(plan), weights_(weights), sums_labels_(sums_labels), folded_(folded), sums_(plan.n_labels) {}
+      : plan_(plan), weights_(weights), sums_labels_(sums_labels), folded_(folded) {}
 
   // Scores of all arcs that pass the filter, and of those of a tree `kept` [n] (null: none).
   void score(PlacedSentence& x, const std::int32_t* kept = nullptr) {
@@ -102,19 +102,7 @@ class ArcScorer {
       }
     if (folded_) folded_->add_arcs(x, scores);
     answer(scores.arcs);
-    if (plan_.n_labels > 1)
-      for (std::size_t h = 0; h <= n; ++h)
-        for (std::size_t m = 1; m <= n; ++m) {
-          if (scores.arc(h, m) == kForbidden<double>) continue;
-          label_scores(x, h, m, sums_.data());
-          const auto best = std::max_element(sums_.begin(), sums_.end());
-          labels[h * (n + 1) + m] = static_cast<std::int32_t>(best - sums_.begin());
-          scores.arc(h, m) += *best;
-          if (!sums_labels_) continue;
-          double total = 0;
-          for (double one : sums_) total += std::exp(one - *best);
-          scores.arc(h, m) += std::log(total);
-        }
+    if (plan_.n_labels > 1) add_labels(x);
     if (!plan_.second_order()) return;
     if (folded_) return folded_->add_siblings(x, scores);
     const std::size_t first = plan_.n_arcs + plan_.n_labelled, last = first + plan_.n_siblings;
@@ -122,6 +110,48 @@ class ArcScorer {
       ask(x, arc_anchor(h, s, m, x.size()), first, last, site, scores.siblings);
     });
     answer(scores.siblings);
+  }
+
+  // Best labels of all arcs, some arcs at a time: what rows have is asked for before it is added up.
+  void add_labels(PlacedSentence& x) {
+    constexpr std::size_t kArcs = 8;
+    const std::size_t n = scores.n, L = plan_.n_labels;
+    std::vector<std::pair<std::size_t, std::size_t>> arcs;
+    const auto finish = [&] {
+      several_.assign(arcs.size() * L, 0);
+      for (Asked& one : asked_)
+        if (const auto* row = weights_.row(one.t, one.key))
+          for (std::size_t z = 0; z < L; z += 64 / sizeof(*row)) __builtin_prefetch(row + z);
+      for (const Asked& one : asked_)
+        if (const auto* row = weights_.row(one.t, one.key)) {
+          double* const out = several_.data() + one.site * L;
+          for (std::size_t z = 0; z < L; ++z) out[z] += row[z];
+        }
+      for (std::size_t i = 0; i < arcs.size(); ++i) {
+        const auto [h, m] = arcs[i];
+        const std::span<const double> own(several_.data() + i * L, L);
+        const auto best = std::max_element(own.begin(), own.end());
+        labels[h * (n + 1) + m] = static_cast<std::int32_t>(best - own.begin());
+        scores.arc(h, m) += *best;
+        if (!sums_labels_) continue;
+        double total = 0;
+        for (double one : own) total += std::exp(one - *best);
+        scores.arc(h, m) += std::log(total);
+      }
+      arcs.clear(), asked_.clear();
+    };
+    for (std::size_t h = 0; h <= n; ++h)
+      for (std::size_t m = 1; m <= n; ++m) {
+        if (scores.arc(h, m) == kForbidden<double>) continue;
+        each_attribute(x, arc_anchor(h, h, m, x.size()), plan_.n_arcs, plan_.n_arcs + plan_.n_labelled,
+                       [&](std::size_t t, std::uint64_t key, std::int32_t) {
+          weights_.prefetch(t, key);
+          asked_.push_back({key, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(arcs.size())});
+        });
+        arcs.emplace_back(h, m);
+        if (arcs.size() == kArcs) finish();
+      }
+    finish();
   }
 
   auto fold() const {
@@ -160,7 +190,7 @@ class ArcScorer {
   const Weights& weights_;
   bool sums_labels_;
   const FoldedArcs* folded_;
-  std::vector<double> sums_;  // [n_labels]
+  std::vector<double> several_;  // [some arcs, n_labels]
   std::vector<Asked> asked_;
 };
 
