@@ -32,6 +32,7 @@ OWN = (
     "hypergraphs",
     "segments",
     "parsing",
+    "trees",
     "many_labels",
     "search",
     "growth",

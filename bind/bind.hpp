@@ -66,3 +66,4 @@ void bind_hypergraphs(nb::module_& module);
 void bind_derivations(nb::module_& module);
 void bind_segments(nb::module_& module);
 void bind_trees(nb::module_& module);
+void bind_phrases(nb::module_& module);

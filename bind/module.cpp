@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   bind_frank_wolfe(module);  // training: the margin of whole paths in the dual
   bind_derivations(module);  // training: any structure, one weight per feature
   bind_trees(module);       // dependency trees: training and parsing
+  bind_phrases(module);     // trees of grammars: training and parsing
   bind_boost(module);       // training: Sequence AdaBoost
   bind_kernels(module);     // training in the dual, kernel models
   bind_filter(module);      // training: the filter that prunes labels

@@ -37,7 +37,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 # How models, corpora and training problems are stored: of no use to those who only call trellis.
 STORED = {"Checkpoint", "Dual", "Expansion", "Extras", "FeatureNames", "LabelSets", "Sources", "Strings"}
-STORED |= {"ArcVocabulary", "Ngrams", "SegmentVocabulary", "Vocabulary", "Votes"}
+STORED |= {"ArcVocabulary", "Ngrams", "PhraseVocabulary", "SegmentVocabulary", "Tables", "Vocabulary", "Votes"}
 INSIDE = ("trellis._core", "trellis.reference")
 
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "learn/example_sums.hpp"
+
 namespace trellis {
 
 FixedPlaces::FixedPlaces(const GrowingPlaces& given) : attributes(given), first{0} {
@@ -104,61 +106,19 @@ double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
 }
 
 void TreeObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const {
-  // Each piece of the sentences has a gradient of its own; they are summed in order, whatever the number of threads.
-  constexpr std::size_t kPieces = 4;
-  const std::size_t n = examples_.starts.size() - 1, piece = std::max<std::size_t>(1, (n + kPieces - 1) / kPieces);
   std::vector<double> padded(x, x + n_parameters_);
   padded.resize(places_.first.back(), 1);  // the filter's
-  std::vector<std::vector<double>> parts(gradient ? kPieces : 0);
-  parallel_blocks(n, piece, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
-    Scratch work(plan_, places_, padded.data());
-    double* own = nullptr;
-    if (gradient) parts[begin / piece].assign(n_parameters_, 0), own = parts[begin / piece].data();
-    for (std::size_t i = begin; i < end; ++i) {
-      const double weight = weights ? weights[i] : 1;
-      losses[i] = loss_of(i, work, [&](std::size_t p, double amount) {
-        if (own) own[p] += weight * amount;
-      });
-    }
-  });
-  if (!gradient) return;
-  std::fill_n(gradient, n_parameters_, 0.0);
-  for (const std::vector<double>& part : parts)
-    for (std::size_t p = 0; p < part.size(); ++p) gradient[p] += part[p];
+  sum_examples(examples_.starts.size() - 1, n_parameters_, weights, n_threads,
+               [&] { return std::make_unique<Scratch>(plan_, places_, padded.data()); },
+               [&](std::size_t i, Scratch& work, auto add) { return loss_of(i, work, add); }, losses, gradient);
 }
 
 void TreeObjective::pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
                          double* x, double* squares, double* losses) {
   std::vector<double> padded(x, x + n_parameters_);
   padded.resize(places_.first.back(), 1);
-  struct Example {
-    std::unique_ptr<Scratch> scratch;
-    std::vector<std::pair<std::uint32_t, double>> gradient;
-  };
-  std::vector<Example> batch(std::min(rule.batch, std::max<std::size_t>(1, n)));
-  for (Example& one : batch) one.scratch = std::make_unique<Scratch>(plan_, places_, padded.data());
-  std::size_t first = 0;
-  const auto work = [&](std::size_t k) {
-    const auto i = static_cast<std::size_t>(order[first + k]);
-    Example& one = batch[k];
-    one.gradient.clear();
-    const double weight = weights ? weights[i] : 1;
-    losses[i] = loss_of(i, *one.scratch, [&](std::size_t p, double amount) {
-      one.gradient.emplace_back(static_cast<std::uint32_t>(p), weight * amount);
-    });
-  };
-  Rounds::run(std::min(n_threads, batch.size()), work, [&](auto each) {
-    SparseSum sum;
-    for (; first < n; first += batch.size()) {
-      const std::size_t size = std::min(batch.size(), n - first);
-      each(size);
-      for (std::size_t k = 0; k < size; ++k) {
-        sum.clear();
-        for (const auto& [p, amount] : batch[k].gradient) sum.add({p, 0, amount});
-        for (const Change& change : sum.entries()) rule.step(padded[change.row], squares[change.row], change.by, shares_[change.row]);
-      }
-    }
-  });
+  pass_examples(rule, order, n, weights, n_threads, [&] { return std::make_unique<Scratch>(plan_, places_, padded.data()); },
+                [&](std::size_t i, Scratch& work, auto add) { return loss_of(i, work, add); }, shares_, padded.data(), squares, losses);
   std::copy_n(padded.data(), n_parameters_, x);
 }
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus as Corpus
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
+    from trellis.corpus.tree import PhraseTree as PhraseTree
     from trellis.corpus.write import write as write
     from trellis.engine.hypergraph import Derivation as Derivation
     from trellis.engine.hypergraph import DerivationMarginals as DerivationMarginals
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from trellis.errors import TrellisError as TrellisError
     from trellis.evaluation.attachment import AttachmentReport as AttachmentReport
     from trellis.evaluation.attachment import AttachmentScore as AttachmentScore
+    from trellis.evaluation.brackets import BracketReport as BracketReport
     from trellis.evaluation.parts import PartScores as PartScores
     from trellis.evaluation.reliability import Bin as Bin
     from trellis.evaluation.reliability import Calibration as Calibration
@@ -70,6 +72,9 @@ if TYPE_CHECKING:
     from trellis.tagger.tagger import load as load
     from trellis.training import partial_fit as partial_fit
     from trellis.training import train as train
+    from trellis.trees.parser import PhraseTerm as PhraseTerm
+    from trellis.trees.parser import RuleExplanation as RuleExplanation
+    from trellis.trees.parser import TreeParser as TreeParser
 
 # The same for a running program; tests/test_public.py compares the two.
 _HOMES = {
@@ -77,6 +82,7 @@ _HOMES = {
     "trellis.corpus.corpus": ["BagColumn", "Column", "Corpus"],
     "trellis.corpus.read": ["read"],
     "trellis.corpus.schemes": ["Span"],
+    "trellis.corpus.tree": ["PhraseTree"],
     "trellis.corpus.write": ["write"],
     "trellis.engine.hypergraph": ["Derivation", "DerivationMarginals", "Hypergraph", "Hypergraphs"],
     "trellis.errors": [
@@ -89,6 +95,7 @@ _HOMES = {
         "TrellisError",
     ],
     "trellis.evaluation.attachment": ["AttachmentReport", "AttachmentScore"],
+    "trellis.evaluation.brackets": ["BracketReport"],
     "trellis.evaluation.parts": ["PartScores"],
     "trellis.evaluation.reliability": ["Bin", "Calibration", "Reliability"],
     "trellis.evaluation.report": ["Report", "evaluate"],
@@ -115,6 +122,7 @@ _HOMES = {
     "trellis.tagger.posterior": ["Posterior"],
     "trellis.tagger.tagger": ["Tagger", "load"],
     "trellis.training": ["partial_fit", "train"],
+    "trellis.trees.parser": ["PhraseTerm", "RuleExplanation", "TreeParser"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -30,12 +30,16 @@ COMMANDS = {
     "parse train": "Train a dependency parser and write it to a file.",
     "parse run": "Give every sentence of a file its dependency tree.",
     "parse evaluate": "Measure a parser, or a file that has been parsed.",
+    "trees train": "Train a parser of constituency trees.",
+    "trees run": "Parse sentences into trees in brackets.",
+    "trees evaluate": "Measure a parser of trees, or a file that has been parsed.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",
     "demo": "Learn to correct typos, in seconds.",
 }
 FAMILIES = {
     "": "Label sequences: train taggers, run them, measure them.",
     "parse": "Dependency trees: train parsers, run them, measure them.",
+    "trees": "Constituency trees: train parsers, run them, measure them.",
     "rerank": "Choose again among the k best label sequences of a tagger, by features of whole sequences.",
 }
 USER_ERROR = 2

@@ -64,11 +64,11 @@ class Report:
         }
         if self.spans is not None:
             figures["spans"] = {
-                **_figures(self.spans.micro),
-                "types": {name: _figures(score) for name, score in self.spans.types.items()},
+                **score_figures(self.spans.micro),
+                "types": {name: score_figures(score) for name, score in self.spans.types.items()},
             }
         if self.parts is not None:
-            features = {name: _figures(score) for name, score in self.parts.features.items()}
+            features = {name: score_figures(score) for name, score in self.parts.features.items()}
             figures["parts"] = {"accuracy": self.parts.accuracy, "features": features}
         return figures
 
@@ -78,11 +78,11 @@ class Report:
             f"tokens    {self.n_tokens}, {100 * self.token_accuracy:.2f}% right",
         ]
         if self.spans is not None:
-            lines += _table({"all spans": self.spans.micro, **self.spans.types})
+            lines += score_table({"all spans": self.spans.micro, **self.spans.types})
         if self.parts is not None:
             width = max(map(len, self.parts.accuracy))
             lines += [f"  {name:{width}}  {100 * share:.2f}% right" for name, share in self.parts.accuracy.items()]
-            lines += _table(self.parts.features)
+            lines += score_table(self.parts.features)
         return "\n".join(lines)
 
 
@@ -137,7 +137,8 @@ def evaluate_columns(
     )
 
 
-def _figures(score: Score) -> dict[str, float]:
+def score_figures(score: Score) -> dict[str, float]:
+    """The figures as a plain dict, ready for JSON."""
     return {
         "precision": score.precision,
         "recall": score.recall,
@@ -148,7 +149,7 @@ def _figures(score: Score) -> dict[str, float]:
     }
 
 
-def _table(scores: Mapping[str, Score]) -> list[str]:
+def score_table(scores: Mapping[str, Score]) -> list[str]:
     """The lines of a table, one row per name; none where there are no names."""
     if not scores:
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -110,36 +111,44 @@ class ArcVocabulary:
 
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """Laid out for native code."""
-        slots = {(c, view): None for c, column in enumerate(self.columns) for view in range(len(column.views))}
-        numbers = {slot: i for i, slot in enumerate(slots)}
-        names = [column.name for column in self.columns]
-        atoms, shapes, folds = list[list[int]](), list[list[int]](), 0
-        for template in self.templates.all:
-            first, used = len(atoms), 0
-            for look in template.looks:
-                if look.place in ARC_MEASURES:
-                    slot, place, bits = ARC_MEASURES.index(look.place), MEASURE, MEASURE_BITS[look.place]
-                else:
-                    c = names.index(look.column)
-                    column, j = self.columns[c], self.columns[c].views.index(look.calls)
-                    strings = column.strings[j]
-                    n_ids = 2 * self.reach + len(column.values if strings is None else strings)
-                    slot, place, bits = numbers[c, j], PLACES[look.place], max(1, (n_ids - 1).bit_length())
-                fold = -1
-                if used + bits > KEY_BITS:
-                    fold, used, folds = folds, FOLD_BITS, folds + 1
-                used += bits
-                atoms.append([slot, place, look.offset, bits, fold])
-            shapes.append([first, len(atoms)])
-        return _core.ArcPlan(
-            np.array(atoms, np.int32).reshape(-1, 5),
-            np.array(shapes, np.int32).reshape(-1, 2),
-            np.array(list(slots), np.int32).reshape(-1, 2),
-            folds,
-            self.reach,
-            self.templates.counts,
-            n_labels,
-        )
+        atoms, shapes, slots, n_folds = lay_out(self.templates.all, self.columns, self.reach, PLACES, MEASURE_BITS)
+        return _core.ArcPlan(atoms, shapes, slots, n_folds, self.reach, self.templates.counts, n_labels)
+
+
+def lay_out(
+    templates: Sequence[Template],
+    columns: Sequence[ColumnVocabulary],
+    reach: int,
+    places: Mapping[str, int],
+    measures: Mapping[str, int],
+) -> tuple[Ints, Ints, Ints, int]:
+    """Atoms [n, 5], templates [n, 2] and slots [n, 2] for keys, and how many folds there are.
+
+    ``places`` have their numbers, ``measures`` the bits that their ids take, in the order of their numbers.
+    """
+    slots = {(c, view): None for c, column in enumerate(columns) for view in range(len(column.views))}
+    numbers = {slot: i for i, slot in enumerate(slots)}
+    names, order = [column.name for column in columns], list(measures)
+    atoms, shapes, folds = list[list[int]](), list[list[int]](), 0
+    for template in templates:
+        first, used = len(atoms), 0
+        for look in template.looks:
+            if look.place in measures:
+                slot, place, bits = order.index(look.place), MEASURE, measures[look.place]
+            else:
+                c = names.index(look.column)
+                column, j = columns[c], columns[c].views.index(look.calls)
+                strings = column.strings[j]
+                n_ids = 2 * reach + len(column.values if strings is None else strings)
+                slot, place, bits = numbers[c, j], places[look.place], max(1, (n_ids - 1).bit_length())
+            fold = -1
+            if used + bits > KEY_BITS:
+                fold, used, folds = folds, FOLD_BITS, folds + 1
+            used += bits
+            atoms.append([slot, place, look.offset, bits, fold])
+        shapes.append([first, len(atoms)])
+    arrays = [np.array(rows, np.int32).reshape(-1, n) for rows, n in ((atoms, 5), (shapes, 2), (list(slots), 2))]
+    return arrays[0], arrays[1], arrays[2], folds
 
 
 def arc_vocabulary(templates: ArcTemplates, corpus: Corpus) -> tuple[ArcVocabulary, list[Coded]]:
@@ -163,10 +172,26 @@ def _plain(corpus: Corpus, name: str) -> Column:
     return column
 
 
+class PlacedVocabulary(Protocol):
+    """What is known of the columns that templates at places read."""
+
+    @property
+    def columns(self) -> tuple[ColumnVocabulary, ...]:
+        """By their numbers."""
+
+    @property
+    def lookups(self) -> Lookups:
+        """What files and training say of values."""
+
+    @property
+    def reach(self) -> int:
+        """How far beyond a sentence templates look."""
+
+
 class ArcReader:
     """Encodes sentences by a vocabulary: values that training did not see get what their views say."""
 
-    def __init__(self, vocabulary: ArcVocabulary) -> None:
+    def __init__(self, vocabulary: PlacedVocabulary) -> None:
         self.vocabulary = vocabulary
         self._rows: list[dict[str, Ints]] = [
             dict(zip(column.values, column.view_ids, strict=True)) for column in vocabulary.columns

@@ -107,7 +107,7 @@ class Extractor:
         views = views_of(self.templates, names)
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
         if known is None:
-            self.lookups = {**self.lookups, **_frequent_words(values, counts, views)}
+            self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
             column_vocabulary(name, strings, v.views, reach, self.lookups)
             for (name, strings), v in zip(values.items(), views, strict=True)
@@ -177,7 +177,7 @@ def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabul
     )
 
 
-def _frequent_words(
+def frequent_words(
     values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Views]
 ) -> dict[tuple[str, str], dict[str, str]]:
     """For functions that ask how often a word was seen: the words that are not rare, by function and column."""

@@ -2,10 +2,10 @@
 
     template   = [ name ":" ] ( "bias" | part { "&" part } )
     part       = "is_first" | "is_last" | measure | labels | "label" | look
-    measure    = "length" | "direction" | "distance"
+    measure    = "length" | "outline" | "direction" | "distance"
     labels     = "label[" ( offset [ ".." offset ] | "any" | "same" ) "]"
     look       = column "[" place "]" | function "(" look { "," argument } ")"
-    place      = offset | ( "first" | "last" | "head" | "dep" | "sibling" ) [ offset ] | "segment" | "between"
+    place      = offset | ( "first" | "last" | "split" | "head" | "dep" | "sibling" ) [ offset ] | "segment" | "between"
 
 ``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
 ``label[-1]`` a template is about the pair of labels instead of one label, with ``label[-2..-1]`` about three labels,
@@ -14,8 +14,10 @@ further back: the one three tokens before, each one used so far, the last one of
 (docs/segments.md) are its ``first`` and its ``last`` word and ``segment``, all of it; ``length`` is how many words it
 has. Places of an arc (docs/parsing.md) are its ``head``, its dependent (``dep``), the ``sibling`` between them and all
 words ``between`` them; ``direction`` and ``distance`` are measures of it, and ``label`` makes a template one of the
-arc's label. Templates of the same name share their features. A column whose name is no plain word, or is "label",
-stands in double quotes; a quote inside is doubled. See docs/features.md.
+arc's label. Phrases of a tree (docs/trees.md) have ``first``, ``last`` and ``length`` as segments do, ``split``, the
+first word of their second part, and ``outline``, what their words look like. Templates of the same name share their
+features. A column whose name is no plain word, or is "label", stands in
+double quotes; a quote inside is doubled. See docs/features.md.
 """
 
 from __future__ import annotations
@@ -43,6 +45,12 @@ def shape(value: str) -> str:
     return "".join(kind * min(2, sum(1 for _ in run)) for kind, run in itertools.groupby(kinds))
 
 
+def kind(value: str) -> str:
+    """What a word looks like at its beginning: X a capital, x another letter, d a digit, else the word itself."""
+    first = value[:1]
+    return "X" if first.isupper() else "x" if first.isalpha() else "d" if first.isdigit() else value
+
+
 def _says(test: Callable[[str], bool]) -> Function:
     return lambda value: "yes" if test(value) else None
 
@@ -55,6 +63,7 @@ def _at_least(k: int, cut: Callable[[str], str]) -> Function:
 PLAIN: dict[str, Function] = {
     "lower": str.lower,
     "shape": shape,
+    "kind": kind,
     "has_digit": _says(lambda value: any(c.isdigit() for c in value)),
     "has_hyphen": _says(lambda value: "-" in value),
     "has_upper": _says(lambda value: any(c.isupper() for c in value)),
@@ -133,7 +142,9 @@ MAX_OFFSET = 99
 # Places other than tokens, and measures, by the site that has them. Ranges are more than one word: no offset follows.
 SEGMENT_PLACES, ARC_PLACES = ("first", "last", "segment"), ("head", "dep", "sibling", "between")
 SEGMENT_MEASURES, ARC_MEASURES = ("length",), ("direction", "distance")
-MEASURES = (*SEGMENT_MEASURES, *ARC_MEASURES)
+PHRASE_PLACES, PHRASE_MEASURES = ("first", "last", "split"), ("length", "outline")
+PLACES = tuple(dict.fromkeys((*SEGMENT_PLACES, *ARC_PLACES, *PHRASE_PLACES)))
+MEASURES = tuple(dict.fromkeys((*SEGMENT_MEASURES, *ARC_MEASURES, *PHRASE_MEASURES)))
 RANGES = ("segment", "between")
 
 
@@ -234,7 +245,8 @@ def _quoted(text: str) -> str:
 class _Parser:
     """Recursive descent over one template; every complaint names the character."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, of_phrases: bool = False) -> None:
+        self.of_phrases = of_phrases
         self.text, self.tokens, self.next = text, list[tuple[str, str, int]](), 0
         at, end = 0, len(text.rstrip())
         while at < end:
@@ -292,8 +304,12 @@ class _Parser:
             longest = history_name(-min(labels))
             raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
         template = Template(tuple(looks), len(labels), name, "".join(far), labelled)
-        if template.of_arc:
+        if self.of_phrases:
+            self.check_phrase(template)
+        elif template.of_arc:
             self.check_arc(template)
+        elif any(look.place in ("split", "outline") for look in template.looks):
+            raise self.error("split and outline are of phrases, for parsers of trellis.trees", 0)
         elif template.of_segment:
             self.check_segment(template)
         return template
@@ -310,6 +326,15 @@ class _Parser:
             raise self.error("a label goes with the head and the dependent, not with a sibling", 0)
         if any(call.name in COUNTED for look in template.looks for call in look.calls):
             raise self.error(f"an arc is not asked about {', '.join(COUNTED)}", 0)
+
+    def check_phrase(self, template: Template) -> None:
+        places = {look.place for look in template.looks}
+        if template.about or template.name or template.labelled or places - {*PHRASE_PLACES, *PHRASE_MEASURES}:
+            raise self.error(
+                "what looks at phrases looks at first, last, split, length and outline, and has no name", 0
+            )
+        if "split" in places and len(places) > 1:
+            raise self.error("what looks at a split point looks at no phrase: write two templates", 0)
 
     def check_segment(self, template: Template) -> None:
         if template.about or template.name or not all(look.place for look in template.looks):
@@ -356,9 +381,8 @@ class _Parser:
         place, offset = "", 0
         if self.peek()[0] == "name":
             at, place = self.peek()[2], self.take("name")
-            if place not in (*SEGMENT_PLACES, *ARC_PLACES):
-                known = ", ".join((*SEGMENT_PLACES, *ARC_PLACES))
-                raise self.error(f"a place is an offset, or one of {known}, not {place!r}", at)
+            if place not in PLACES:
+                raise self.error(f"a place is an offset, or one of {', '.join(PLACES)}, not {place!r}", at)
         if not place or (self.peek()[0] == "int" and place not in RANGES):
             offset = self.number()
         self.take("sign", "]")
@@ -420,17 +444,21 @@ class _Parser:
         raise self.error(f"{name} takes {wants} after the look", at)
 
 
-def parse_template(text: str) -> Template:
-    """One template from its text."""
+def parse_template(text: str, *, of_phrases: bool = False) -> Template:
+    """One template from its text, for taggers and dependency parsers or ``of_phrases``."""
     plain = [_PLAIN.fullmatch(part) for part in text.split(" & ")]
-    if all(plain):  # most are, and loading a model should not wait for the others' parser
+    if all(plain) and not of_phrases:  # most are, and loading a model should not wait for the others' parser
         return Template(tuple(Look(match[1], int(match[2])) for match in plain if match))
-    parser = _Parser(text)
+    parser = _Parser(text, of_phrases)
     if not parser.n_tokens:
         raise TemplateError("an empty template; write one as in word[-1] & word[0]")
     return parser.template()
 
 
-def parse_templates(lines: Iterable[str]) -> list[Template]:
+def parse_templates(lines: Iterable[str], *, of_phrases: bool = False) -> list[Template]:
     """A list of templates; blank entries and those that begin with # are skipped."""
-    return [parse_template(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [
+        parse_template(line, of_phrases=of_phrases)
+        for line in lines
+        if line.strip() and not line.lstrip().startswith("#")
+    ]

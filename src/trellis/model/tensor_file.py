@@ -98,6 +98,7 @@ KINDS = {
     "trellis-model-1": "a tagger; open it with trellis.load or trellis tag",
     "trellis-reranker-1": "a reranker; open it with trellis.rerank.load or trellis rerank apply",
     "trellis-parser-1": "a parser; open it with trellis.parsing.load or trellis parse run",
+    "trellis-tree-parser-1": "a parser of trees; open it with trellis.trees.load or trellis trees run",
     "trellis-checkpoint-1": "a checkpoint; training goes on from it with checkpoint=",
     "trellis structured model 1": "a model of another structure; open it with trellis.structured.load",
 }

@@ -1,0 +1,170 @@
+// Trees of grammars: a parser's runtime.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "phrases.hpp"
+
+using namespace nb::literals;
+using namespace trellis;
+
+namespace {
+
+// A parser's grammar and weights, checked; keeps the arrays they point into.
+struct PyPhraseDecoder {
+  std::shared_ptr<PyPhrasePruner> pruner;
+  RuleColumnArray columns;
+  std::vector<float> base;
+  std::tuple<RowArrays<std::uint32_t>, TableArrays, TableArrays, TableArrays> kept;
+  ModelRows rows;
+  SpanPlan plan;
+  FrozenSpans tables;
+
+  PyPhraseDecoder(std::shared_ptr<PyPhrasePruner> pruner_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Array<float, 1>& base_,
+                  const RowArrays<std::uint32_t>& rows_, const SpanPlanArrays& plan_, const TableArrays& tables_, const TableArrays& folds,
+                  const TableArrays& outlines)
+      : pruner(std::move(pruner_)), columns(columns_, n_columns, pruner->fine->core), base(base_from(base_, pruner->fine->core)),
+        kept(rows_, tables_, folds, outlines), rows(rows_from(rows_, n_columns), std::get<0>(rows_).size() - 1, n_columns), plan(span_plan_from(plan_)) {
+    const std::size_t n = plan.plan.templates.size();
+    check_finite(std::get<2>(rows_), "weights must be finite numbers");
+    tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(std::get<0>(rows_).size()) - 1));
+    tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds));
+    tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()});
+    make_read_only(kept);
+  }
+
+  // What is parsed, checked.
+  struct Input {
+    TaggedSentences sentences;
+    std::vector<ColumnCodes> columns;
+  };
+  Input input(const WordArrays& words, const CodedColumns& coded) const {
+    Input out{sentences_from(words, pruner->fine->core), {}};
+    out.columns = span_columns_from(plan, coded, static_cast<std::size_t>(out.sentences.starts.back()));
+    return out;
+  }
+
+  struct Scratch {
+    Pruning pruning;
+    PhraseForest forest;
+    PhraseScores<float> scores_of;
+    SpanPlaces x;
+    HypergraphWorkspace work;
+    std::vector<std::int64_t> starts, edges;
+    std::vector<std::int32_t> ids;
+    std::vector<double> scores;
+
+    explicit Scratch(const PyPhraseDecoder& self)
+        : pruning(self.pruner->core), forest(self.pruner->core.fine, self.pruner->core.coarse_of), scores_of(self.columns.core) {}
+  };
+  // The forest of a sentence, with scores; false if it has none.
+  bool load(Scratch& work, const Input& in, std::size_t s) const {
+    const WordTags words = in.sentences.of(s);
+    if (!work.pruning.run(words) || !work.forest.build(words, &work.pruning.remaining)) return false;
+    tables.load(plan, in.columns, in.sentences.starts[s], in.sentences.starts[s + 1], work.x);
+    work.starts.assign(1, 0), work.ids.clear();
+    find_attributes(tables, work.forest, work.x, work.starts, work.ids);
+    work.scores.resize(work.forest.edges().size());
+    work.scores_of.score(work.forest, rows, {{work.starts.data(), work.ids.data(), nullptr}, 0, work.forest.spans().size()}, base.data(), work.scores.data());
+    add_tag_scores(work.forest, words, work.scores.data());
+    return true;
+  }
+
+  using TreesOut = std::tuple<Numpy<std::int64_t>, Numpy<double>, Numpy<std::int64_t>, Numpy<std::int32_t>>;
+  // Of each sentence up to k trees, best first: how many; their scores; where the rules of each begin; the rules over spans.
+  TreesOut parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
+    const Input in = input(words, coded);
+    struct Found {
+      std::vector<double> scores;
+      std::vector<std::vector<ForestEdge>> trees;
+    };
+    std::vector<Found> found(in.sentences.size());
+    without_gil([&] {
+      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); }, [&](Scratch& work, std::size_t begin, std::size_t end) {
+        for (std::size_t s = begin; s < end; ++s) {
+          if (!load(work, in, s)) continue;
+          const auto keep = [&](double score) {
+            found[s].scores.push_back(score);
+            auto& tree = found[s].trees.emplace_back();
+            for (std::int64_t e : work.edges) tree.push_back(work.forest.edges()[static_cast<std::size_t>(e)]);
+          };
+          if (k == 1) {
+            keep(best_derivation(work.forest.view(), work.scores.data(), work.work, work.edges));
+            continue;
+          }
+          KBestDerivations best(work.forest.view(), work.scores.data(), work.work);
+          for (std::size_t n = 0; n < k && best.find(n + 1); ++n) best.edges(n, work.edges), keep(best.score(n));
+        }
+      });
+    });
+    std::vector<std::int64_t> counts, starts{0};
+    std::vector<double> scores;
+    std::vector<ForestEdge> rules;
+    for (const Found& one : found) {
+      counts.push_back(static_cast<std::int64_t>(one.trees.size()));
+      scores.insert(scores.end(), one.scores.begin(), one.scores.end());
+      for (const auto& tree : one.trees) {
+        rules.insert(rules.end(), tree.begin(), tree.end());
+        starts.push_back(static_cast<std::int64_t>(rules.size()));
+      }
+    }
+    return {to_numpy(std::move(counts)), to_numpy(std::move(scores)), to_numpy(std::move(starts)), rules_out(rules)};
+  }
+  static Numpy<std::int32_t> rules_out(const std::vector<ForestEdge>& rules) {
+    std::vector<std::int32_t> out;
+    for (const ForestEdge& edge : rules) out.insert(out.end(), {edge.rule, edge.begin, edge.split, edge.end});
+    return to_numpy(std::move(out), {rules.size(), 4});
+  }
+
+  // Of one sentence: log Z over what remains, its rules over spans, their scores and probabilities.
+  std::tuple<double, Numpy<std::int32_t>, Numpy<double>, Numpy<double>> marginals(const WordArrays& words, const CodedColumns& coded) const {
+    const Input in = input(words, coded);
+    require(in.sentences.size() == 1, "one sentence");
+    Scratch work(*this);
+    std::vector<double> shares;
+    const double log_z = without_gil([&] {
+      if (!load(work, in, 0)) return kForbidden<double>;
+      const double total = sum_derivations(work.forest.view(), work.scores.data(), work.work);
+      shares.resize(work.scores.size());
+      derivation_marginals(work.forest.view(), work.work, shares.data(), nullptr);
+      return total;
+    });
+    if (log_z == kForbidden<double>) return {log_z, rules_out({}), to_numpy(std::vector<double>()), to_numpy(std::vector<double>())};
+    return {log_z, rules_out(work.forest.edges()), to_numpy(std::move(work.scores)), to_numpy(std::move(shares))};
+  }
+
+  // Attributes of spans (first word, word after the last) and split points (point, 0) of one sentence: where those of each
+  // begin, templates, numbers.
+  std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<std::int32_t>> attributes(const WordArrays& words, const CodedColumns& coded, const Array<std::int32_t, 2>& sites) const {
+    const Input in = input(words, coded);
+    require(in.sentences.size() == 1 && sites.shape(1) == 2, "one sentence, and sites [n, 2]");
+    const auto n = static_cast<std::int32_t>(in.sentences.n_words(0));
+    std::vector<std::int64_t> starts{0};
+    std::vector<std::int32_t> templates, ids;
+    SpanPlaces x;
+    tables.load(plan, in.columns, 0, n, x);
+    for (std::size_t i = 0; i < sites.shape(0); ++i) {
+      const std::int32_t begin = sites(i, 0), end = sites(i, 1);
+      require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "no such span");
+      tables.each(x, begin, end, [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
+      starts.push_back(static_cast<std::int64_t>(ids.size()));
+    }
+    return {to_numpy(std::move(starts)), to_numpy(std::move(templates)), to_numpy(std::move(ids))};
+  }
+};
+
+}  // namespace
+
+void bind_phrase_decoder(nb::module_& module);
+
+void bind_phrase_decoder(nb::module_& module) {
+  nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
+      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&, const RowArrays<std::uint32_t>&,
+                    const SpanPlanArrays&, const TableArrays&, const TableArrays&, const TableArrays&>(),
+           "pruner"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rows"_array, "plan"_array, "tables"_array, "folds"_array, "outlines"_array)
+      .def("parse", &PyPhraseDecoder::parse, "words"_array, "columns"_array, "k"_a, "n_threads"_a,
+           "How many trees each sentence has, their scores, where the rules of each begin, rules over spans [n, 4].")
+      .def("marginals", &PyPhraseDecoder::marginals, "words"_array, "columns"_array, "log Z, rules over spans, their scores and probabilities.")
+      .def("attributes", &PyPhraseDecoder::attributes, "words"_array, "columns"_array, "sites"_array, "Attributes of spans and of split points.");
+}

@@ -1,0 +1,72 @@
+// CKY sums over a small grammar whose rules have the same factor everywhere: how probable a symbol is over each span. A
+// larger grammar then looks only at what is not improbable by this one (phrase_forest.hpp).
+//
+//   bottom[i,j,A] = sum over k, A -> B C of p · top[i,k,B] · top[k,j,C],   top[i,j,A] = sum over A => Z of p · bottom[i,j,Z]
+//
+// Split by split only products of children are summed, vectors over C; rules are looked at once per span. Every span has a
+// scale of its own, so that nothing underflows.
+#pragma once
+#include "engine/simd.hpp"
+#include "engine/phrase_grammar.hpp"
+
+namespace trellis {
+
+// Which symbols remain over each span, one byte each: [n_cells, n_symbols] of a small grammar.
+struct Remaining {
+  std::size_t n_symbols = 0;
+  std::vector<std::uint8_t> bottoms, tops;
+
+  bool bottom(std::size_t cell, std::size_t symbol) const { return bottoms[cell * n_symbols + symbol]; }
+  bool top(std::size_t cell, std::size_t symbol) const { return tops[cell * n_symbols + symbol]; }
+};
+
+// Scratch of one thread.
+class CkySums {
+ public:
+  // factors [n_rules]: probabilities or others, not negative; those of tags are not read.
+  CkySums(const PhraseGrammar& grammar, std::span<const double> factors);
+
+  // log Z of the sentence, which must live until all is asked; minus infinity where it has no derivation.
+  double sum(const WordTags& words);
+  // After it, if finite: how probable symbols are over spans. What is less probable than `least` hands nothing down.
+  void find_posteriors(double least);
+  // [n_cells, n_symbols], of tops and bottoms.
+  double top(std::size_t i, std::size_t j, std::size_t symbol) const { return at(tops_, i, j, symbol) * at(out_tops_, i, j, symbol); }
+  double bottom(std::size_t i, std::size_t j, std::size_t symbol) const {
+    return at(bottoms_, i, j, symbol) * at(out_bottoms_, i, j, symbol);
+  }
+  // What is at least as probable as `least`.
+  void keep(double least, Remaining& out) const;
+
+ private:
+  using Numbers = std::vector<double>;  // [n_cells, stride]
+
+  double at(const Numbers& numbers, std::size_t i, std::size_t j, std::size_t symbol) const {
+    return numbers[cell_of(i, j) * stride_ + symbol];
+  }
+  // How many columns of a row can differ from zero: only single words have tags.
+  std::size_t width(std::size_t i, std::size_t j) const { return j - i == 1 ? stride_ : phrase_stride_; }
+  void combine(std::size_t i, std::size_t j);
+  void hand_down(std::size_t i, std::size_t j);
+  void add_unaries(std::size_t cell, bool word);
+
+  template <class Visit>
+  void each_rule(std::size_t left, std::size_t j, Visit visit) const;
+
+  const PhraseGrammar& grammar_;
+  std::vector<double> factors_;        // [n_rules]
+  std::vector<double> child_factors_;  // [n_binary] in the order of PhraseGrammar::by_children
+  WordTags words_;
+  std::size_t stride_, phrase_stride_;
+  std::size_t n_ = 0;
+  Numbers tops_, bottoms_, out_tops_, out_bottoms_;
+  std::vector<double> scales_;                     // [n_cells] logarithms
+  std::vector<std::int32_t> alive_;                // symbols with a top that may be a left child, span by span
+  std::vector<std::size_t> alive_starts_, alive_sizes_;  // [n_cells]
+  std::vector<std::uint8_t> has_top_;              // [n_cells]
+  std::vector<double> pairs_;                      // [n_symbols, stride] sums of products of children
+  std::vector<std::uint8_t> has_left_;             // [n_symbols]
+  std::vector<std::int32_t> lefts_;                // symbols that some left child of a span has
+};
+
+}  // namespace trellis

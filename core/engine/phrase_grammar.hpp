@@ -1,0 +1,120 @@
+// Binarised grammars over the words of a sentence, as constituency parsers have them.
+//
+// A phrase over a span has two layers. Its *bottom* is a tag of one word or comes of two phrases by a binary rule; its *top*
+// comes of the bottom by one unary rule, which stands for a whole chain of labels (S over VP) or for none (VP itself). So
+// derivations have no cycles, and every tree whose chains are known has one.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace trellis {
+
+struct BinaryRule {
+  std::int32_t parent, left, right;  // bottom of the parent, tops of the children
+};
+struct UnaryRule {
+  std::int32_t top, bottom;
+};
+
+// Rules have numbers: the binary ones, the unary ones, then one per tag (that a word has it).
+class PhraseGrammar {
+ public:
+  // Symbols below n_phrases are phrases, the others tags; the top of `root` over all words is the goal.
+  PhraseGrammar(std::size_t n_phrases, std::size_t n_symbols, std::size_t root, std::vector<BinaryRule> binary,
+              std::vector<UnaryRule> unary)
+      : n_phrases_(n_phrases), n_symbols_(n_symbols), root_(root), binary_(std::move(binary)), unary_(std::move(unary)) {
+    group(unary_.size(), [&](std::size_t r) { return unary_[r].bottom; }, bottom_starts_, by_bottom_);
+    std::vector<std::int32_t> order(binary_.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto children = [&](std::int32_t r) { return std::pair(binary_[static_cast<std::size_t>(r)].left, binary_[static_cast<std::size_t>(r)].right); };
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return children(a) < children(b); });
+    // Of each left child those with a phrase to the right, then those with each tag.
+    const std::size_t kinds = 1 + n_tags();
+    child_starts_.assign(n_symbols_ * kinds + 1, 0);
+    for (const std::int32_t r : order) {
+      const BinaryRule& rule = binary_[static_cast<std::size_t>(r)];
+      const auto right = static_cast<std::size_t>(rule.right);
+      ++child_starts_[static_cast<std::size_t>(rule.left) * kinds + (right < n_phrases_ ? 0 : 1 + right - n_phrases_) + 1];
+      by_children_.push_back({rule.parent, rule.right, r});
+    }
+    std::partial_sum(child_starts_.begin(), child_starts_.end(), child_starts_.begin());
+  }
+
+  std::size_t n_phrases() const { return n_phrases_; }
+  std::size_t n_symbols() const { return n_symbols_; }
+  std::size_t n_tags() const { return n_symbols_ - n_phrases_; }
+  std::size_t root() const { return root_; }
+  std::size_t n_binary() const { return binary_.size(); }
+  std::size_t n_unary() const { return unary_.size(); }
+  std::size_t n_rules() const { return binary_.size() + unary_.size() + n_tags(); }
+  const BinaryRule& binary(std::size_t r) const { return binary_[r]; }
+  const UnaryRule& unary(std::size_t r) const { return unary_[r]; }  // r from 0, without the binary ones
+  std::size_t unary_number(std::size_t r) const { return binary_.size() + r; }
+  std::size_t tag_number(std::size_t tag) const { return binary_.size() + unary_.size() + tag - n_phrases_; }
+
+  // Unary rules by their bottom.
+  std::span<const std::int32_t> with_bottom(std::size_t symbol) const {
+    return {by_bottom_.data() + bottom_starts_[symbol], bottom_starts_[symbol + 1] - bottom_starts_[symbol]};
+  }
+
+  // A binary rule beside others with the same left child.
+  struct WithLeft {
+    std::int32_t parent, right, rule;
+  };
+  // Those whose right child is a phrase, and those whose right child is a tag; right children ascend.
+  std::span<const WithLeft> before_phrases(std::size_t left) const { return children(left * (1 + n_tags())); }
+  std::span<const WithLeft> before_tag(std::size_t left, std::size_t tag) const { return children(left * (1 + n_tags()) + 1 + tag - n_phrases_); }
+  bool is_left(std::size_t symbol) const {
+    return child_starts_[symbol * (1 + n_tags())] < child_starts_[(symbol + 1) * (1 + n_tags())];
+  }
+  // All of them, one list after the other.
+  std::span<const WithLeft> by_children() const { return by_children_; }
+
+ private:
+  template <class Of>
+  void group(std::size_t n, Of of, std::vector<std::size_t>& starts, std::vector<std::int32_t>& rules) const {
+    starts.assign(n_symbols_ + 1, 0);
+    for (std::size_t r = 0; r < n; ++r) ++starts[static_cast<std::size_t>(of(r)) + 1];
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<std::size_t> next(starts);
+    rules.resize(n);
+    for (std::size_t r = 0; r < n; ++r) rules[next[static_cast<std::size_t>(of(r))]++] = static_cast<std::int32_t>(r);
+  }
+  std::span<const WithLeft> children(std::size_t kind) const {
+    return {by_children_.data() + child_starts_[kind], child_starts_[kind + 1] - child_starts_[kind]};
+  }
+
+  std::size_t n_phrases_, n_symbols_, root_;
+  std::vector<BinaryRule> binary_;
+  std::vector<UnaryRule> unary_;
+  std::vector<std::size_t> bottom_starts_;  // [n_symbols + 1]
+  std::vector<std::int32_t> by_bottom_;
+  std::vector<std::size_t> child_starts_;  // [n_symbols · (1 + n_tags) + 1]
+  std::vector<WithLeft> by_children_;
+};
+
+// What a word may be: a tag with its score.
+struct WordTag {
+  std::int32_t tag;
+  float score;
+};
+// The tags of the words of a sentence: word t has tags[starts[t] .. starts[t + 1]).
+struct WordTags {
+  std::span<const std::int64_t> starts;  // [n + 1]
+  std::span<const WordTag> tags;
+
+  std::size_t n_words() const { return starts.size() - 1; }
+  std::span<const WordTag> of(std::size_t t) const {
+    return tags.subspan(static_cast<std::size_t>(starts[t] - starts[0]), static_cast<std::size_t>(starts[t + 1] - starts[t]));
+  }
+};
+
+// Spans i .. j of a sentence, 0 <= i < j <= n, have numbers: all that end at 1, all that end at 2, ...
+inline std::size_t cell_of(std::size_t i, std::size_t j) { return j * (j - 1) / 2 + i; }
+inline std::size_t n_cells(std::size_t n) { return n * (n + 1) / 2; }
+
+}  // namespace trellis

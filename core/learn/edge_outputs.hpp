@@ -1,0 +1,117 @@
+// Derivations of a hypergraph as outputs to learn, whatever scores its edges.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "engine/hypergraph_kbest.hpp"
+#include "learn/structure.hpp"
+
+namespace trellis {
+
+// Derivations of a hypergraph as outputs, whatever scores its edges: an output is the list of its edges, with their number
+// first. What structures over hypergraphs have in common; Own brings scores_ and features_of(part, amount, visit), which
+// calls visit(change) for the features of an edge.
+template <class Own>
+class EdgeOutputs {
+ public:
+  // A part of a derivation: an edge.
+  struct Part {
+    std::uint32_t site;
+    bool operator==(const Part&) const = default;
+  };
+
+  std::size_t best(std::size_t k, bool augmented) {
+    const double* scores = scores_.data();
+    if (augmented) {
+      with_costs_.resize(graph_.n_edges);
+      for (std::size_t e = 0; e < graph_.n_edges; ++e) with_costs_[e] = scores_[e] + cost_of(e);
+      scores = with_costs_.data();
+    }
+    if (outputs_.size() < k) outputs_.resize(k);
+    if (k == 1) {
+      best_derivation(graph_, scores, work_, edges_);
+      keep(outputs_[0]);
+      return 1;
+    }
+    KBestDerivations derivations(graph_, scores, work_);
+    std::size_t n = 0;
+    for (; n < k && derivations.find(n + 1); ++n) {
+      derivations.edges(n, edges_);
+      keep(outputs_[n]);
+    }
+    return n;
+  }
+  const std::int32_t* output(std::size_t i) const { return outputs_[i].data(); }
+  bool possible() const { return true; }
+  void get_ready() {}
+  bool grows() const { return false; }
+  void grow(const std::int32_t*) {}
+
+  // Edges that an output has more often than the right derivation.
+  std::size_t n_wrong(const std::int32_t* output) {
+    std::size_t n = 0;
+    for (std::int32_t e : edges_of(output)) n += ++n_other_[static_cast<std::size_t>(e)] > n_right_[static_cast<std::size_t>(e)];
+    for (std::int32_t e : edges_of(output)) n_other_[static_cast<std::size_t>(e)] = 0;
+    return n;
+  }
+  double cost(const std::int32_t* output) {
+    double total = 0;
+    for (std::int32_t e : edges_of(output)) total += cost_of(static_cast<std::size_t>(e));
+    return total;
+  }
+
+  double score(const Part& part) const { return scores_[part.site]; }
+  template <class Visit>
+  void each_difference(const std::int32_t* output, Visit visit) {
+    differing_.clear();
+    for (std::int32_t e : edges_of(output)) --n_other_[static_cast<std::size_t>(e)], differing_.push_back(e);
+    for (std::int64_t e : right_) ++n_other_[static_cast<std::size_t>(e)], differing_.push_back(static_cast<std::int32_t>(e));
+    std::sort(differing_.begin(), differing_.end());
+    for (std::int32_t e : differing_)
+      if (const std::int32_t amount = std::exchange(n_other_[static_cast<std::size_t>(e)], 0))
+        visit(Part{static_cast<std::uint32_t>(e)}, static_cast<double>(amount));
+  }
+  void collect(const std::int32_t* output, Changes& out) {
+    each_difference(output, [&](const Part& part, double amount) { own().features_of(part, amount, [&](const Change& c) { out.push_back(c); }); });
+  }
+  template <class Visit>
+  void each_feature(std::span<const Amount<Part>> parts, Visit visit) {
+    for (const Amount<Part>& one : parts) own().features_of(one.part, one.amount, visit);
+  }
+
+ protected:
+  // A hypergraph with its right derivation; costs [n_edges], null: 1 of every edge that is not in the right derivation.
+  void set(const HypergraphView& graph, std::span<const std::int64_t> right, const float* costs) {
+    for (std::int64_t e : right_) n_right_[static_cast<std::size_t>(e)] = 0;
+    graph_ = graph, costs_ = costs;
+    right_.assign(right.begin(), right.end());
+    if (n_right_.size() < graph_.n_edges) n_right_.resize(graph_.n_edges), n_other_.resize(graph_.n_edges);
+    for (std::int64_t e : right_) ++n_right_[static_cast<std::size_t>(e)];
+    scores_.resize(graph_.n_edges);
+  }
+
+  HypergraphView graph_{};
+  std::vector<std::int64_t> right_;   // the edges of the right derivation
+  std::vector<double> scores_;        // [n_edges]
+  HypergraphWorkspace work_;
+
+ private:
+  const Own& own() const { return static_cast<const Own&>(*this); }
+  static std::span<const std::int32_t> edges_of(const std::int32_t* output) {
+    return {output + 1, static_cast<std::size_t>(output[0])};
+  }
+  double cost_of(std::size_t e) const { return costs_ ? costs_[e] : n_right_[e] ? 0 : 1; }
+  void keep(std::vector<std::int32_t>& output) const {
+    output.assign(1, static_cast<std::int32_t>(edges_.size()));
+    output.insert(output.end(), edges_.begin(), edges_.end());
+  }
+
+  const float* costs_ = nullptr;
+  std::vector<std::int32_t> n_right_, n_other_;  // [n_edges] how often the right derivation has an edge; zero between calls
+  std::vector<double> with_costs_;               // [n_edges]
+  std::vector<std::vector<std::int32_t>> outputs_;
+  std::vector<std::int32_t> differing_;
+  std::vector<std::int64_t> edges_;
+};
+
+}  // namespace trellis

@@ -1,0 +1,119 @@
+// PhraseTrees of a grammar as outputs to learn: what online learners ask of a structure (structure.hpp). An output is a list of
+// rules over spans, edges of the forest of its sentence.
+#pragma once
+#include <optional>
+
+#include "engine/phrase_pruner.hpp"
+#include "learn/edge_outputs.hpp"
+#include "text/span_attributes.hpp"
+#include "weights/phrase_scores.hpp"
+
+namespace trellis {
+
+// Sentences as words with their tags.
+struct TaggedSentences {
+  std::vector<std::int64_t> starts;      // [n + 1] of words
+  std::vector<std::int64_t> tag_starts;  // [n_words + 1]
+  std::vector<WordTag> tags;
+
+  std::size_t size() const { return starts.size() - 1; }
+  std::size_t n_words(std::size_t s) const { return static_cast<std::size_t>(starts[s + 1] - starts[s]); }
+  WordTags of(std::size_t s) const {
+    const std::span<const std::int64_t> own(tag_starts.data() + starts[s], n_words(s) + 1);
+    return {own, std::span(tags).subspan(static_cast<std::size_t>(own[0]), static_cast<std::size_t>(own.back() - own[0]))};
+  }
+};
+
+// Sentences with their trees, and what remains over their spans by a smaller grammar; the right trees are among it.
+class PhraseExamples {
+ public:
+  // right: of sentence s the rules right_starts[s] .. right_starts[s + 1] of its tree.
+  PhraseExamples(const PhrasePruner& pruner, TaggedSentences sentences, std::vector<std::int64_t> right_starts,
+                 std::vector<ForestEdge> right, std::size_t n_threads);
+
+  // Numbers the attributes of right trees, or of all spans that remain, and finds those of all.
+  void learn(const SpanPlan& plan, std::span<const ColumnCodes> columns, bool all);
+
+  std::size_t size() const { return sentences.size(); }
+  std::span<const ForestEdge> right_of(std::size_t s) const {
+    return std::span(right_).subspan(static_cast<std::size_t>(right_starts_[s]), static_cast<std::size_t>(right_starts_[s + 1] - right_starts_[s]));
+  }
+  // The forest of a sentence; false if it has none.
+  bool build(std::size_t s, Remaining& scratch, PhraseForest& forest) const;
+  PhraseSites sites_of(std::size_t s, const PhraseForest& forest) const {
+    const auto first = static_cast<std::size_t>(first_site_[s]);
+    return {{site_starts_.data(), site_ids_.data(), nullptr}, first, first + forest.spans().size()};
+  }
+
+  const PhrasePruner& pruner;
+  TaggedSentences sentences;
+  std::optional<GrowingSpans> vocabulary;
+  std::size_t n_edges = 0, n_spans = 0;  // of all forests
+
+ private:
+  std::vector<std::int64_t> right_starts_;  // [n + 1]
+  std::vector<ForestEdge> right_;
+  std::vector<std::int64_t> remaining_starts_{0};  // [n + 1]
+  std::vector<std::uint32_t> remaining_;           // (cell · coarse symbols + symbol) · 2, and 1 for tops
+  // Attributes: per sentence those of its spans, then those of its points.
+  std::vector<std::int64_t> first_site_;   // [n]
+  std::vector<std::int64_t> site_starts_;  // [n_sites + 1]
+  std::vector<std::int32_t> site_ids_;
+};
+
+// Weights of attributes with columns.
+struct PhraseWeights {
+  GrowingRows rows;
+
+  PhraseWeights(std::size_t n_attributes, std::size_t n_columns, bool variances)
+      : rows(n_attributes, n_columns, heavy_from<float>(padded(n_columns)), variances) {}
+  LearntWeight find(std::uint32_t row, std::uint32_t place) { return rows.find(static_cast<std::int32_t>(row), place); }
+  LearntWeight make(std::uint32_t row, std::uint32_t place) { return rows.make(static_cast<std::int32_t>(row), place); }
+};
+
+class PhraseTrees : public EdgeOutputs<PhraseTrees> {
+ public:
+  // base [n_rules] scores that are not learnt
+  PhraseTrees(const PhraseWeights& weights, const PhraseExamples& examples, const RuleColumns& columns, const float* base)
+      : weights_(weights), examples_(examples), columns_(columns), base_(base), forest_(examples.pruner.fine, examples.pruner.coarse_of),
+        scores_of_(columns) {}
+
+  bool load(std::size_t s) {
+    enter(s);
+    if (graph_.n_edges) scores_of_.score(forest_, weights_.rows, sites_, base_, scores_.data());
+    return graph_.n_edges > 0;
+  }
+  void enter(std::size_t s) {
+    found_.clear();
+    if (!examples_.build(s, remaining_, forest_)) return set({}, found_, nullptr);
+    for (const ForestEdge& edge : examples_.right_of(s)) found_.push_back(forest_.find(edge));
+    set(forest_.view(), found_, nullptr);
+    sites_ = examples_.sites_of(s, forest_);
+  }
+  template <class Visit>
+  void features_of(const Part& part, double amount, Visit visit) const {
+    const ForestEdge& edge = forest_.edges()[part.site];
+    const auto add = [&](std::size_t site) {
+      sites_.sites.each(site, [&](std::int32_t a, float value) {
+        columns_.each(edge.rule, [&](std::int32_t c) { visit(Change{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(c), amount * value}); });
+      });
+    };
+    add(sites_.first_span + forest_.span_of(part.site));
+    if (edge.split) add(sites_.first_split + static_cast<std::size_t>(edge.split));
+  }
+
+ private:
+  const PhraseWeights& weights_;
+  const PhraseExamples& examples_;
+  const RuleColumns& columns_;
+  const float* base_;
+  PhraseForest forest_;
+  PhraseScores<float> scores_of_;
+  Remaining remaining_;
+  PhraseSites sites_;
+  std::vector<std::int64_t> found_;  // the right derivation
+};
+
+static_assert(PartStructure<PhraseTrees>);
+
+}  // namespace trellis

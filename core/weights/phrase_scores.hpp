@@ -1,0 +1,150 @@
+// Scores of rules over spans (engine/phrase_forest.hpp). Attributes stand at a span and at a split point; their rows have columns
+// for rules and for what rules have in common, such as the parent:
+//
+//   score(A -> B C over i, k, j) = base[A -> B C] + sum over attributes a of the span i .. j and of the split point k of
+//                                  w[a, A -> B C] + w[a, A]
+//
+// A split point's part does not depend on the span, so it is summed once for all.
+#pragma once
+#include "engine/phrase_forest.hpp"
+#include "text/span_attributes.hpp"
+#include "weights/growing_rows.hpp"
+
+namespace trellis {
+
+// Which columns a rule has.
+struct RuleColumns {
+  static constexpr std::size_t kMost = 2;
+  std::size_t n_columns = 0;
+  const std::int32_t* columns = nullptr;  // [n_rules, kMost], -1: none
+
+  template <class Visit>
+  TRELLIS_INLINE void each(std::int32_t rule, Visit visit) const {
+    for (std::size_t c = 0; c < kMost; ++c)
+      if (const std::int32_t column = columns[static_cast<std::size_t>(rule) * kMost + c]; column >= 0) visit(column);
+  }
+};
+
+// Attributes of one sentence: those of the spans of its forest, as they stand there, and of the points before its words.
+struct PhraseSites {
+  Sites sites;
+  std::size_t first_span = 0;
+  std::size_t first_split = 0;  // point k is site first_split + k
+};
+
+// The attributes of a forest's spans and of the points before its words, one list after the other. Vocabulary: find() of
+// text/span_attributes.hpp.
+template <class Vocabulary>
+void find_attributes(const Vocabulary& vocabulary, const PhraseForest& forest, SpanPlaces& x, std::vector<std::int64_t>& starts,
+                     std::vector<std::int32_t>& ids) {
+  for (const PhraseForest::Span& span : forest.spans()) {
+    vocabulary.find(x, span.begin, span.end, ids);
+    starts.push_back(static_cast<std::int64_t>(ids.size()));
+  }
+  for (std::int32_t k = 0; k < static_cast<std::int32_t>(forest.n_words()); ++k) {
+    if (k) vocabulary.find(x, k, 0, ids);
+    starts.push_back(static_cast<std::int64_t>(ids.size()));
+  }
+}
+
+// What words have by their tags, added to the scores of edges.
+inline void add_tag_scores(const PhraseForest& forest, const WordTags& words, double* scores) {
+  const PhraseGrammar& grammar = forest.grammar();
+  const std::vector<ForestEdge>& edges = forest.edges();
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    if (static_cast<std::size_t>(edges[e].rule) < grammar.tag_number(grammar.n_phrases())) continue;
+    for (const WordTag& one : words.of(static_cast<std::size_t>(edges[e].begin)))
+      if (grammar.tag_number(static_cast<std::size_t>(one.tag)) == static_cast<std::size_t>(edges[e].rule)) scores[e] += one.score;
+  }
+}
+
+// Rows as a model has them; those of many columns are vectors, of which only wanted places are read.
+struct ModelRows {
+  Rows<std::uint32_t> rows;
+  HeavyRows<float> heavy;
+
+  ModelRows(const Rows<std::uint32_t>& given, std::size_t n_attributes, std::size_t n_columns)
+      : rows(given), heavy(given.starts, n_attributes, padded(n_columns)) {
+    heavy.set(rows.labels, rows.weights);
+  }
+  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out, std::span<const std::int32_t> columns) const {
+    if (!heavy.has(attribute)) return rows.add_to(attribute, value, out);
+    const float* weights = heavy.vector(static_cast<std::size_t>(heavy.number(attribute)));
+    for (const std::int32_t z : columns) out[z] += value * weights[z];
+  }
+};
+
+// Scratch of one thread; sums are of type Real.
+template <class Real>
+class PhraseScores {
+ public:
+  explicit PhraseScores(const RuleColumns& columns) : columns_(columns), seen_(columns.n_columns), sums_(padded(columns.n_columns)) {}
+
+  // scores [n_edges]; base [n_rules]
+  template <class AnyRows>
+  void score(const PhraseForest& forest, const AnyRows& rows, const PhraseSites& at, const float* base, double* scores) {
+    for (std::size_t e = 0; e < forest.edges().size(); ++e) scores[e] = base[forest.edges()[e].rule];
+    each_site(forest, at, [&](std::size_t site, auto edges) {
+      wanted_.clear(), ++number_;
+      edges([&](std::size_t, std::int32_t column) {
+        const auto c = static_cast<std::size_t>(column);
+        if (seen_[c] != number_) seen_[c] = number_, wanted_.push_back(column), sums_[c] = 0;
+      });
+      at.sites.each(site, [&](std::int32_t a, float value) { rows.add_to(a, static_cast<Real>(value), sums_.data(), wanted_); });
+      edges([&](std::size_t e, std::int32_t column) { scores[e] += sums_[static_cast<std::size_t>(column)]; });
+    });
+  }
+
+  // The other way: calls add(attribute, value, amount_of) at every site; amount_of(column) is the sum of the amounts [n_edges]
+  // of its edges that have the column.
+  template <class Add>
+  void hand_back(const PhraseForest& forest, const PhraseSites& at, const double* amounts, Add add) {
+    each_site(forest, at, [&](std::size_t site, auto edges) {
+      wanted_.clear(), ++number_;
+      edges([&](std::size_t e, std::int32_t column) {
+        const auto c = static_cast<std::size_t>(column);
+        if (seen_[c] != number_) seen_[c] = number_, wanted_.push_back(column), sums_[c] = 0;
+        sums_[c] += static_cast<Real>(amounts[e]);
+      });
+      const auto amount_of = [&](std::uint32_t c) { return seen_[c] == number_ ? sums_[c] : Real(0); };
+      at.sites.each(site, [&](std::int32_t a, float value) { add(a, value, amount_of); });
+    });
+  }
+
+ private:
+  // Calls visit(site, edges) for spans and split points; edges(each) calls each(edge, column) for the columns of its edges.
+  template <class Visit>
+  void each_site(const PhraseForest& forest, const PhraseSites& at, Visit visit) {
+    const std::vector<ForestEdge>& edges = forest.edges();
+    const std::vector<PhraseForest::Span>& spans = forest.spans();
+    for (std::size_t s = 0; s < spans.size(); ++s) {
+      const std::size_t first = spans[s].first_edge, last = s + 1 < spans.size() ? spans[s + 1].first_edge : edges.size();
+      visit(at.first_span + s, [&](auto each) {
+        for (std::size_t e = first; e < last; ++e) columns_.each(edges[e].rule, [&](std::int32_t c) { each(e, c); });
+      });
+    }
+    // Edges by split points; those at 0 have none.
+    const std::size_t n = forest.n_words();
+    starts_.assign(n + 2, 0), by_split_.resize(edges.size());
+    for (const ForestEdge& edge : edges) ++starts_[static_cast<std::size_t>(edge.split) + 1];
+    for (std::size_t k = 1; k <= n; ++k) starts_[k + 1] += starts_[k];
+    next_.assign(starts_.begin(), starts_.end());
+    for (std::size_t e = 0; e < edges.size(); ++e) by_split_[next_[static_cast<std::size_t>(edges[e].split)]++] = static_cast<std::uint32_t>(e);
+    for (std::size_t k = 1; k < n; ++k)
+      if (starts_[k] < starts_[k + 1])
+        visit(at.first_split + k, [&](auto each) {
+          for (std::size_t i = starts_[k]; i < starts_[k + 1]; ++i)
+            columns_.each(edges[by_split_[i]].rule, [&](std::int32_t c) { each(by_split_[i], c); });
+        });
+  }
+
+  const RuleColumns& columns_;
+  std::uint64_t number_ = 0;          // of sites so far
+  std::vector<std::uint64_t> seen_;   // [n_columns] the last site that wanted a column
+  std::vector<std::int32_t> wanted_;  // columns
+  std::vector<Real> sums_;            // [n_columns]
+  std::vector<std::size_t> starts_, next_;  // [n_words + 2]
+  std::vector<std::uint32_t> by_split_;
+};
+
+}  // namespace trellis

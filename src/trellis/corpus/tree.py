@@ -1,0 +1,114 @@
+"""Constituency trees: labels over words, as brackets and as Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+ROOT = "TOP"
+ROOTS = ("", ROOT, "ROOT", "S1")  # what treebanks write above a sentence
+TRACE = "-NONE-"
+_ENDS = "-=|"  # what a label's name ends at: NP-SBJ-1, NP=2, ADVP|PRT
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseTree:
+    """A label over its children, which are trees; over a word it is the word's tag."""
+
+    label: str
+    children: tuple[PhraseTree, ...] = ()
+    word: str | None = None  # of a tag; of a phrase None
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it stands over a single word and nothing else."""
+        return self.word is not None
+
+    def nodes(self) -> Iterator[PhraseTree]:
+        """Itself and all below it, each before its children, from the first word to the last."""
+        open_ = [self]
+        while open_:
+            node = open_.pop()
+            yield node
+            open_.extend(reversed(node.children))
+
+    def tags(self) -> list[PhraseTree]:
+        """The tags with their words."""
+        return [node for node in self.nodes() if node.is_tag]
+
+    @property
+    def words(self) -> list[str]:
+        """The words, from the first to the last."""
+        return [tag.word for tag in self.tags() if tag.word is not None]
+
+    @property
+    def pos(self) -> list[str]:
+        """The tags of the words."""
+        return [tag.label for tag in self.tags()]
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """The phrases: label, first word, and the word after the last one; a phrase before those within it."""
+        found, counts = list[tuple[str, int, int]](), dict[int, int]()
+        ordered = list(self.nodes())
+        for node in reversed(ordered):
+            counts[id(node)] = 1 if node.is_tag else sum(counts[id(child)] for child in node.children)
+        open_ = [(self, 0)]
+        while open_:
+            node, at = open_.pop()
+            if node.is_tag:
+                continue
+            found.append((node.label, at, at + counts[id(node)]))
+            below = list[tuple[PhraseTree, int]]()
+            for child in node.children:
+                below.append((child, at))
+                at += counts[id(child)]
+            open_.extend(reversed(below))
+        return found
+
+    def clean(self) -> PhraseTree | None:
+        """The tree as parsers learn it: no traces, no function tags (NP for NP-SBJ-1), TOP above all.
+
+        None where nothing but traces is left.
+        """
+        kept = _without_traces(self)
+        if kept is None:
+            return None
+        if kept.is_tag or self.label not in ROOTS:
+            return PhraseTree(ROOT, (kept,))
+        return PhraseTree(ROOT, kept.children)
+
+    def __str__(self) -> str:
+        """The tree in brackets, on one line."""
+        if self.word is not None:
+            return f"({self.label} {escaped(self.word)})"
+        return f"({self.label} {' '.join(map(str, self.children))})"
+
+    def draw(self) -> str:
+        """The tree as lines of text, from the top down, words below."""
+        from trellis.corpus.tree_drawing import draw
+
+        return draw(self)
+
+    def to_svg(self) -> str:
+        """The tree as an SVG picture."""
+        from trellis.corpus.tree_drawing import to_svg
+
+        return to_svg(self)
+
+
+def escaped(word: str) -> str:
+    """A word as brackets can hold it: ( and ) are written as the Penn Treebank does."""
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def plain_label(label: str) -> str:
+    """A phrase's label without function tags and indices."""
+    ends = [at for at in map(label.find, _ENDS, [1] * len(_ENDS)) if at > 0]
+    return label[: min(ends)] if ends else label
+
+
+def _without_traces(tree: PhraseTree) -> PhraseTree | None:
+    if tree.is_tag:
+        return None if tree.label == TRACE else tree
+    children = tuple(kept for child in tree.children if (kept := _without_traces(child)) is not None)
+    return PhraseTree(plain_label(tree.label), children) if children else None

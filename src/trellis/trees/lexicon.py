@@ -1,0 +1,90 @@
+"""Which tags a word may have where none are given: from how often training had it with them, and its spelling.
+
+    P(tag | word) = (c(word, tag) + K · P(tag | spelling)) / (c(word) + K)
+    P(tag | spelling) = (c(spelling, tag) + K · P(tag | shorter spelling)) / (c(spelling) + K), counted over rare words
+
+What a parser adds to a tree is log P(tag | word) - log P(tag), which is log P(word | tag) but for what all tags share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trellis.features.templates import shape
+
+K = 1.0
+RARE = 2  # times at most that a word was seen which says something of unknown words
+ENDING = 3  # letters at most
+LEAST = 1e-4  # tags less probable than this beside the most probable one are left out
+
+Counts = Mapping[str, Mapping[str, int]]
+
+
+def spellings(word: str) -> Iterator[str]:
+    """What a word looks like, from the most definite to nothing at all."""
+    kind = shape(word)
+    for k in range(min(ENDING, len(word)), 0, -1):
+        yield f"{kind} {word[-k:].lower()}"
+    yield kind
+    yield ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Counts of words, and of spellings of rare words, with tags."""
+
+    words: Counts
+    spelt: Counts
+    tags: Mapping[str, int]
+    _known: dict[str, list[tuple[str, float]]] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, tagged: Iterable[tuple[str, str]]) -> Lexicon:
+        """Of words with their tags."""
+        words, tags, spelt = dict[str, Counter[str]](), Counter[str](), dict[str, Counter[str]]()
+        for word, tag in tagged:
+            words.setdefault(word, Counter())[tag] += 1
+            tags[tag] += 1
+        for word, counts in words.items():
+            if counts.total() <= RARE:
+                for one in spellings(word):
+                    spelt.setdefault(one, Counter()).update(counts)
+        return cls(words, spelt, tags)
+
+    def probabilities(self, word: str) -> dict[str, float]:
+        """P(tag | word) of every tag."""
+        total = sum(self.tags.values())
+        found = {tag: n / total for tag, n in self.tags.items()}
+        for one in reversed([*spellings(word)]):
+            found = _mixed(self.spelt.get(one), found)
+        return _mixed(self.words.get(word), found)
+
+    def scores(self, word: str) -> list[tuple[str, float]]:
+        """The tags that a word may have, with log P(tag | word) - log P(tag)."""
+        if word not in self._known:
+            found, total = self.probabilities(word), sum(self.tags.values())
+            least = LEAST * max(found.values())
+            self._known[word] = [
+                (tag, math.log(p) - math.log(self.tags[tag] / total)) for tag, p in found.items() if p >= least
+            ]
+        return self._known[word]
+
+
+def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[str, float]:
+    if counts is None:
+        return behind
+    total = sum(counts.values()) + K
+    return {tag: (counts.get(tag, 0) + K * p) / total for tag, p in behind.items()}
+
+
+def flatten(counts: Counts, tags: Sequence[str]) -> tuple[list[str], list[int], list[int], list[int]]:
+    """Counts as lists for a file: keys, where the tags of each begin, tags by number, how often."""
+    number, starts, which, often = {tag: i for i, tag in enumerate(tags)}, [0], list[int](), list[int]()
+    for some in counts.values():
+        which += [number[tag] for tag in some]
+        often += some.values()
+        starts.append(len(which))
+    return list(counts), starts, which, often

@@ -1,0 +1,328 @@
+"""Parsers of trees: grammars, PCFGs and learnt weights against lists of all trees; files, options, bad input."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from phrase_oracle import all_derivations
+
+import trellis
+from trellis import structured
+from trellis.errors import ArgumentError, CorpusError, LearnerError, ModelError, TemplateError
+from trellis.learning.site_problem import SiteWeights
+from trellis.trees import PhraseTree, TreeParser, load, parse_trees, train
+from trellis.trees.grammar import Markov, build_tree, derive, read_grammar
+
+TEXT = """
+( (S (NP-SBJ (DT the) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))
+( (S (NP (DT a) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT a) (NN mat)))) (. .)))
+( (S (NP (NN rain)) (VP (VBD fell)) (. .)))
+( (S (NP (NP (DT the) (NN dog)) (PP (IN with) (NP (DT a) (NN cat)))) (VP (VBD ran)) (. .)))
+( (S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (NP (DT a) (NN cat)) (PP (IN on) (NP (DT the) (NN mat))))) (. .)))
+( (S (NP (NN rain)) (VP (VBD fell) (PP (IN on) (NP (DT the) (NN dog) (CC and) (DT the) (NN cat)))) (. .)))
+( (S (VP (VB go)) (. .)))
+( (S (NP (DT the) (NN man)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (NP (NN eyes)))) (. .)))
+"""
+TREES = [tree for one in parse_trees(TEXT) if (tree := one.clean()) is not None]
+# Each phrase with a preposition may belong to what stands before it or further back.
+AMBIGUOUS = [
+    *(("the", "DT"), ("dog", "NN"), ("saw", "VBD"), ("a", "DT"), ("cat", "NN"), ("with", "IN"), ("rain", "NN")),
+    *(("on", "IN"), ("the", "DT"), ("mat", "NN"), (".", ".")),
+]
+
+
+@pytest.fixture(scope="module")
+def pcfg() -> TreeParser:
+    return train(TREES, learner="pcfg", prune=0.0)
+
+
+@pytest.fixture(scope="module")
+def spans() -> TreeParser:
+    return train(TREES, learner=trellis.Perceptron(epochs=5))
+
+
+# ------------------------------------------------------------ grammars
+
+
+@pytest.mark.parametrize("vertical", [1, 2, 3])
+@pytest.mark.parametrize("horizontal", [0, 1, 2])
+def test_trees_become_rules_and_trees_again(vertical: int, horizontal: int) -> None:
+    grammar = read_grammar(TREES, Markov(vertical, horizontal))
+    for tree in TREES:
+        steps = grammar.steps(derive(tree, grammar.markov))
+        assert build_tree(grammar, steps, tree.words, None) == tree
+        assert steps[0][1:] == (0, 0, len(tree.words))
+
+
+def test_symbols_remember_what_markovisation_says() -> None:
+    grammar = read_grammar(TREES, Markov(2, 1))
+    assert {"NP^S", "NP^VP", "@S^TOP|NP", "@NP^PP|DT", "@NP^PP|NN"} <= set(grammar.phrases)
+    plain = read_grammar(TREES, Markov())
+    assert {"NP", "@S", "@NP"} <= set(plain.phrases)
+    assert grammar.coarse_of(plain).tolist()[0] == 0
+    assert plain.symbols[grammar.coarse_of(plain)[grammar.phrases.index("@NP^PP|DT")]] == "@NP"
+
+
+def test_probabilities_are_relative_frequencies() -> None:
+    # S over NP, VP and a full stop in seven of eight trees; in the other over VP and a full stop.
+    grammar = read_grammar(TREES, Markov())
+    named = [grammar.name(rule) for rule in range(grammar.n_rules - len(grammar.tags))]
+    found = dict(zip(named, np.exp(grammar.log_probabilities()), strict=False))
+    assert found["S -> NP @S"] == pytest.approx(7 / 8)
+    assert found["S -> VP /."] == pytest.approx(1 / 8)
+    assert found["@S -> VP /."] == 1.0
+    assert found["TOP -> S"] == 1.0
+
+
+# ------------------------------------------------------------ against all trees
+
+
+def listed(parser: TreeParser, sentence: list[tuple[str, str]], base: np.ndarray) -> list[tuple[float, PhraseTree]]:
+    words, tags = [word for word, _ in sentence], [tag for _, tag in sentence]
+    found = all_derivations(parser.grammar, tags)
+    scored = [(float(sum(base[step[0]] for step in steps)), steps) for steps in found]
+    scored.sort(key=lambda one: -one[0])
+    return [(score, build_tree(parser.grammar, steps, words, None)) for score, steps in scored]
+
+
+def test_a_pcfg_against_all_trees(pcfg: TreeParser) -> None:
+    trees = listed(pcfg, AMBIGUOUS, pcfg.model.base)
+    assert len(trees) > 2
+    best = pcfg.kbest(AMBIGUOUS, 5)
+    assert [score for _, score in best] == pytest.approx([score for score, _ in trees[:5]], abs=1e-5)
+    assert best[0][0] == pcfg.parse(AMBIGUOUS) == trees[0][1]
+    total = sum(math.exp(score) for score, _ in trees)
+    for score, tree in trees:
+        assert pcfg.probability(AMBIGUOUS, tree) == pytest.approx(math.exp(score) / total, rel=1e-5)
+    chances = pcfg.span_probabilities(AMBIGUOUS)
+    for span in {span for _, tree in trees for span in tree.spans()}:
+        share = sum(math.exp(score) * tree.spans().count(span) for score, tree in trees) / total
+        assert chances[span] == pytest.approx(share, rel=1e-5)
+
+
+def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
+    for tree in TREES:
+        for parsed, score in spans.kbest(tree, 3):
+            explained = spans.explain(tree, parsed)
+            assert sum(rule.score for rule in explained) == pytest.approx(score, abs=1e-3)
+    rule = spans.explain(TREES[0])[0]
+    assert (rule.rule, rule.begin, rule.end) == ("TOP -> S", 0, 6)
+    named = [term.feature for one in spans.explain(TREES[0]) for term in one.terms]
+    assert any(name.startswith("pos[first]=DT & pos[last]=NN with ") for name in named)
+    assert any(name.startswith("pos[split-1]=") for name in named)
+
+
+def test_learners_fit_their_trees() -> None:
+    for learner in (
+        trellis.Perceptron(epochs=5),
+        trellis.Perceptron(epochs=5, batch=4),
+        trellis.MIRA(C=0.1, k=3, epochs=5),
+        trellis.PassiveAggressive(epochs=5),
+        trellis.AROW(epochs=5),
+        trellis.CRF(c2=0.01, epochs=20),
+    ):
+        parser = train(TREES, learner=learner, n_threads=1)
+        assert parser.evaluate(TREES).f1 == 1.0
+        assert parser.parse(AMBIGUOUS).words == [word for word, _ in AMBIGUOUS]
+
+
+def test_threads_and_repetition_change_no_bit() -> None:
+    learner = trellis.Perceptron(epochs=3, batch=4, shuffle=True, seed=3)
+    first, other = (train(TREES, learner=learner, n_threads=n) for n in (1, 3))
+    for name in ("starts", "labels", "weights"):
+        assert np.array_equal(getattr(first.model.rows, name), getattr(other.model.rows, name))
+    assert first.parse_batch(TREES, n_threads=3) == other.parse_batch(TREES, n_threads=1)
+
+
+def test_the_gradient_is_that_of_the_log_loss() -> None:
+    from trellis import _core
+
+    caught = list[_core.PhraseObjective]()
+
+    class Caught(trellis.Learner):
+        family = "log-linear"
+
+        @property
+        def abilities(self):  # type: ignore[no-untyped-def]
+            return frozenset({"trees"})
+
+        def begin(self, problem):  # type: ignore[no-untyped-def]
+            vector = problem.vector()
+            caught.append(vector.native)
+
+            class Work:
+                epochs = 0
+
+                def weights(self) -> SiteWeights:
+                    return vector.weights(np.zeros(vector.size))
+
+            return Work()
+
+    train(TREES, learner=Caught(), features=["bias", "pos[first]", "word[split]"])
+    (objective,) = caught
+    random = np.random.default_rng(1)
+    x = random.normal(size=objective.n_parameters)
+    _, slope = objective.gradient(x, None, 2)
+    for p in random.choice(len(x), 20, replace=False):
+        step = np.zeros_like(x)
+        step[p] = 1e-5
+        upper, lower = objective.losses(x + step, 1).sum(), objective.losses(x - step, 1).sum()
+        assert slope[p] == pytest.approx((upper - lower) / 2e-5, abs=1e-5)
+    one, two = (objective.gradient(x, None, n)[1] for n in (1, 2))
+    assert np.array_equal(one, two)
+
+
+def test_a_log_linear_parser_gives_probabilities_that_sum_to_one() -> None:
+    parser = train(TREES, learner=trellis.CRF(c2=0.1, epochs=10), features="rules", prune=0.0)
+    found = parser.kbest(AMBIGUOUS, 10_000)
+    assert len(found) > 2
+    assert sum(parser.probability(AMBIGUOUS, tree) for tree, _ in found) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_learnt_pcfg_likes_its_trees_less_than_perceptron_weights() -> None:
+    # Rules only: which rule attaches best differs from how frequent rules are.
+    counted, learnt = (
+        train(TREES, learner="pcfg"),
+        train(TREES, features="rules", learner=trellis.Perceptron(epochs=20)),
+    )
+    assert learnt.evaluate(TREES).f1 >= counted.evaluate(TREES).f1
+
+
+# ------------------------------------------------------------ words without tags
+
+
+def test_unknown_words_get_tags_by_spelling(pcfg: TreeParser, spans: TreeParser) -> None:
+    for parser in (pcfg, spans):
+        tree = parser.parse(["the", "zog", "sat", "."])
+        assert tree.pos == ["DT", "NN", "VBD", "."]
+        assert tree.words == ["the", "zog", "sat", "."]
+    assert pcfg.parse([("the", "DT"), ("dog", "QQ"), ("fell", "VBD"), (".", ".")]).pos[1] == "QQ"  # a tag never seen
+
+
+def test_a_tagger_before_the_parser(tmp_path: Path) -> None:
+    corpus = {"word": [tree.words for tree in TREES], "pos": [tree.pos for tree in TREES]}
+    tagger = trellis.train(corpus, target="pos", features=["word[0]", "word[-1]"])
+    parser = train(TREES, learner=trellis.Perceptron(epochs=3), tagger=tagger)
+    assert parser.parse(TREES[0].words).pos == TREES[0].pos
+    parser.save(tmp_path / "p")
+    again = load(tmp_path / "p")
+    assert again.tagger is not None
+    assert again.evaluate(TREES, tags=False).to_dict() == parser.evaluate(TREES, tags=False).to_dict()
+
+
+def test_a_sentence_without_a_tree_gets_one_without_phrases(pcfg: TreeParser, spans: TreeParser) -> None:
+    odd = [(".", "."), (".", "."), (".", ".")]
+    for parser in (pcfg, spans):
+        assert str(parser.parse(odd)) == "(TOP (. .) (. .) (. .))"
+        assert parser.kbest(odd, 2)[0][1] == -math.inf
+
+
+# ------------------------------------------------------------ files and options
+
+
+@pytest.mark.parametrize("kind", ["pcfg", "spans"])
+def test_a_file_gives_the_same_parser(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    parser = request.getfixturevalue(kind)
+    parser.save(tmp_path / "a")
+    again = load(tmp_path / "a")
+    again.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    sentences = [*TREES, AMBIGUOUS, ["the", "dog", "fell", "."]]
+    for sentence in sentences:
+        assert again.kbest(sentence, 3) == parser.kbest(sentence, 3)
+
+
+def test_damaged_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
+    spans.save(tmp_path / "p")
+    data = (tmp_path / "p").read_bytes()
+    for cut in (b"", data[:100], data[:-7], data[:-40] + bytes(40)):
+        (tmp_path / "q").write_bytes(cut)
+        with pytest.raises(ModelError):
+            load(tmp_path / "q")
+    with pytest.raises(ModelError, match="a parser of trees; open it"):
+        trellis.load(tmp_path / "p")
+
+
+def test_dev_keeps_the_best_epoch_and_checkpoints_resume(tmp_path: Path) -> None:
+    seen = list[float]()
+    learner = trellis.Perceptron(epochs=4)
+    parser = train(
+        TREES[:5], dev=TREES[5:], learner=learner, observer=lambda event: seen.append(event.dev_score or 0.0)
+    )
+    assert parser.evaluate(TREES[5:]).f1 == max(seen)
+    whole = train(TREES, learner=learner)
+    path = tmp_path / "checkpoint"
+
+    def stop(event: trellis.Event) -> None:
+        if event.epoch == 2:
+            raise trellis.StopTrainingError
+
+    train(TREES, learner=learner, checkpoint=path, observer=stop)
+    resumed = train(TREES, learner=learner, checkpoint=path)
+    assert np.array_equal(resumed.model.rows.weights, whole.model.rows.weights)
+
+
+def test_bad_arguments_are_one_clear_line(pcfg: TreeParser, spans: TreeParser) -> None:
+    with pytest.raises(LearnerError, match="features has no effect"):
+        train(TREES, learner="pcfg", features="spans")
+    with pytest.raises(LearnerError, match="does not train parsers"):
+        train(TREES, learner="hmm")
+    with pytest.raises(LearnerError, match="patience compares epochs"):
+        train(TREES, patience=2)
+    with pytest.raises(TemplateError, match="split point looks at no phrase"):
+        train(TREES, features=["word[split] & word[first]"])
+    with pytest.raises(TemplateError, match="what looks at phrases"):
+        train(TREES, features=["word[0]"])
+    with pytest.raises(TemplateError, match="the presets are rules, spans"):
+        train(TREES, features="nothing")
+    with pytest.raises(TemplateError, match="for parsers of"):
+        trellis.train({"word": [["a"]], "label": [["b"]]}, target="label", features=["word[split]"])
+    with pytest.raises(ArgumentError, match="list of trees"):
+        train(3)
+    with pytest.raises(CorpusError, match="no trees"):
+        train([])
+    with pytest.raises(CorpusError, match="has no \\^"):
+        train(parse_trees("(S (A^B (NN a) (NN b)))"))
+    with pytest.raises(ArgumentError, match="no log-probabilities"):
+        spans.probability(TREES[0])
+    with pytest.raises(ArgumentError, match="other words"):
+        pcfg.probability(TREES[0], TREES[1])
+    with pytest.raises(ArgumentError, match="the grammar has no rule"):
+        pcfg.probability([("a", "DT"), ("b", "NN")], parse_trees("(TOP (ZZ (DT a) (NN b)))")[0])
+    with pytest.raises(CorpusError, match="sentence 2 has 401 words"):
+        spans.parse_batch([["a"], ["a"] * 401])
+    with pytest.raises(CorpusError, match="tree 1 has 401 words"):
+        train([PhraseTree("TOP", (PhraseTree("NN", (), "a"),) * 401)])
+    assert spans.parse_batch([]) == []
+    with pytest.raises(ArgumentError, match="k must be"):
+        pcfg.kbest(TREES[0], 0)
+
+
+# ------------------------------------------------------------ choosing again
+
+
+def test_reranking_over_k_best_parses() -> None:
+    """A structured problem whose candidates are parses chooses by features that no rule has."""
+    parser = train(TREES, learner="pcfg")
+
+    class Choice:
+        def candidates(self, x: PhraseTree) -> list[PhraseTree]:
+            return [tree for tree, _ in parser.kbest(x, 10)]
+
+        def features(self, x: PhraseTree, y: PhraseTree) -> dict[str, float]:
+            scores = {str(tree): score for tree, score in parser.kbest(x, 10)}
+            spans = y.spans()
+            return {
+                "parser": scores[str(y)],
+                "PP in NP": sum(
+                    a[0] == "PP" and b[0] == "NP" and b[1] < a[1] and a[2] == b[2] for a in spans for b in spans
+                ),
+            }
+
+    inside = [tree for tree in TREES if tree in [one for one, _ in parser.kbest(tree, 10)]]
+    model = structured.fit(Choice(), [(tree, tree) for tree in inside], trellis.Perceptron(epochs=10))
+    right = sum(model.predict(tree) == tree for tree in inside)
+    assert right >= sum(parser.parse(tree) == tree for tree in inside)
