@@ -33,6 +33,7 @@ OWN = (
     "segments",
     "parsing",
     "trees",
+    "segmentation",
     "many_labels",
     "search",
     "growth",

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "attributes.hpp"
+#include "dictionary.hpp"
 #include "far.hpp"
 #include "features.hpp"
 #include "tag/decoder.hpp"
@@ -26,6 +27,9 @@ using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, 
 // each view calls (none where native code cannot)
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
                                 std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>>;
+// A dictionary, the column and the view it looks at; for each derived column, a matcher and which of its values.
+using MatcherArrays = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
+using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
 using BagArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
 // set starts, set labels, the set of unknown words; endings of such words, the set of each
 using DictionaryArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
@@ -50,6 +54,8 @@ struct Features {
   std::optional<BagArrays> bag;
   std::optional<DictionaryArrays> dictionary;
   std::optional<EndingArrays> endings;
+  std::vector<MatcherArrays> matchers;
+  std::vector<DerivedColumn> derived;
 
   TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const {
     TaggerModel model;
@@ -89,6 +95,7 @@ struct Features {
     for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
     for (const Atom& atom : model.plan.atoms)
       require(static_cast<std::size_t>(atom.view) < model.columns[atom.column].views.size(), "an atom without a view");
+    add_matchers(model);
     if (bag) {
       model.bag = strings_from(bag->first);
       require(bag->second.size() == model.bag.size(), "attributes that do not fit their strings");
@@ -107,6 +114,28 @@ struct Features {
   }
 
  private:
+  void add_matchers(TaggerModel& model) const {
+    require(derived.size() <= model.columns.size(), "more derived columns than columns");
+    const std::size_t n_given = model.columns.size() - derived.size();
+    for (const auto& [dictionary, column, view] : matchers) {
+      require(column >= 0 && static_cast<std::size_t>(column) < n_given && view >= 0 &&
+                  static_cast<std::size_t>(view) < model.columns[column].views.size() &&
+                  dictionary.core->n_symbols() == model.columns[column].views[view].size(),
+              "a dictionary of another column");
+      model.matchers.push_back({dictionary.core, column, view});
+    }
+    for (std::size_t i = 0; i < derived.size(); ++i) {
+      const auto [matcher, where] = derived[i];
+      require(matcher >= 0 && static_cast<std::size_t>(matcher) < matchers.size() && where >= 0 &&
+                  static_cast<std::size_t>(where) < Dictionary::kWhere,
+              "no such derived column");
+      const FrozenStrings& values = model.columns[n_given + i].values;
+      require(values.size() == Dictionary::kValues, "a derived column with other values");
+      for (std::int32_t value = 0; value < static_cast<std::int32_t>(values.size()); ++value)
+        require(values.lookup(values.at(value)) == value, "a derived column with a value twice");
+      model.derived.push_back({matcher, where});
+    }
+  }
   static ColumnModel column_from(const ColumnArrays& given, std::int32_t first_id, std::size_t n_sets) {
     const auto& [values, view_ids, views, set_of, calls] = given;
     ColumnModel column;
@@ -178,10 +207,10 @@ struct PyDecoder {
 
   // The fields of a token; a model that reads one column takes the string itself.
   std::pair<PyObject**, std::size_t> fields_of(PyObject*& token) const {
-    if (!has_bag() && core.n_columns() == 1 && PyUnicode_Check(token)) return {&token, 1};
+    if (!has_bag() && core.n_given() == 1 && PyUnicode_Check(token)) return {&token, 1};
     if (!PyList_Check(token) && !PyTuple_Check(token)) refuse(token, wanted);
     const auto fields = items_of(token, "a token");
-    if (fields.second != core.n_columns() + has_bag())
+    if (fields.second != core.n_given() + has_bag())
       throw nb::value_error(
           ("a token has " + std::to_string(fields.second) + " values; this model reads " + wanted).c_str());
     return fields;
@@ -196,7 +225,7 @@ struct PyDecoder {
         auto [tokens, n] = items_of(sentence, "a sentence");
         for (std::size_t t = 0; t < n; ++t) {
           const nb::object token =
-              nb::borrow(core.n_columns() == 0 ? tokens[t] : fields_of(tokens[t]).first[core.n_columns()]);
+              nb::borrow(core.n_given() == 0 ? tokens[t] : fields_of(tokens[t]).first[core.n_given()]);
           each_attribute(token, [&](std::string_view name, float value) { add_attribute(bags, name, value); });
           bags.bag_starts.push_back(static_cast<std::int64_t>(bags.bag_ids.size()));
         }
@@ -208,9 +237,9 @@ struct PyDecoder {
     batch.bag_values = std::move(bags.bag_values);
     for (const nb::object& sentence : sentences) {
       auto [tokens, n] = items_of(sentence, "a sentence");
-      for (std::size_t t = 0; t < n && core.n_columns() > 0; ++t) {
+      for (std::size_t t = 0; t < n && core.n_given() > 0; ++t) {
         PyObject** fields = fields_of(tokens[t]).first;
-        for (std::size_t c = 0; c < core.n_columns(); ++c) {
+        for (std::size_t c = 0; c < core.n_given(); ++c) {
           if (!PyUnicode_Check(fields[c])) refuse(fields[c], wanted);
           batch.codes[c].push_back(core.type_of(batch, c, utf8(fields[c])));
         }
@@ -264,7 +293,7 @@ struct PyDecoder {
                                Array<std::int64_t, 1>>;
   Batch encode_corpus(const std::vector<CorpusColumn>& given, const std::optional<CorpusBag>& given_bag,
                       const Array<std::int64_t, 1>& starts, std::size_t n_threads) {
-    require(given.size() == core.n_columns() && given_bag.has_value() == has_bag(), "other columns than the model reads");
+    require(given.size() == core.n_given() && given_bag.has_value() == has_bag(), "other columns than the model reads");
     const std::size_t n_tokens = check_sentences(starts);
     const auto checked = [](const Array<std::int32_t, 1>& codes, const Array<std::uint8_t, 1>& data,
                             const Array<std::int64_t, 1>& ends) {
@@ -393,11 +422,12 @@ void bind_decoder(nb::module_& module) {
       .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, std::size_t n_far,
                           TableArrays tables, TableArrays folds,
                           std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
-                          std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings) {
+                          std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings,
+                          std::vector<MatcherArrays> matchers, std::vector<DerivedColumn> derived) {
         new (self) Features{std::move(plan), n_emission, n_pair, n_far, std::move(tables), std::move(folds), std::move(columns),
-                            std::move(bag), std::move(dictionary), std::move(endings)};
+                            std::move(bag), std::move(dictionary), std::move(endings), std::move(matchers), std::move(derived)};
       }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "n_far"_a, "tables"_array, "folds"_array, "columns"_array,
-           "bag"_array.none(), "dictionary"_array.none(), "endings"_array.none());
+           "bag"_array.none(), "dictionary"_array.none(), "endings"_array.none(), "matchers"_a, "derived"_a);
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,
                     std::size_t>(),

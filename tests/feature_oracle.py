@@ -37,6 +37,10 @@ def apply(call: Call, value: str) -> str | None:
     if call.name == "shape":
         spelled = re.sub(r"[0-9]", "d", re.sub(r"[a-zäöü]", "x", re.sub(r"[A-ZÄÖÜ]", "X", value.replace("d", "x"))))
         return re.sub(r"(.)\1\1+", r"\1\1", spelled)
+    if call.name == "kinds":
+        rules = {"d": r"[0-9]", "a": r"[A-Za-z]", "l": r"[äöüÄÖÜ]"}
+        kinds = [next((kind for kind, rule in rules.items() if re.match(rule, c)), "p") for c in value]
+        return re.sub(r"(.)\1+", r"\1", "".join(kinds))
     if call.name in ("prefix", "suffix"):
         k = int(call.arguments[0])
         if len(value) < k:

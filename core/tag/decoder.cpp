@@ -9,6 +9,8 @@ namespace trellis {
 struct Decoder::Buffers : Potentials<float> {
   std::vector<const std::int32_t*> views;  // [n_columns, n + 2 * reach] view ids of what stands there
   std::vector<const float*> vectors;       // [n_columns, n + 2 * reach] its summed weights
+  std::vector<std::int32_t> symbols;       // [n] of a matcher
+  std::vector<std::int32_t> matched;       // [n_matchers, 3, n] what dictionaries say
   std::vector<std::uint64_t> keys;         // [n_joint, n]
   std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
   std::vector<std::vector<std::int32_t>> edge_ids;  // [n] edge attributes, where n-grams have scores at single tokens
@@ -172,6 +174,9 @@ Batch Decoder::begin() {
     lexicons = std::make_shared<Lexicons>();
     for (std::size_t c = 0; c < model_.columns.size(); ++c)
       lexicons->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_));
+    for (std::size_t c = n_given(); c < model_.columns.size(); ++c)  // types are values, by the same numbers
+      for (std::int32_t value = 0; value < static_cast<std::int32_t>(model_.columns[c].values.size()); ++value)
+        (*lexicons)[c]->intern(model_.columns[c].values.at(value));
   }
   Batch batch;
   batch.decoder = number_;
@@ -182,6 +187,11 @@ Batch Decoder::begin() {
 
 std::int32_t Decoder::set_of(const Batch& batch, std::size_t token) const {
   return !model_.sets.starts ? -1 : (*batch.lexicons)[0]->set(batch.codes[0][token]);
+}
+
+const std::int32_t* Decoder::derived_codes(std::size_t column, std::size_t n, const Buffers& buffers) const {
+  const Derived& derived = model_.derived[column - n_given()];
+  return buffers.matched.data() + (static_cast<std::size_t>(derived.matcher) * Dictionary::kWhere + derived.where) * n;
 }
 
 void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
@@ -201,12 +211,26 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
       vectors[reach + n + d - 1] = outside.vectors.data() + (reach + d - 1) * vector_size;
     }
     const Lexicon& lexicon = *(*batch.lexicons)[c];
-    const std::int32_t* codes = batch.codes[c].data() + begin;
+    if (c == n_given()) match(n, buffers);  // what stands in the other columns is in its place
+    const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin : derived_codes(c, n, buffers);
     for (std::size_t t = 0; t < n; ++t) {
       views[reach + t] = lexicon.views(codes[t]);
       vectors[reach + t] = lexicon.vectors(codes[t]);
       for (std::size_t i = 0; i < vector_size; i += 16) __builtin_prefetch(vectors[reach + t] + i);  // a cache line
     }
+  }
+}
+
+// What the dictionaries say of the tokens of a sentence whose given columns are placed.
+void Decoder::match(std::size_t n, Buffers& buffers) const {
+  buffers.symbols.resize(n);
+  buffers.matched.resize(model_.matchers.size() * Dictionary::kWhere * n);
+  for (std::size_t m = 0; m < model_.matchers.size(); ++m) {
+    const Matcher& matcher = model_.matchers[m];
+    const std::int32_t first_id = 2 * model_.plan.reach;
+    const std::int32_t* const* views = buffers.views.data() + static_cast<std::size_t>(matcher.column) * (n + first_id) + model_.plan.reach;
+    for (std::size_t t = 0; t < n; ++t) buffers.symbols[t] = std::max(views[t][matcher.view] - first_id, -1);
+    matcher.dictionary->match(buffers.symbols, Dictionary::kAnyone, buffers.matched.data() + m * Dictionary::kWhere * n);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tag/lexicon.hpp"
+#include "text/dictionary.hpp"
 #include "text/extract.hpp"
 #include "text/views.hpp"
 #include "weights/label_filter.hpp"
@@ -34,13 +35,24 @@ struct ColumnModel {
   bool native = false;                     // whether the tree has all views, for words that are ASCII
 };
 
+// A dictionary that is asked about the tokens of a sentence, by what one view of a column says of them.
+struct Matcher {
+  std::shared_ptr<const Dictionary> dictionary;
+  std::int32_t column, view;
+};
+
+// A column that nobody gives: what a matcher says of each token (text/dictionary.hpp). Its strings are the values.
+struct Derived {
+  std::int32_t matcher, where;
+};
+
 using Lexicons = std::vector<std::unique_ptr<Lexicon>>;
 
 // Sentences as codes of types: what encoding gives and decoding takes.
 struct Batch {
   std::uint64_t decoder = 0;  // the number of the decoder it belongs to
   std::shared_ptr<Lexicons> lexicons;
-  std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]
+  std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]; of derived columns empty
   std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
   std::vector<std::int64_t> bag_starts{0};       // [n_tokens + 1]
   std::vector<std::int32_t> bag_ids;             // attributes given as strings, already looked up
@@ -69,6 +81,8 @@ struct TaggerModel : LinearChain {
   bool local = false;          // labels are normalised one by one
   Rows<std::uint16_t> filter{};  // of the filter that prunes labels; starts null: there is none
   FilterRule rule{};
+  std::vector<Matcher> matchers{};
+  std::vector<Derived> derived{};  // the last columns
 };
 
 class Decoder {
@@ -79,7 +93,7 @@ class Decoder {
 
   std::uint64_t number() const { return number_; }  // no other decoder of this process has it
   const LabelWeights& labels() const { return model_.labels; }
-  std::size_t n_columns() const { return model_.columns.size(); }
+  std::size_t n_given() const { return model_.columns.size() - model_.derived.size(); }  // columns of a sentence
 
   // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
   std::unique_lock<std::mutex> try_lock();
@@ -166,6 +180,8 @@ class Decoder {
   State& state() const;
   void make_heavy_rows(Heavy& heavy) const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
+  void match(std::size_t n_tokens, Buffers& buffers) const;
+  const std::int32_t* derived_codes(std::size_t column, std::size_t n_tokens, const Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
   bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates speak of longer runs of labels

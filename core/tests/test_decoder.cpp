@@ -121,6 +121,44 @@ TEST(decoder_sums_weights_by_hand) {
   }
 }
 
+// Words a, b and the one template begins(word[0]), of a dictionary with the entry a b.
+TEST(decoder_asks_dictionaries) {
+  const PackedStrings words{{"a", "b"}}, lengths{{"0", "1", "2", "3", "4", "5", "6", ""}};
+  const std::vector<std::int32_t> symbols{0, 1}, length_ids{0, 1, 2, 3, 4, 5, 6, -1};
+  const Table table{{0, 0}, {2, 1}};
+  const std::vector<std::uint32_t> starts{0, 1, 2};
+  const std::vector<std::uint16_t> labels{0, 1};
+  const std::vector<float> weights{3, 5}, edge(3 * 8);
+  const auto dictionary = std::make_shared<Dictionary>(2);
+  dictionary->add(symbols, Dictionary::kAnyone);
+  Plan plan;
+  plan.atoms = {{1, 0, 0, 4, -1}};
+  plan.templates = {{0, 1, 0}};
+  plan.n_tables = 1;
+  TaggerModel model{{{starts.data(), labels.data(), weights.data()}, {}, {2, 8, edge.data(), nullptr}},
+                    plan, 1, 0, 0, {{table.frozen()}, {}},
+                    {{words.frozen(), symbols.data(), {words.frozen()}, 0, nullptr, {}, false},
+                     {lengths.frozen(), length_ids.data(), {FrozenStrings{}}, 0, nullptr, {}, false}},
+                    {}, nullptr, 2};
+  model.matchers = {{dictionary, 0, 0}};
+  model.derived = {{0, 0}};
+  Decoder decoder(std::move(model), 1 << 20);
+  CHECK(decoder.n_given() == 1);
+  auto lock = decoder.try_lock();
+  for (int again = 0; again < 2; ++again) {
+    Batch batch = decoder.begin();
+    for (const char* word : {"a", "b", "b", "a", "new", "b"}) batch.codes[0].push_back(decoder.type_of(batch, 0, word));
+    batch.starts = {0, 3, 3, 6};
+    decoder.finish(batch, 2);
+    for (auto [column, type] : batch.undefined) decoder.define(batch, column, type, std::vector<std::string_view>{"new"});
+    constexpr std::size_t stride = padded(2);
+    std::vector<float> emit(6 * stride);
+    TokenNgrams<float> ngrams;
+    decoder.potentials(batch, false, 2, emit.data(), nullptr, ngrams);
+    for (std::size_t t = 0; t < 6; ++t) CHECK(emit[t * stride] == (t == 0 ? 0 : 3) && emit[t * stride + 1] == (t == 0 ? 5 : 0));
+  }
+}
+
 TEST(decoder_keeps_to_label_sets) {
   const Model model;
   Decoder decoder = model.decoder(1 << 20, true);

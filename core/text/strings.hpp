@@ -108,6 +108,11 @@ struct FrozenStrings {
 
   std::size_t size() const { return starts.empty() ? 0 : starts.size() - 1; }
 
+  // A string of a table that is valid().
+  std::string_view at(std::int32_t id) const {
+    return {reinterpret_cast<const char*>(data.data()) + starts[id], static_cast<std::size_t>(starts[id + 1] - starts[id])};
+  }
+
   // The string's id, or -1.
   std::int32_t lookup(std::string_view s) const {
     if (slots.empty()) return -1;

@@ -31,8 +31,8 @@ bool is_ascii(std::string_view text) {
 }
 
 bool ViewTree::find(const Call& call, Node& node) {
-  static constexpr std::string_view kNames[] = {"lower",   "shape",          "has_digit", "has_hyphen",
-                                                "has_upper", "has_dot",      "is_capitalized", "is_upper",
+  static constexpr std::string_view kNames[] = {"lower",     "shape",   "kinds",          "has_digit", "has_hyphen",
+                                                "has_upper", "has_dot", "is_capitalized", "is_upper",
                                                 "is_punctuation", "prefix", "suffix", "outside"};
   const auto* name = std::find(std::begin(kNames), std::end(kNames), call.name);
   if (name == std::end(kNames)) return false;
@@ -53,7 +53,7 @@ bool ViewTree::add(const std::vector<Call>& calls) {
     at = static_cast<std::int32_t>(known - nodes_.begin());
     if (known != nodes_.end()) continue;
     nodes_.push_back(node);
-    n_written_ += node.function == Function::lower || node.function == Function::shape;
+    n_written_ += node.function <= Function::kinds;
   }
   node_of_.push_back(at);
   return true;
@@ -71,6 +71,12 @@ std::string_view ViewTree::apply(const Node& node, std::string_view value, std::
         const char kind = is_upper(c) ? 'X' : is_lower(c) ? 'x' : is_digit(c) ? 'd' : c;
         const std::size_t n = text.size() - begin;
         if (n < 2 || text[begin + n - 1] != kind || text[begin + n - 2] != kind) text.push_back(kind);
+      }
+      return written();
+    case Function::kinds:
+      for (char c : value) {
+        const char kind = is_digit(c) ? 'd' : is_alphanumeric(c) ? 'a' : 'p';
+        if (text.size() == begin || text.back() != kind) text.push_back(kind);
       }
       return written();
     case Function::has_digit: return yes(any(value, is_digit));

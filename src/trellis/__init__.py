@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from trellis.parsing.parser import ArcTerm as ArcTerm
     from trellis.parsing.parser import Parser as Parser
     from trellis.parsing.tree import DependencyTree as DependencyTree
+    from trellis.segmentation.scores import WordScores as WordScores
+    from trellis.segmentation.segmenter import Segmenter as Segmenter
     from trellis.tagger.explanation import Explanation as Explanation
     from trellis.tagger.explanation import PathExplanation as PathExplanation
     from trellis.tagger.explanation import Term as Term
@@ -117,6 +119,8 @@ _HOMES = {
     "trellis.model.kernels": ["Observations"],
     "trellis.parsing.parser": ["ArcTerm", "Parser"],
     "trellis.parsing.tree": ["DependencyTree"],
+    "trellis.segmentation.scores": ["WordScores"],
+    "trellis.segmentation.segmenter": ["Segmenter"],
     "trellis.tagger.explanation": ["Explanation", "PathExplanation", "Term", "TokenExplanation"],
     "trellis.tagger.heaviest": ["NamedWeight"],
     "trellis.tagger.posterior": ["Posterior"],

@@ -33,6 +33,9 @@ COMMANDS = {
     "trees train": "Train a parser of constituency trees.",
     "trees run": "Parse sentences into trees in brackets.",
     "trees evaluate": "Measure a parser of trees, or a file that has been parsed.",
+    "segment train": "Learn to find the words of text without blanks.",
+    "segment run": "Put blanks between the words of a text.",
+    "segment evaluate": "Measure a model of words.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",
     "demo": "Learn to correct typos, in seconds.",
 }
@@ -41,6 +44,7 @@ FAMILIES = {
     "parse": "Dependency trees: train parsers, run them, measure them.",
     "trees": "Constituency trees: train parsers, run them, measure them.",
     "rerank": "Choose again among the k best label sequences of a tagger, by features of whole sequences.",
+    "segment": "Find the words of text that is written without blanks.",
 }
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
@@ -71,7 +75,7 @@ def _run_without_command(arguments: Sequence[str], family: str = "") -> None:
     parser = Parser(f"trellis {family}".rstrip(), FAMILIES[family])
     parser.usage = f"{parser.prog} COMMAND ..."
     commands = {name: what for name, what in COMMANDS.items() if name.startswith(family)}
-    listed = "\n".join(f"  {name:15}  {what}" for name, what in commands.items())
+    listed = "\n".join(f"  {name:16}  {what}" for name, what in commands.items())
     parser.more = lambda: f"commands:\n{listed}\n\nEvery command has --help."
     if not family:
         version = f"trellis {trellis.__version__}"

@@ -85,6 +85,7 @@ SHARED: dict[str, dict[str, Any]] = {
     },
     "label-parts": {"metavar": "SIGN", "help": "what separates the parts of a label: | in NOUN|Case=Nom"},
     "scheme": {"help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
+    "lenient": {"action": "store_true", "help": "pass over lines that cannot be read, and count them"},
     "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
     "quiet": {"action": "store_true", "help": "no progress on standard error"},
     "json": {"action": "store_true", "help": "JSON on standard output"},

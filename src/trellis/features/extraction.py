@@ -12,6 +12,16 @@ from trellis import _core
 from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import TemplateError
+from trellis.features.dictionaries import (
+    Dictionary,
+    DictionaryView,
+    Spans,
+    derived_names,
+    dictionary_views,
+    learn_dictionary,
+    matched,
+    read_dictionary,
+)
 from trellis.features.known import entries, united, united_bag
 from trellis.features.templates import COUNTED, RARE, Template
 from trellis.features.vocabulary import (
@@ -25,6 +35,7 @@ from trellis.features.vocabulary import (
     Views,
     Vocabulary,
     compile_plan,
+    derived_columns,
     function_of,
     native_calls,
     reach_of,
@@ -57,7 +68,12 @@ def compact(column: Column) -> Column:
 
 
 def column_vocabulary(
-    name: str, values: Strings, views: Sequence[View], reach: int, lookups: Lookups
+    name: str,
+    values: Strings,
+    views: Sequence[View],
+    reach: int,
+    lookups: Lookups,
+    dictionaries: Mapping[DictionaryView, Dictionary] | None = None,
 ) -> ColumnVocabulary:
     """What views say of the values of a column, numbered after the places outside the sentence."""
     ids = np.empty((len(values), len(views)), np.int32)
@@ -68,6 +84,9 @@ def column_vocabulary(
             strings.append(None)
             continue
         numbers, distinct = view_table(view, values, lookups, name)
+        if (dictionary := (dictionaries or {}).get(DictionaryView(name, view))) is not None:
+            asked = np.append(_core.find_strings(*dictionary.tokens.arrays, distinct.data, distinct.starts), -1)
+            numbers, distinct = asked[numbers].astype(np.int32), dictionary.tokens
         ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
         strings.append(distinct)
     return ColumnVocabulary(name, tuple(views), values, ids, tuple(strings))
@@ -91,7 +110,17 @@ class Extraction:
 class Extractor:
     """Templates made definite for columns whose values are all known; numbers attributes as it meets them."""
 
-    __slots__ = ("columns", "growing", "growing_edges", "lookups", "n_emission", "parts", "plan", "templates")
+    __slots__ = (
+        "columns",
+        "dictionaries",
+        "growing",
+        "growing_edges",
+        "lookups",
+        "n_emission",
+        "parts",
+        "plan",
+        "templates",
+    )
 
     def __init__(
         self,
@@ -99,27 +128,45 @@ class Extractor:
         values: Mapping[str, Strings],
         counts: Callable[[str], Longs],
         known: Vocabulary | None = None,
+        learned: Mapping[DictionaryView, Dictionary] | None = None,
     ) -> None:
-        """``values`` of the columns; ``counts`` gives how often each value of a column was seen."""
+        """``values`` of the columns; ``counts`` gives how often each value of a column was seen.
+
+        Dictionaries are those that are ``known`` or ``learned``, others are read from their files.
+        """
         self.templates = sorted(templates, key=lambda template: template.about)
         self.n_emission = sum(not t.about for t in templates)
-        names, reach = list(values), reach_of(self.templates)
+        derived, reach = derived_names(self.templates), reach_of(self.templates)
+        names = [*values, *derived]
         views = views_of(self.templates, names)
+        asked = dictionary_views(self.templates)
+        if known is not None:
+            learned = dict(zip(asked, known.dictionaries, strict=True))
+        self.dictionaries: dict[DictionaryView, Dictionary] = {
+            view: (learned or {}).get(view) or read_dictionary(str(view.path), values[view.column].tolist())
+            for view in asked
+        }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
-            column_vocabulary(name, strings, v.views, reach, self.lookups)
-            for (name, strings), v in zip(values.items(), views, strict=True)
-        )
+            column_vocabulary(name, strings, v.views, reach, self.lookups, self.dictionaries)
+            for (name, strings), v in zip(values.items(), views, strict=False)
+        ) + derived_columns(derived, reach)
         n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in self.columns]
         self.plan = compile_plan(self.templates, names, views, n_ids, reach)
         self.parts = [_part(self.plan, 0, self.n_emission), _part(self.plan, self.n_emission, len(self.templates))]
         self.growing, edges = (_core.GrowingVocabulary(part) for part in self.parts)
         self.growing_edges = edges if self.n_emission < len(self.templates) else None
 
-    def lists(self, codes: Sequence[Ints], starts: Longs, n_threads: int) -> tuple[Ragged, Ragged | None]:
-        """The attributes of every token, and those of label pairs, by the codes of its values in each column."""
+    def lists(
+        self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None = None
+    ) -> tuple[Ragged, Ragged | None]:
+        """The attributes of every token, and those of label pairs, by the codes of its values in each column.
+
+        ``asks`` says as which fold each sentence asks learned dictionaries.
+        """
+        codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
         coded = [(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
         nothing = np.empty(0, np.float32)
         lists = Ragged(*self.growing.extract(self.parts[0], coded, starts, n_threads), nothing)
@@ -127,16 +174,34 @@ class Extractor:
             return lists, None
         return lists, Ragged(*self.growing_edges.extract(self.parts[1], coded, starts, n_threads), nothing)
 
+    def _derived(self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None) -> list[Ints]:
+        """The codes of derived columns."""
+        said = dict[DictionaryView, list[Ints]]()
+        for view, dictionary in self.dictionaries.items():
+            c = next(i for i, column in enumerate(self.columns) if column.name == view.column)
+            ids = self.columns[c].view_ids[:, self.columns[c].views.index(view.calls)]
+            symbols = np.maximum(ids - 2 * self.plan.reach, -1).astype(np.int32)[codes[c]]
+            said[view] = matched(dictionary, symbols, starts, asks if view.path is None else None, n_threads)
+        return [said[view][where] for view, where in derived_names(self.templates).values()]
+
     def vocabulary(self, bag: tuple[str, Strings, Ints] | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
         empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
-        return Vocabulary(
-            tuple(self.templates), self.n_emission, self.columns, self.plan, empty, empty, bag, self.lookups
-        )
+        rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values())
+        return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
 
-def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabulary | None = None) -> Extraction:
-    """Number every attribute of the corpus under these templates, and all that were ``known`` before."""
+def extract(
+    corpus: Corpus,
+    features: FeatureSet,
+    n_threads: int,
+    known: Vocabulary | None = None,
+    spans: Spans | None = None,
+) -> Extraction:
+    """Number every attribute of the corpus under these templates, and all that were ``known`` before.
+
+    ``spans`` are what dictionaries are learned from.
+    """
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
     for template in bag_templates:
@@ -146,18 +211,20 @@ def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabul
         raise TemplateError("one column of attributes is enough; join the others into it")
     compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
-        olds = zip(compacted.items(), known.columns, strict=True)
+        olds = zip(compacted.items(), known.given, strict=True)
         compacted = {name: united(column, old) for (name, column), old in olds}
     extractor = Extractor(
         [t for t in features.templates if t not in bag_templates],
         {name: column.values for name, column in compacted.items()},
         lambda name: np.bincount(compacted[name].codes, minlength=len(compacted[name].values)),
         known,
+        {} if spans is None else _learned(features.templates, compacted, spans),
     )
     growing, growing_edges = extractor.growing, extractor.growing_edges
     old = [_seed(known, 0, growing, extractor.parts)]
     old.append(Seeds() if growing_edges is None else _seed(known, 1, growing_edges, extractor.parts))
-    lists, edge_lists = extractor.lists([column.codes for column in compacted.values()], corpus.starts, n_threads)
+    codes, asks = [column.codes for column in compacted.values()], None if spans is None else spans.asks
+    lists, edge_lists = extractor.lists(codes, corpus.starts, n_threads, asks)
     old_numbers = [_numbers(growing, old[0]), _numbers(growing_edges or growing, old[1])]
 
     n_attributes, bag = growing.n_attributes, None
@@ -177,12 +244,25 @@ def extract(corpus: Corpus, features: FeatureSet, n_threads: int, known: Vocabul
     )
 
 
+def _learned(
+    templates: Sequence[Template], columns: Mapping[str, Column], spans: Spans
+) -> dict[DictionaryView, Dictionary]:
+    """The dictionaries that no file has."""
+    found = dict[DictionaryView, Dictionary]()
+    for view in dictionary_views(templates):
+        if view.path is None:
+            column = columns[view.column]
+            numbers, strings = view_table(view.calls, column.values, {}, view.column)
+            found[view] = learn_dictionary(spans, numbers[column.codes], strings)
+    return found
+
+
 def frequent_words(
     values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Views]
 ) -> dict[tuple[str, str], dict[str, str]]:
     """For functions that ask how often a word was seen: the words that are not rare, by function and column."""
     found = dict[tuple[str, str], dict[str, str]]()
-    for (name, words), v in zip(values.items(), views, strict=True):
+    for (name, words), v in zip(values.items(), views, strict=False):  # derived columns have no words
         for function in sorted({call.name for view in v.views for call in view if call.name in COUNTED}):
             often = np.flatnonzero(counts(name) > RARE)
             found[function, name] = {words[value]: "yes" for value in often.tolist()}

@@ -87,6 +87,17 @@ LETTERS = [
     *_runs("letter", 4, -3, 3),
 ]
 
+# Characters of text without blanks, labelled as parts of words: characters around the token, what kinds they are, and
+# which words of training begin, end and go on here.
+SEGMENTATION = [
+    *_window("character", -2, 2),
+    *_runs("character", 2, -2, 2),
+    "character[-1] & character[1]",
+    "kinds(character[-1]) & kinds(character[0]) & kinds(character[1])",
+    *(f"{function}(character[0])" for function in ("begins", "inside", "ends")),
+    *(f"{function}(character[0]) & character[0]" for function in ("begins", "inside", "ends")),
+]
+
 # Attributes the user computed: a list of strings per token, or a dict of name to value.
 ATTRIBUTES = ["attributes[0]"]
 
@@ -102,12 +113,14 @@ PRESETS: dict[str, list[str]] = {
     "altun-s2": ALTUN_S2,
     "hmm": HMM,
     "letters": LETTERS,
+    "segmentation": SEGMENTATION,
     "attributes": ATTRIBUTES,
 }
 
 # Where a preset's column is missing, the first of these that the corpus has takes its place.
 ALIASES: dict[str, tuple[str, ...]] = {
     "word": ("form", "token", "letter"),
+    "character": ("char", "letter"),
     "letter": ("char", "character", "word", "form"),
     "pos": ("upos", "xpos", "tag"),
     "attributes": ("features",),

@@ -51,6 +51,25 @@ def kind(value: str) -> str:
     return "X" if first.isupper() else "x" if first.isalpha() else "d" if first.isdigit() else value
 
 
+NUMERALS = frozenset("〇○零一二三四五六七八九十百千万亿两")  # digits and powers of ten in Chinese
+IDEOGRAPHS = "\u2e80"  # where East Asian scripts begin
+
+
+def kinds(value: str) -> str:
+    """What characters a value has, runs as one: n numeral, d digit, a ASCII letter, c East Asian, l other, p none."""
+    return "".join(kind for kind, _ in itertools.groupby(map(_kind, value)))
+
+
+def _kind(c: str) -> str:
+    if c in NUMERALS:
+        return "n"
+    if c.isdigit():
+        return "d"
+    if not c.isalnum():
+        return "p"
+    return "a" if c.isascii() else "l" if c < IDEOGRAPHS else "c"
+
+
 def _says(test: Callable[[str], bool]) -> Function:
     return lambda value: "yes" if test(value) else None
 
@@ -71,6 +90,7 @@ PLAIN: dict[str, Function] = {
     "is_capitalized": _says(lambda value: value[:1].isupper()),
     "is_upper": _says(str.isupper),
     "is_punctuation": _says(lambda value: not any(c.isalnum() for c in value)),
+    "kinds": kinds,
 }
 
 # Functions of a number: suffix(word[0], 3).
@@ -86,7 +106,11 @@ FILED = ("cluster", "listed")
 COUNTED = ("rare_suffix",)
 RARE = 10  # times at most that a rare word was seen in training
 
-NAMES = (*PLAIN, *SIZED, *FILED, *COUNTED)
+# Functions of a token among its neighbours, by a dictionary (features/dictionaries.py): begins(word[0], "cities.txt").
+# Without a file it is learned. The number is which of the answers of native code is meant.
+MATCHED = {"begins": 0, "ends": 1, "inside": 2}
+
+NAMES = (*PLAIN, *SIZED, *FILED, *COUNTED, *MATCHED)
 
 
 def rare_suffix(frequent: Lookup, k: int) -> Function:
@@ -103,7 +127,7 @@ def rare_suffix(frequent: Lookup, k: int) -> Function:
 
 
 def read_lookup(function: str, path: str) -> dict[str, str]:
-    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or ``listed`` (one entry per line)."""
+    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or others (one entry per line)."""
     try:
         raw = Path(path).read_bytes()
         text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")
@@ -113,7 +137,7 @@ def read_lookup(function: str, path: str) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        if function == "listed":
+        if function != "cluster":
             found[line.strip()] = "yes"
             continue
         fields = line.split("\t")
@@ -304,6 +328,8 @@ class _Parser:
             longest = history_name(-min(labels))
             raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
         template = Template(tuple(looks), len(labels), name, "".join(far), labelled)
+        if any(look.place and look.calls and look.calls[-1].name in MATCHED for look in looks):
+            raise self.error(f"{', '.join(MATCHED)} ask about a token, not about an arc or a segment", 0)
         if self.of_phrases:
             self.check_phrase(template)
         elif template.of_arc:
@@ -412,6 +438,11 @@ class _Parser:
             raise self.error(why, inner_at)
         if word in COUNTED and inner.calls:
             raise self.error(f"{word} asks about a word itself, not about a function of it", inner_at)
+        inside = {call.name for call in inner.calls}
+        if inside & {*MATCHED} or (word in MATCHED and inside & {*FILED, *COUNTED}):
+            raise self.error(
+                "a dictionary is asked by begins, ends or inside of a word, or of a plain function of it", at
+            )
         arguments = list[str | int]()
         while self.peek()[1] == "," and self.peek()[0] == "sign":
             self.take("sign", ",")
@@ -432,7 +463,9 @@ class _Parser:
                 return
             case [int(k)] if name in COUNTED and 0 <= k <= 100:
                 return
-            case [str()] if name in FILED:
+            case [str()] if name in FILED or name in MATCHED:
+                return
+            case [] if name in MATCHED:
                 return
             case [str(), int(k)] if name == "cluster" and k >= 1:
                 return
@@ -440,6 +473,7 @@ class _Parser:
             "cluster": '"file" and perhaps a length',
             "listed": '"file"',
             "rare_suffix": "a length from 0 to 100",
+            **dict.fromkeys(MATCHED, '"file", or nothing for a dictionary that is learned,'),
         }.get(name, "a length from 1 to 100" if name in SIZED else "no argument")
         raise self.error(f"{name} takes {wants} after the look", at)
 

@@ -13,13 +13,24 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from trellis import _core
 from trellis.arguments import items
 from trellis.arrays import Bytes, Ints, Longs
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
+from trellis.features.dictionaries import (
+    VALUES,
+    Dictionary,
+    derived_ids,
+    derived_name,
+    derived_names,
+    dictionary_views,
+    is_matched,
+)
 from trellis.features.templates import (
     COUNTED,
     FILED,
+    MATCHED,
     PLAIN,
     SIZED,
     Call,
@@ -62,6 +73,12 @@ class FeatureSet:
     def longest(self) -> Template:
         """One of the templates that join looks with the most labels."""
         return max(self.templates, key=lambda template: template.history)
+
+    @property
+    def learned(self) -> Template | None:
+        """One of the templates that ask a dictionary which is learned from the corpus, if there are any."""
+        matched = ((t, look) for t in self.templates for look in t.looks if is_matched(look))
+        return next((template for template, look in matched if not look.calls[-1].arguments), None)
 
     @property
     def columns(self) -> list[str]:
@@ -200,13 +217,19 @@ class Views:
         return self.views.index(view)
 
 
+def seen_as(look: Look) -> tuple[str, View]:
+    """The column that a look reads and its view there: a dictionary's answers are a column of their own."""
+    return (derived_name(look), ()) if is_matched(look) else (look.column, look.calls)
+
+
 def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[Views]:
-    """Which views each column needs."""
+    """Which views each column needs; what dictionaries look at are views too."""
     found = [Views() for _ in columns]
-    for template in templates:
-        for look in template.looks:
-            if look.column in columns:
-                found[columns.index(look.column)].index(look.calls)
+    seen = (seen_as(look) for template in templates for look in template.looks)
+    asked = ((view.column, view.calls) for view in dictionary_views(templates))
+    for column, view in (*seen, *asked):
+        if column in columns:
+            found[columns.index(column)].index(view)
     return found
 
 
@@ -251,7 +274,7 @@ def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
 
 def native_calls(view: View) -> list[tuple[str, int]] | None:
     """The view as native code computes it for ASCII (core/text/views.hpp), None if it needs more than the string."""
-    if any(call.name in (*FILED, *COUNTED) for call in view):
+    if any(call.name in (*FILED, *COUNTED, *MATCHED) for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
 
@@ -259,6 +282,8 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
 def _step(call: Call, lookups: Lookups, column: str) -> Function:
     if call.name == "outside":  # applies only where there is no token
         return lambda value: None
+    if call.name in MATCHED:  # the token as entries have it
+        return lambda value: value
     if call.name in PLAIN:
         return PLAIN[call.name]
     if call.name in SIZED:
@@ -295,8 +320,9 @@ def compile_plan(
         table = tables.setdefault(template.name or f" {number}", len(tables))
         first, used = len(atoms), 0
         for place, look in enumerate(template.looks):
-            c = columns.index(look.column)
-            j = views[c].index(look.calls)
+            name, view = seen_as(look)
+            c = columns.index(name)
+            j = views[c].index(view)
             bits = max(1, int(n_ids[c][j] - 1).bit_length())
             fold = -1
             if used + bits > KEY_BITS:
@@ -330,6 +356,11 @@ class ColumnVocabulary:
     strings: tuple[Strings | None, ...]  # [n_views] the distinct strings of each; None: the values themselves
 
 
+def derived_columns(derived: Iterable[str], reach: int) -> tuple[ColumnVocabulary, ...]:
+    """The columns that dictionaries make."""
+    return tuple(ColumnVocabulary(name, ((),), VALUES, derived_ids(reach), (None,)) for name in derived)
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where attributes come from: templates of one name are one source; free-form attributes are the last one."""
@@ -345,12 +376,34 @@ class Vocabulary:
     # By the length of their history, those about labels further back last; none is over a column of attributes.
     templates: tuple[Template, ...]
     n_emission: int  # templates of single labels
-    columns: tuple[ColumnVocabulary, ...]
+    columns: tuple[ColumnVocabulary, ...]  # those of the corpus, then derived ones
     plan: Plan
     tables: Tables
     folds: Tables
     bag: tuple[str, Strings, Ints] | None  # column, strings, attribute of each or -1
     lookups: Lookups
+    dictionaries: tuple[Dictionary, ...] = ()  # those that templates ask, in that order
+
+    @property
+    def given(self) -> tuple[ColumnVocabulary, ...]:
+        """The columns that a sentence brings; derived ones come after them."""
+        return self.columns[: len(self.columns) - len(derived_names(self.templates))]
+
+    @property
+    def matchers(self) -> list[tuple[_core.Dictionary, int, int]]:
+        """The dictionaries as native code asks them, with the number of a column and of its view."""
+        names = [column.name for column in self.given]
+        places = [(names.index(view.column), view.calls) for view in dictionary_views(self.templates)]
+        return [
+            (dictionary.native, c, self.columns[c].views.index(calls))
+            for dictionary, (c, calls) in zip(self.dictionaries, places, strict=True)
+        ]
+
+    @property
+    def derived(self) -> list[tuple[int, int]]:
+        """Of each derived column its matcher, and which of the answers it is."""
+        views = dictionary_views(self.templates)
+        return [(views.index(view), where) for view, where in derived_names(self.templates).values()]
 
     @property
     def longest_history(self) -> int:

@@ -394,7 +394,7 @@ class Model:
     def columns(self) -> tuple[str, ...]:
         """What it reads; free-form attributes are the last of them."""
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag[0],)
-        return (*(column.name for column in self.vocabulary.columns), *bag)
+        return (*(column.name for column in self.vocabulary.given), *bag)
 
     def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
         """Names of attributes (``on_edge``: of those of label pairs) by their rows of weights."""

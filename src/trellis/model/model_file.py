@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from trellis import _core
 from trellis.arrays import Arrays, LabelSets
+from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
 from trellis.features.templates import Template, parse_template
-from trellis.features.vocabulary import Plan, Vocabulary
+from trellis.features.vocabulary import ColumnVocabulary, Plan, Vocabulary, derived_columns
 from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model, Rows
 from trellis.model.tensor_file import (
     Tensors,
@@ -74,10 +75,12 @@ def _tensors(model: Model) -> Arrays:
     }
     for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
-    out |= column_tensors(vocabulary.columns) | lookup_tensors(vocabulary.lookups)
+    out |= column_tensors(vocabulary.given) | lookup_tensors(vocabulary.lookups)
     if vocabulary.bag is not None:
         out |= strings_tensors("bag", vocabulary.bag[1])
         out["bag.attributes"] = vocabulary.bag[2]
+    for i, dictionary in enumerate(vocabulary.dictionaries):  # its tokens are the strings of a view
+        out |= {f"dictionary{i}.starts": dictionary.starts, f"dictionary{i}.symbols": dictionary.symbols}
     if model.dictionary is not None:
         out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
     if model.endings is not None:
@@ -96,7 +99,7 @@ def _header(model: Model) -> dict[str, Any]:
         "templates": [str(template) for template in vocabulary.templates],
         "n_emission": vocabulary.n_emission,
         "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
-        "columns": columns_header(vocabulary.columns),
+        "columns": columns_header(vocabulary.given),
         "bag": None if vocabulary.bag is None else vocabulary.bag[0],
         "lookups": [list(key) for key in vocabulary.lookups],
         "info": model.info,
@@ -117,6 +120,8 @@ def _model(tensors: Tensors, text: str) -> Model:
     n_tables, n_folds, reach = (int(n) for n in header["tables"])
     columns = columns_of(header["columns"], tensors)
     templates = tuple(_template(text, header["columns"]) for text in header["templates"])
+    dictionaries = tuple(_dictionary(i, view, columns, tensors) for i, view in enumerate(dictionary_views(templates)))
+    columns += derived_columns(derived_names(templates), reach)
     bag = None
     if header["bag"] is not None:
         bag = (str(header["bag"]), strings_of("bag", tensors), tensors["bag.attributes"])
@@ -130,6 +135,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         (tensors["folds.keys"], tensors["folds.ids"], tensors["folds.starts"]),
         bag,
         lookups,
+        dictionaries,
     )
     _check_plan(vocabulary)
     dictionary = None
@@ -210,3 +216,12 @@ def _template(text: str, columns: list[dict[str, Any]]) -> Template:
         replace(look, column=str(columns[0]["name"])) if look.column == "" else look for look in template.looks
     )
     return replace(template, looks=looks)
+
+
+def _dictionary(i: int, view: DictionaryView, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Dictionary:
+    """The entries over the strings of the view that the dictionary looks at."""
+    column = next(column for column in columns if column.name == view.column)
+    tokens = column.strings[column.views.index(view.calls)]
+    if tokens is None:
+        raise ValueError("a dictionary without tokens")
+    return Dictionary.of(tokens, tensors[f"dictionary{i}.starts"], tensors[f"dictionary{i}.symbols"])

@@ -84,6 +84,8 @@ class Decoder:
             bag=None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
             dictionary=None if tags is None else (tags.starts, tags.labels, 0),
             endings=None if endings is None else (endings.strings.arrays, endings.set_of),
+            matchers=vocabulary.matchers,
+            derived=vocabulary.derived,
         )
         self.ngrams = (
             None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order, weights.beam)
@@ -222,7 +224,7 @@ class Decoder:
                 why = f"the model reads attributes from column {self.columns[-1]!r}"
                 raise CorpusError(corpus.source, None, why)
             bag = (*given.arrays, given.names.data, given.names.starts)
-        columns = [corpus.column(column.name) for column in self.model.vocabulary.columns]
+        columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
         return self.native.encode_corpus(
             [(column.codes, column.values.data, column.values.starts) for column in columns],
             bag,

@@ -16,6 +16,7 @@ from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragge
 from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
 from trellis.corpus.label_parts import LabelParts
 from trellis.errors import CorpusError, LearnerError
+from trellis.features.dictionaries import Spans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
@@ -248,6 +249,7 @@ class Setup:
     beam: int  # states per token that the search keeps; 0: exact search
     survival: float  # the share of gold labels that pruning must leave; 0: no pruning
     segmenting: Segmenting | None  # of a semi-Markov model
+    spans: Spans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     init: Tagger | None
     dev: Corpus | None
     metric: str | None
@@ -350,7 +352,8 @@ class Encoding:
 def encode(setup: Setup) -> Encoding:
     """Number attributes, choose those that get weights, and put the problem together."""
     corpus, labelling, init = setup.corpus, setup.labelling, setup.init
-    extraction = extract(corpus, setup.features, setup.n_threads, None if init is None else init.model.vocabulary)
+    older = None if init is None else init.model.vocabulary
+    extraction = extract(corpus, setup.features, setup.n_threads, older, setup.spans)
     n = len(labelling.labels)
     rank, seen = select(
         extraction.lists,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis.arguments import file_path, instance, thread_count, whole_number
+from trellis.arguments import file_path, thread_count, whole_number
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Corpus, columns_named
@@ -50,6 +50,7 @@ from trellis.training.encoding import (
     read_labels,
     sentence_weights,
 )
+from trellis.training.entries import check_learned, spans_twice, twice
 from trellis.training.pruning import SURVIVAL
 from trellis.training.segments import Segmenting, check_segments, segment_features, segmented
 from trellis.training.streaming import check_streamed, encode_stream, survey
@@ -149,14 +150,19 @@ def train(
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     if partial and chosen.far is not None:
         raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; leave it out, or partial")
+    copies, weights = 1 if chosen.learned is None or init is not None else 2, None
+    if chosen.learned is not None:
+        check_learned(chosen.learned, stream=stream, partial=partial)
     seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)
     if seen is not None:
         corpus, labelling, sizes = seen.corpus, seen.labelling, (seen.n_sentences, seen.n_tokens)
     else:
+        weights = sentence_weights(sample_weight, corpus)
+        if copies == 2:
+            corpus, weights = twice(corpus, weights)
         labelling = read_labels(corpus, target, partial=partial, known=init.labels if init is not None else ())
         sizes = len(corpus), corpus.n_tokens
     scheme, segmenting = _scheme(scheme, init), None
-    weights = sentence_weights(sample_weight, corpus)
     if segments is not False:
         corpus, labelling, segmenting = segmented(corpus, target, labelling, scheme, longest)
         weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
@@ -178,6 +184,7 @@ def train(
         beam=_beam(beam, init, learner),
         survival=_survival(prune, init),
         segmenting=segmenting,
+        spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
         dev=None if dev is None else read(dev),
         metric=None if metric is None else choice(*METRICS).check("metric", metric),
@@ -185,21 +192,12 @@ def train(
         checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
         every=None if checkpoint_every is None else whole(1).check("checkpoint_every", checkpoint_every),
         n_threads=thread_count(n_threads),
-        info=_about(sizes, columns, learner, scheme, info, segmenting, stepwise=chosen.far is not None),
+        info=_about(sizes, copies, columns, learner, scheme, info, segmenting, stepwise=chosen.far is not None),
     )
     check_memory(setup)
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
     learnt, history = learner.fit(complete(setup, encoding), observer)
     return assemble(setup, encoding, learnt, history)
-
-
-def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
-    """Another tagger that has learnt from new sentences as well, one epoch of the perceptron unless a learner is given.
-
-    Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
-    """
-    instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
-    return train(corpus, learner=Perceptron(epochs=1) if learner is None else learner, init=tagger, **more)
 
 
 # ------------------------------------------------------------ check
@@ -356,6 +354,7 @@ def _parts(
 
 def _about(
     sizes: tuple[int, int],
+    copies: int,
     columns: list[str],
     learner: Learner,
     scheme: str | None,
@@ -364,18 +363,21 @@ def _about(
     *,
     stepwise: bool,
 ) -> dict[str, Any]:
-    """What the model will say of its training, as it is after a file was written and read."""
+    """What the model will say of its training, as it is after a file was written and read.
+
+    ``copies``: how often every sentence is in the corpus that is learned from.
+    """
     if info is not None and not isinstance(info, Mapping):
         raise LearnerError(f"info must be a dict of what JSON can hold, not {info!r}")
     about = {
         "version": trellis.__version__,
         "learner": {"name": type(learner).__name__, **learner.parameters()},
-        "sentences": sizes[0],
-        "tokens": sizes[1],
+        "sentences": sizes[0] // copies,
+        "tokens": sizes[1] // copies,
         "corpus": {"columns": columns},
         **({"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if stepwise else {}),
         **({} if scheme is None else {"scheme": scheme}),
-        **({} if segmenting is None else segmenting.about),
+        **({} if segmenting is None else segmenting.about(copies)),
         **(info or {}),
     }
     try:
@@ -417,6 +419,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
             setup.labelling.labels,
             [str(template) for template in setup.features.templates],
             [column.values for column in encoding.extraction.vocabulary.columns],
+            [(entries.starts, entries.symbols) for entries in encoding.extraction.vocabulary.dictionaries],
             replace(problem, n_threads=1, blocks=None),
             encoding.filter,
             None if setup.segmenting is None else (setup.segmenting.types, list(map(str, setup.features.of_segments))),

@@ -65,10 +65,9 @@ class Segmenting:
     kept: Longs  # sentences
     n_left_out: int
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """What the model says of it."""
-        of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out}
+    def about(self, copies: int) -> dict[str, Any]:
+        """What the model says of it, where every sentence is so often in the corpus."""
+        of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out // copies}
         return {"scheme": self.types.scheme, "segments": of_segments}
 
     def bytes_needed(self, starts: Longs) -> int:

@@ -1,0 +1,66 @@
+// Dictionaries against a search of all runs of tokens.
+#include "text/dictionary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "check.hpp"
+
+namespace {
+using namespace trellis;
+using Run = std::vector<std::int32_t>;
+using Entries = std::map<Run, std::set<std::int32_t>>;  // with the folds that have them
+
+std::vector<std::int32_t> searched(const Entries& entries, const Run& text, std::int32_t asks) {
+  const std::size_t n = text.size();
+  std::vector<std::int32_t> values(3 * n, asks == Dictionary::kNobody ? Dictionary::kSilent : 0);
+  if (asks == Dictionary::kNobody) return values;
+  for (std::size_t begin = 0; begin < n; ++begin)
+    for (std::size_t end = begin + 1; end <= n; ++end) {
+      const auto entry = entries.find(Run(text.begin() + begin, text.begin() + end));
+      if (entry == entries.end() || (entry->second.size() == 1 && entry->second.contains(asks))) continue;
+      const auto length = static_cast<std::int32_t>(std::min<std::size_t>(end - begin, Dictionary::kMost));
+      for (std::size_t t = begin; t < end; ++t) {
+        if (t == begin) values[t] = std::max(values[t], length);
+        if (t + 1 == end) values[n + t] = std::max(values[n + t], length);
+        if (t != begin && t + 1 != end) values[2 * n + t] = std::max(values[2 * n + t], length);
+      }
+    }
+  return values;
+}
+
+}  // namespace
+
+TEST(dictionaries_answer_as_a_search_of_all_runs_does) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const std::int32_t n_symbols = 1 + static_cast<std::int32_t>(random() % 3);
+    const auto run = [&](std::size_t n, std::int32_t least) {
+      Run out(n);
+      for (std::int32_t& symbol : out) symbol = least + static_cast<std::int32_t>(random() % static_cast<unsigned>(n_symbols - least));
+      return out;
+    };
+    Dictionary dictionary(static_cast<std::size_t>(n_symbols));
+    Entries entries;
+    for (std::size_t i = random() % 8; i > 0; --i) {
+      const Run entry = run(1 + random() % 9, 0);
+      const auto fold = static_cast<std::int32_t>(random() % 3);
+      dictionary.add(entry, fold);
+      entries[entry].insert(fold);
+    }
+    const Run text = run(random() % 14, -1);
+    for (std::int32_t asks = Dictionary::kNobody; asks < 3; ++asks) {
+      std::vector<std::int32_t> values(3 * text.size(), 99);
+      dictionary.match(text, asks, values.data());
+      CHECK(values == searched(entries, text, asks));
+    }
+    const Dictionary::Entries all = dictionary.entries();
+    std::set<Run> distinct;
+    for (std::size_t i = 0; i + 1 < all.starts.size(); ++i)
+      distinct.insert(Run(all.symbols.begin() + all.starts[i], all.symbols.begin() + all.starts[i + 1]));
+    CHECK(distinct.size() + 1 == all.starts.size() && distinct.size() == entries.size());
+    for (const auto& [entry, folds] : entries) CHECK(distinct.contains(entry));
+  }
+}

@@ -1,0 +1,63 @@
+// A dictionary of entries that are runs of tokens, and what it says of a token: the length of the longest entry that begins
+// there, that ends there, and that has it inside.
+//
+// Tokens are symbols, the ids of a view of their column; entries lie in a tree of symbols. Training asks a dictionary that was
+// learned from the training corpus itself: it would know every word there, and no word of another text that is new. So the
+// corpus is cut into folds, and an entry that only one fold has is hidden from the sentences of that fold.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "text/table.hpp"
+
+namespace trellis {
+
+class Dictionary {
+ public:
+  static constexpr std::int32_t kMost = 6;            // a longer entry counts as one of six tokens
+  static constexpr std::int32_t kSilent = kMost + 1;  // what is said to a sentence that sees no dictionary
+  static constexpr std::size_t kValues = kMost + 2, kWhere = 3;
+  // Who asks, where it is no fold.
+  static constexpr std::int32_t kAnyone = -1, kNobody = -2;
+
+  explicit Dictionary(std::size_t n_symbols) : first_(n_symbols, -1) {}
+
+  // An entry, of symbols below n_symbols and not empty, that fold `fold` has (kAnyone: no fold of training).
+  void add(std::span<const std::int32_t> entry, std::int32_t fold);
+  std::size_t n_symbols() const { return first_.size(); }
+
+  // values[w, t], w = 0: begins, 1: ends, 2: inside; 0 where there is no entry. A symbol below 0 is in no entry.
+  void match(std::span<const std::int32_t> symbols, std::int32_t asks, std::int32_t* values) const;
+
+  // All entries: entry i is symbols[starts[i] .. starts[i + 1]).
+  struct Entries {
+    std::vector<std::int64_t> starts{0};
+    std::vector<std::int32_t> symbols;
+  };
+  Entries entries() const;
+
+ private:
+  static constexpr std::int32_t kNoEntry = -3;
+  struct Node {
+    std::int32_t parent, symbol;
+    std::int32_t fold = kNoEntry;  // the only one that has the entry which ends here; kAnyone: there are several
+    bool has_children = false;
+  };
+  static std::uint64_t key(std::int32_t node, std::int32_t symbol) {
+    return static_cast<std::uint64_t>(node) << 32 | static_cast<std::uint32_t>(symbol);
+  }
+  std::int32_t child(std::int32_t node, std::int32_t symbol) const {
+    if (symbol < 0 || !nodes_[static_cast<std::size_t>(node)].has_children) return -1;
+    const std::int32_t edge = edges_.find(key(node, symbol));
+    return edge < 0 ? -1 : to_[static_cast<std::size_t>(edge)];
+  }
+
+  std::vector<Node> nodes_;
+  std::vector<std::int32_t> first_;  // [n_symbols] the node of an entry's first symbol, or -1
+  GrowingTable edges_;               // (node, symbol) to edge
+  std::vector<std::int32_t> to_;     // [n_edges] the node it leads to
+};
+
+}  // namespace trellis

@@ -1,0 +1,130 @@
+"""Dictionaries of entries over several tokens: columns that are derived from a sentence (core/text/dictionary.hpp).
+
+``begins(word[0], "cities.txt")`` is how many tokens the longest entry has that begins at a token. To a plan it is a
+look at a column of its own, a *derived* column, whose strings are the lengths; nobody gives it, the dictionary makes it
+from what a view of the given column says. ``begins``, ``ends`` and ``inside`` of one view and one file share a
+dictionary. Without a file its entries are the spans of the training corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trellis import _core
+from trellis.arrays import Ints, Longs, runs_of, starts_of
+from trellis.corpus.corpus import Strings
+from trellis.features.templates import MATCHED, Call, Look, Template, read_lookup
+
+ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
+_LENGTHS = [str(length) for length in range(_core.DICTIONARY_MOST + 1)]
+VALUES = Strings.of([*_LENGTHS, ""])  # of a derived column; the last one is silent
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryView:
+    """What a dictionary looks at: a column, and the calls on it, of which the last one names the file."""
+
+    column: str
+    calls: tuple[Call, ...]
+
+    @property
+    def path(self) -> str | None:
+        """The file of the entries; None where they are learned from spans."""
+        arguments = self.calls[-1].arguments
+        return str(arguments[0]) if arguments else None
+
+
+def is_matched(look: Look) -> bool:
+    """Whether a look asks a dictionary."""
+    return bool(look.calls) and look.calls[-1].name in MATCHED
+
+
+def dictionary_view(look: Look) -> DictionaryView:
+    """The dictionary that a look asks, by the same name whatever it asks."""
+    return DictionaryView(look.column, (*look.calls[:-1], replace(look.calls[-1], name=next(iter(MATCHED)))))
+
+
+def dictionary_views(templates: Iterable[Template]) -> list[DictionaryView]:
+    """The dictionaries that templates ask, in the order in which they first do."""
+    looks = (look for template in templates for look in template.looks if is_matched(look))
+    return list(dict.fromkeys(map(dictionary_view, looks)))
+
+
+def derived_names(templates: Iterable[Template]) -> dict[str, tuple[DictionaryView, int]]:
+    """Derived columns by their names, with their dictionary and which of its answers they are."""
+    looks = (look for template in templates for look in template.looks if is_matched(look))
+    return {derived_name(look): (dictionary_view(look), MATCHED[look.calls[-1].name]) for look in looks}
+
+
+def derived_name(look: Look) -> str:
+    """The derived column that a look reads: its text at the token itself."""
+    return str(replace(look, offset=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """Entries as runs of symbols, the numbers of their tokens; ``native`` is what is asked."""
+
+    tokens: Strings
+    starts: Longs  # [n_entries + 1] entry i is symbols[starts[i]:starts[i + 1]]
+    symbols: Ints
+    native: _core.Dictionary
+
+    @classmethod
+    def of(cls, tokens: Strings, starts: Longs, symbols: Ints, folds: Ints | None = None) -> Dictionary:
+        """Of entries, some perhaps twice, and the folds of training that have them; ValueError if they are damaged."""
+        native = _core.Dictionary(len(tokens), starts, symbols, folds)
+        return cls(tokens, *native.entries(), native)
+
+    def entries(self) -> list[str]:
+        """The entries as text, with nothing between their tokens."""
+        tokens, symbols = self.tokens.tolist(), self.symbols.tolist()
+        return ["".join(tokens[s] for s in symbols[a:b]) for a, b in zip(self.starts, self.starts[1:], strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The spans of a training corpus, from which dictionaries are learned."""
+
+    begins: Longs  # [n] first tokens
+    lengths: Longs
+    folds: Ints  # [n] of the sentences that they are in
+    asks: Ints  # [n_sentences] a fold, which sees no entry that it alone has, ANYONE or NOBODY
+
+
+def read_dictionary(path: str, values: Sequence[str]) -> Dictionary:
+    """The entries of a file, one per line, tokens between blanks.
+
+    Where all values of the column are single characters, so are all tokens.
+    """
+    of_characters = all(len(value) == 1 for value in values)
+    entries = ["".join(text.split()) if of_characters else text.split() for text in read_lookup("begins", path)]
+    number = {token: i for i, token in enumerate(dict.fromkeys(token for entry in entries for token in entry))}
+    symbols = np.array([number[token] for entry in entries for token in entry], np.int32)
+    return Dictionary.of(Strings.of(number), starts_of([len(entry) for entry in entries]), symbols)
+
+
+def learn_dictionary(spans: Spans, said: Ints, strings: Strings) -> Dictionary:
+    """The spans as entries: ``said`` [n_tokens] is what the view says of each token, -1 where it says nothing."""
+    starts = starts_of(spans.lengths)
+    tokens = np.repeat(spans.begins - starts[:-1], spans.lengths) + np.arange(starts[-1])
+    symbols = said[tokens]
+    whole = np.minimum.reduceat(symbols, starts[:-1]) >= 0 if len(spans.begins) else np.zeros(0, bool)
+    kept, items = runs_of(starts, np.flatnonzero(whole))
+    used, symbols = np.unique(symbols[items], return_inverse=True)
+    return Dictionary.of(strings.take(used), kept, symbols.reshape(-1).astype(np.int32), spans.folds[whole])
+
+
+def matched(dictionary: Dictionary, symbols: Ints, starts: Longs, asks: Ints | None, n_threads: int) -> list[Ints]:
+    """What a dictionary says of the tokens of a corpus: codes of derived columns, as MATCHED numbers them."""
+    return list(dictionary.native.match(symbols, starts, asks, n_threads))
+
+
+def derived_ids(reach: int) -> Ints:
+    """The view ids of a derived column's values, [n_values, 1]."""
+    ids = np.arange(len(VALUES), dtype=np.int32) + 2 * reach
+    ids[_core.DICTIONARY_SILENT] = -1
+    return ids.reshape(-1, 1)

@@ -1,0 +1,20 @@
+"""Training that goes on: a tagger learns from new sentences as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trellis.arguments import instance
+from trellis.learners.perceptron import Perceptron
+from trellis.learning.learner import Learner
+from trellis.tagger import Tagger
+from trellis.training.fit import train
+
+
+def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
+    """Another tagger that has learnt from new sentences as well, one epoch of the perceptron unless a learner is given.
+
+    Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
+    """
+    instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
+    return train(corpus, learner=Perceptron(epochs=1) if learner is None else learner, init=tagger, **more)

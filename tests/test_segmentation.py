@@ -1,0 +1,274 @@
+"""Words of text without blanks: text in and out, what is read, scores, and the commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Done
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trellis
+from trellis.errors import ArgumentError, CorpusError, LearnerError, ModelError
+from trellis.segmentation.scores import compare_words
+from trellis.segmentation.text import LABELS, characters, labels_of, narrow, read_segmented, to_points, to_text
+
+few = settings(max_examples=150, deadline=None)
+LINES = [
+    "我们 是 学生",
+    "学生 们 读书",
+    "他 是 我们 的 老师",
+    "老师 读书 ， ２０２６年",
+    "他们 的 书",
+    "我 的 学生",
+] * 3
+# Everything that could go wrong: blanks of all kinds, line ends, marks, characters of one to four bytes.
+TEXTS = st.text(alphabet="我们是学生读书，。2２Ａa \t\n\r\u3000\u00a0\u2028\x1c\x85\ufeff\u200b\x00é😀", max_size=40)
+
+
+@pytest.fixture(scope="module")
+def segmenter() -> trellis.Segmenter:
+    return trellis.Segmenter.train(LINES, n_threads=1)
+
+
+# ---------------------------------------------------------------------------- text
+
+
+def blanks(text: str) -> list[bool]:
+    return [c.isspace() or c == "\ufeff" for c in text]
+
+
+@few
+@given(TEXTS)
+def test_only_blanks_are_put_in(segmenter: trellis.Segmenter, text: str) -> None:
+    out = segmenter.separate(text)
+    # Walk both: what is more in the output is a blank between two characters that had none.
+    at, is_blank = 0, blanks(text)
+    for i, c in enumerate(out):
+        if at < len(text) and c == text[at] and not (c == " " and out[i - 1 : i] and not is_blank[at]):
+            at += 1
+            continue
+        assert c == " "
+        assert 0 < at < len(text)
+        assert not is_blank[at - 1]
+        assert not is_blank[at]
+    assert at == len(text)
+    assert segmenter.separate_bytes(text.encode()) == out.encode()
+    words = segmenter.segment(text)
+    assert words == out.replace("\ufeff", " ").split()
+    assert "".join(words) == "".join(c for c, blank in zip(text, is_blank, strict=True) if not blank)
+
+
+@few
+@given(st.lists(TEXTS, max_size=5))
+def test_many_texts_are_each_by_itself(segmenter: trellis.Segmenter, texts: list[str]) -> None:
+    assert segmenter.segment_batch(texts, n_threads=2) == [segmenter.segment(text) for text in texts]
+
+
+@few
+@given(st.binary(max_size=40))
+def test_any_bytes_come_out_again(segmenter: trellis.Segmenter, text: bytes) -> None:
+    assert segmenter.separate_bytes(text).replace(b" ", b"") == text.replace(b" ", b"")
+
+
+def test_words(segmenter: trellis.Segmenter) -> None:
+    assert segmenter.segment("我们是学生") == ["我们", "是", "学生"]
+    assert segmenter.separate("我们是\u3000学生\r\n\n他的书") == "我们 是\u3000学生\r\n\n他 的 书"
+    assert segmenter.segment("") == []
+    assert segmenter.segment(" \n") == []
+    assert segmenter.segment_batch([]) == []
+    assert segmenter.separate("") == ""
+
+
+def test_long_texts_are_coded_as_short_ones(segmenter: trellis.Segmenter) -> None:
+    line = "我们是学生，他２ "
+    assert segmenter.separate(line * 3000) == segmenter.separate(line) * 3000
+    points = to_points(line * 3000)
+    long, short = characters(points), characters(points[: len(line)])
+    assert long.values.tolist() == short.values.tolist()
+    assert long.codes[: len(line)].tolist() == short.codes.tolist()
+
+
+def test_full_width_is_read_as_half_width() -> None:
+    assert to_text(narrow(to_points("Ａ９！～我a\u3000"))) == "A9!~我a\u3000"
+
+
+@few
+@given(st.lists(st.integers(1, 5), min_size=1))
+def test_labels_of_words(lengths: list[int]) -> None:
+    expected = [z for n in lengths for z in ("S" if n == 1 else f"B{'M' * (n - 2)}E")]
+    assert [LABELS[z] for z in labels_of(np.array(lengths))] == expected
+
+
+# ---------------------------------------------------------------------------- what is read
+
+
+def test_files_and_lists_are_read_alike(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes("\ufeff我们  是\r\n\r\n\n\u3000学生 \t们\n末尾 无 换行".encode())
+    expected = [["我们", "是"], ["学生", "们"], ["末尾", "无", "换行"]]
+    assert read_segmented(path).lines == expected
+    assert read_segmented(str(path)).lines == read_segmented(expected).lines
+    assert read_segmented([" ".join(words) for words in expected]).lines == expected
+    corpus = read_segmented(path).corpus()
+    assert corpus.sentences("character") == [[*"我们是"], [*"学生们"], [*"末尾无换行"]]
+    assert corpus.sentences("label") == [[*"BES"], [*"BES"], [*"BESBE"]]
+    path.write_bytes(b"")
+    assert read_segmented(path).lines == []
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "why"),
+    [("我 们\n  \n".encode(), 2, "a line of blanks alone"), (b"a b\n\nc \xff d\n", 3, "not valid UTF-8")],
+)
+def test_lines_that_cannot_be_read(content: bytes, line: int, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=f"words.txt:{line}: {why}"):
+        trellis.Segmenter.train(path)
+    text = read_segmented(path, lenient=True)
+    assert (len(text.lines), text.n_skipped) == (1, 1)
+
+
+@pytest.mark.parametrize("line", [["a b"], [""], [3], 3, "\udc80", ["\udc80"], b"\xff"])
+def test_lists_that_are_no_words(line: object) -> None:
+    with pytest.raises(CorpusError):
+        read_segmented([["a"], line])  # type: ignore[list-item]
+
+
+def test_arguments(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="a file or a list of lines"):
+        read_segmented(3)  # type: ignore[arg-type]
+    with pytest.raises(CorpusError, match="no such file"):
+        trellis.Segmenter.train(tmp_path / "nowhere.txt")
+    with pytest.raises(CorpusError, match="no sentences"):
+        trellis.Segmenter.train([])
+    with pytest.raises(LearnerError, match="scheme has no place"):
+        trellis.Segmenter.train(LINES, scheme="iob2")
+    with pytest.raises(ArgumentError, match="a text is a string"):
+        segmenter.segment(b"abc")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="a list of strings"):
+        segmenter.segment_batch("abc")
+    with pytest.raises(CorpusError, match="surrogate"):
+        segmenter.segment("\udc80")
+    with pytest.raises(ModelError, match="not a model of words"):
+        trellis.Segmenter(trellis.train({"word": [["a"]], "pos": [["N"]]}, target="pos"))
+
+
+# ---------------------------------------------------------------------------- models
+
+
+def test_one_file(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
+    segmenter.save(tmp_path / "words.trellis")
+    copy = trellis.Segmenter.load(tmp_path / "words.trellis")
+    wide = {word for line in LINES for word in line.split()}
+    assert copy.known_words == wide - {"２０２６年", "，"} | {"2026年", ","}
+    text = "他们读书，２０２７年的学生"
+    assert copy.separate(text) == segmenter.separate(text)
+    assert "他们" in copy.segment(text)
+
+
+@pytest.mark.parametrize("more", [{"segments": 5}, {"learner": trellis.CRF()}, {"order": 2}, {"dev": LINES}], ids=str)
+def test_other_models(more: dict[str, object]) -> None:
+    found = trellis.Segmenter.train(LINES, **more)
+    assert found.segment("我们是学生") == ["我们", "是", "学生"]
+    assert found.separate("") == ""
+
+
+def test_words_of_one_kind() -> None:
+    single = trellis.Segmenter.train(["a b c", "b a"])
+    assert single.segment("cab") == ["c", "a", "b"]
+    pairs = trellis.Segmenter.train([["ab", "cd"]] * 3 + [["x"]])
+    assert pairs.segment("abcd") == ["ab", "cd"]
+    assert "".join(pairs.segment("abc")) == "abc"
+    with pytest.raises(CorpusError, match="no word of one character"):
+        trellis.Segmenter.train([["ab", "cd"]])
+
+
+# ---------------------------------------------------------------------------- scores
+
+
+def test_scores_counted_by_hand() -> None:
+    found = compare_words([["ab", "c", "Ｄ"], ["e"]], [["a", "bc", "Ｄ"], ["e"]], {"ab", "D"})
+    assert (found.words.gold, found.words.predicted, found.words.correct) == (4, 4, 2)
+    assert (found.known, found.unknown) == ((2, 1), (2, 1))
+    assert found.recall_of_known == found.recall_of_unknown == found.words.f1 == 0.5
+    assert found.to_dict()["recall_of_unknown"] == 0.5
+    assert "recall of unknown words  50.00 (50.00% of the words)" in str(found)
+    empty = compare_words([], [], set())
+    assert empty.recall_of_known == empty.recall_of_unknown == 0.0
+    assert "F1" in str(empty)
+
+
+def test_other_texts_cannot_be_compared() -> None:
+    with pytest.raises(CorpusError, match="1 lines, 0 predicted"):
+        compare_words([["a"]], [], set())
+    with pytest.raises(CorpusError, match="another text"):
+        compare_words([["a"]], [["b"]], set())
+
+
+def test_evaluate(segmenter: trellis.Segmenter) -> None:
+    assert segmenter.evaluate(LINES).words.f1 == 1
+    scores = segmenter.evaluate([["我", "们"], ["学生"]])
+    assert scores.words.gold == 3
+    assert scores.unknown[0] == 0
+    plain = trellis.Segmenter.train(LINES, features=["character[0]", "character[1]"])
+    assert plain.evaluate(LINES).known == (0, 0)
+
+
+# ---------------------------------------------------------------------------- commands
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("\n".join(LINES))
+    (tmp_path / "text.txt").write_bytes("我们是学生\r\n\n \u3000\n他的书".encode())
+    return tmp_path
+
+
+def test_commands(words: Path, call: Callable[..., Done]) -> None:
+    done = call("segment train words.txt --dev words.txt --epochs 5 --model m --json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["words"] == 13
+    assert "18 lines" in done.err
+    done = call("segment run --model m text.txt --output out.txt")
+    assert (done.code, done.out) == (0, "")
+    assert (words / "out.txt").read_bytes() == "我们 是 学生\r\n\n \u3000\n他 的 书".encode()
+    done = call("segment evaluate --model m words.txt --json")
+    assert json.loads(done.out)["f1"] == 1
+    done = call("segment evaluate --model m words.txt")
+    assert "F1         100.00" in done.out
+    (words / "empty").write_bytes(b"")
+    assert call("segment run --model m empty -o out.txt").code == 0
+    assert (words / "out.txt").read_bytes() == b""
+
+
+def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
+    bad = words / "bad.txt"
+    bad.write_bytes("我们 是 学生\n".encode() * 3 + b"\xff\n \n" + "他的".encode() + b"\xfe\n")
+    done = call("segment train bad.txt --model m")
+    why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+    assert (done.code, done.err) == (2, f"trellis: bad.txt:4: {why}\n")
+    assert not (words / "m").exists()
+    done = call("segment train bad.txt --model m --lenient")
+    assert done.code == 0
+    assert "3 lines, 9 words from bad.txt; 3 skipped" in done.err
+    done = call("segment run --model m bad.txt -o out.txt")
+    assert done.code == 2
+    assert "bad.txt:4: not valid UTF-8" in done.err
+    assert not (words / "out.txt").exists()
+    done = call("segment run --model m bad.txt -o out.txt --lenient")
+    assert done.code == 0
+    assert "2 lines with bytes that are not UTF-8" in done.err
+    assert (words / "out.txt").read_bytes().replace(b" ", b"") == bad.read_bytes().replace(b" ", b"")
+    done = call("segment evaluate --model m bad.txt")
+    assert done.code == 2
+    done = call("segment evaluate --model m bad.txt --lenient --json")
+    assert json.loads(done.out)["lines_skipped"] == 3
+    done = call("segment run --model m bad.txt -o bad.txt")
+    assert (done.code, "would replace" in done.err) == (2, True)
