@@ -35,8 +35,8 @@ test: $(VENV)/.tests
 	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/.lint
-	$(BIN)/ruff check src tests benchmarks docs/site
-	$(BIN)/ruff format --check src tests benchmarks docs/site
+	$(BIN)/ruff check src tests benchmarks examples docs/site
+	$(BIN)/ruff format --check src tests benchmarks examples docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

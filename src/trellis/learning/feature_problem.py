@@ -85,6 +85,7 @@ class FeatureProblem(ExampleOrder):
     search: Search | None = None
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
     sentence_weights: Doubles | None = None  # [n_examples]
+    initial: Doubles | None = None  # of the first features, to start with; all others start at 0
     score_dev: Callable[[FeatureWeights], float] | None = None
     patience: int | None = None  # epochs without a better dev score after which to stop
     checkpoint: Checkpoint | None = None  # the file that training resumes from
@@ -95,8 +96,10 @@ class FeatureProblem(ExampleOrder):
         return self.n_examples
 
     @property
-    def initial(self) -> None:
-        """No warm start: solvers ask, and no structure but chains has it yet."""
+    def start(self) -> Doubles:
+        """The weights of all features to start with."""
+        first = np.zeros(0) if self.initial is None else self.initial
+        return np.concatenate([first, np.zeros(self.n_features - len(first))])
 
     def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
         """For native code; of some features only where ``kept`` says which. LearnerError if there are no parts."""
@@ -159,9 +162,20 @@ class FeatureRun(Work):
         self.update = given.update_of(stepwise=problem.is_stepwise)
         self.k, self.augmented = given.k, rule in ("MIRA", "AROW")
         self.native = _core.FeatureOnline(problem.n_features, rule, given.k, given.c, given.vote)
+        if problem.initial is not None:
+            self._start(problem.start.astype(np.float32))
         self.examples = None if problem.search is not None else problem.examples()
         if problem.search is not None and given.batch > 1:
             raise LearnerError("batch has an effect only where a problem has candidates or parts; leave it out")
+
+    def _start(self, values: Floats) -> None:
+        """Begin with weights; where updates are kept for voting, these are the first, before all examples."""
+        clock, (_, sums, variances), log = self.native.state()
+        if self.vote:
+            features = np.flatnonzero(values).astype(np.uint32)
+            starts = np.array([0, len(features)], np.int64)
+            log = (np.zeros(1, np.int64), starts, features, values[features])
+        self.native.restore(clock, (values, sums, variances), log)
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""

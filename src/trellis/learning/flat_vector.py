@@ -42,8 +42,11 @@ class FlatParameters:
         return FlatParameters(self.vector, kept)
 
     def start(self, problem: Any) -> Doubles:
-        """Zero."""
-        return np.zeros(self.size)
+        """Zero, or the weights of a warm start."""
+        if problem.initial is None:
+            return np.zeros(self.size)
+        first: Doubles = problem.start
+        return first if self.kept is None else first[self.kept]
 
     def weights(self, vector: Doubles, problem: Any) -> Any:
         """What a vector stands for."""

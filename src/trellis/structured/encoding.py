@@ -55,9 +55,10 @@ class _Numbers(dict[str, int]):
 class Encoder:
     """Numbers features by their names, in the order in which they are met."""
 
-    def __init__(self, problem: Problem, beam: int | None = None) -> None:
+    def __init__(self, problem: Problem, beam: int | None = None, init: Features | None = None) -> None:
         self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
         self.numbers: dict[str, int] = _Numbers()
+        self.initial = None if init is None else self._numbered(init, "init")[1]  # of the first features
         self.graphs: list[Hypergraph] = []  # of the examples, where outputs are derivations
 
     def names(self, n: int) -> tuple[str, ...]:
@@ -72,7 +73,7 @@ class Encoder:
         is_stepwise = isinstance(problem, BeamSearch)
         if is_stepwise:
             examples = [(x, check_steps(problem.problem, x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
-        for i, (x, y) in enumerate(examples):
+        for i, (x, y) in enumerate(examples if getattr(problem, "target", None) is None else ()):
             where = f"example {i}"
             self._numbered(problem.features(x, y, where) if is_stepwise else problem.features(x, y), where)
         return FeatureProblem(
@@ -83,6 +84,7 @@ class Encoder:
             search=_Steps(self, problem, examples) if is_stepwise else _Search(self, problem, examples),
             is_stepwise=is_stepwise,
             sentence_weights=weights,
+            initial=self.initial,
         )
 
     def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
@@ -115,6 +117,7 @@ class Encoder:
             right_starts=starts_of([len(edges) for edges in right]),
             costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
             sentence_weights=weights,
+            initial=self.initial,
         )
 
     def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
@@ -161,17 +164,29 @@ class _Search:
     def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
         x, y = self.examples[i]
         weights = Weights(self.encoder.numbers, run.native.score)
-        cost = getattr(self.problem, "cost", None)
+        target, where = getattr(self.problem, "target", None), f"example {i}"
+        right = y if target is None else target(x, y, weights)
         outputs: Outputs = []
+        if right is None and target is not None:
+            return outputs
+        least = 0.0 if target is None else self._cost(x, y, right, right, where)
         for z in self._best(x, y, weights, k, augmented):
-            if same(z, y):
+            if same(z, right):
                 continue
-            where = f"example {i}"
-            d = self.encoder.difference(self.problem.features(x, y), self.problem.features(x, z), where)
-            paid = 1.0 if cost is None else float(_costs([cost(x, y, z)], 1, where)[0])
-            outputs.append((paid, *d))
+            more = self._cost(x, y, z, right, where) - least
+            if target is not None and more <= 0:  # as good as what is stepped towards
+                continue
+            d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
+            outputs.append((more, *d))
         run.native.resize(len(self.encoder.numbers))
         return outputs
+
+    def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
+        """How bad z is where y is right, and `right` the output to learn."""
+        cost = getattr(self.problem, "cost", None)
+        if cost is None:
+            return float(not same(z, right))
+        return float(_costs([cost(x, y, z)], 1, where)[0])
 
     def _best(self, x: Any, y: Any, weights: Weights, k: int, augmented: bool) -> Sequence[Any]:
         problem: Any = self.problem

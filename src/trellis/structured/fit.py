@@ -22,7 +22,7 @@ from trellis.learning.learner import Learner, check_update
 from trellis.learning.run import Observer, check_observer, run
 from trellis.structured.encoding import Encoder
 from trellis.structured.model import StructuredModel
-from trellis.structured.problem import Problem, StepProblem, check_problem, kind_of, same
+from trellis.structured.problem import Features, Problem, StepProblem, check_features, check_problem, kind_of, same
 from trellis.training.fit import learner_of
 
 Metric = Callable[[list[Any], list[Any]], float]
@@ -34,6 +34,7 @@ def fit(
     learner: Learner | str | None = None,
     *,
     beam: int | None = None,
+    init: StructuredModel | Features | None = None,
     sample_weight: npt.ArrayLike | None = None,
     dev: Iterable[tuple[Any, Any]] | None = None,
     metric: Metric | None = None,
@@ -49,8 +50,8 @@ def fit(
     ``CRF``, ``ExponentialLoss``, ``HMSVM(solver="frank-wolfe")``. A problem with ``candidates`` or ``parts`` answers
     all; one with ``argmax`` answers the perceptron and passive-aggressive learners, and with ``augmented`` or
     ``kbest`` MIRA and AROW; one with ``choices`` answers these too, by a beam of ``beam`` states, and the learner's
-    ``update`` says on what of a wrong search it updates. ``sample_weight`` is how much each example counts.
-    ``observer`` is called after every epoch.
+    ``update`` says on what of a wrong search it updates. ``init`` is a model, or weights by the names of features, for
+    a warm start. ``sample_weight`` is how much each example counts. ``observer`` is called after every epoch.
 
     With ``dev``, held-out pairs, the best epoch on them is kept, by the share of right outputs or by ``metric(outputs,
     right)``, a number from 0 on; with ``patience`` training stops after so many epochs without a better one.
@@ -79,7 +80,7 @@ def fit(
         raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
     n_threads = thread_count(n_threads)
     every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
-    encoder = Encoder(problem, _beam(problem, beam))
+    encoder = Encoder(problem, _beam(problem, beam), _initial(init, learner))
     encoded = encoder.encode(pairs, weights, n_threads)
     if held_out is not None:
         kept = {} if beam is None else {"beam": beam}
@@ -117,6 +118,17 @@ def structure_learner(given: Learner | str | None, *, stepwise: bool) -> Learner
     return learner
 
 
+def _initial(init: Any, learner: Learner) -> Features | None:
+    """The weights to start with, by name; LearnerError if the learner starts from none."""
+    if init is None:
+        return None
+    if not learner.takes_init:
+        raise LearnerError(f"{_named(learner)} cannot start from other weights; leave init out")
+    if isinstance(init, StructuredModel):
+        return dict(zip(init.names, init.weights.values.tolist(), strict=True))
+    return dict(check_features(init, "init"))
+
+
 def check_patience(patience: int | None, dev: Any) -> int | None:
     """The number itself; it needs something held out."""
     if patience is not None and dev is None:
@@ -136,6 +148,7 @@ def _fingerprint(learner: Learner, encoder: Encoder, encoded: FeatureProblem) ->
         [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs],
         (encoded.gold, encoded.features, encoded.right_starts, encoded.costs, encoded.sentence_weights),
         encoded.patience,
+        encoded.initial,
     )
 
 

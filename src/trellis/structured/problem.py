@@ -64,7 +64,9 @@ class SearchProblem(Protocol[X, Y]):
     """Outputs of which the best can be found.
 
     There may also be ``kbest(x, weights, k)``, the k best; ``augmented(x, y, weights)``, the best by score + cost where
-    y is right; and ``cost(x, y, z)`` (default: 1).
+    y is right; and ``cost(x, y, z)`` (default: 1). Where y does not say which output to learn, because part of outputs
+    is hidden or y cannot be reached, ``target(x, y, weights)`` gives the one to step towards by the weights of now, or
+    None to leave the example out; ``features`` then never sees y.
     """
 
     def argmax(self, x: X, weights: Weights) -> Y:
