@@ -83,7 +83,7 @@ struct Batch {
     if (ngrams_) labels.ngrams = ngrams_->template view<Real>();
     if (given_token_ngrams) check_token_ngrams(*given_token_ngrams, ngrams_);
     token_ngrams = given_token_ngrams;
-    if (allowed) sets = sets_from(*allowed, L, n_tokens);
+    if (allowed) sets = sets_from(*allowed, L, n_tokens, &starts_);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }

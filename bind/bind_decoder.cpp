@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "attributes.hpp"
+#include "data.hpp"
 #include "dictionary.hpp"
 #include "far.hpp"
 #include "features.hpp"
@@ -42,8 +43,27 @@ FrozenStrings strings_from(const StringArrays& given) {
   return strings;
 }
 
-// Rows of the filter that prunes labels, its margin, how many labels it leaves at most.
-using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t>;
+// Levels of pruning above order 0: weights of label pairs [L + 1, stride], longer n-grams, a margin per level.
+using LevelArrays = std::tuple<Array<float, 2>, const PyNgrams*, Array<double, 1>>;
+// Rows of the filter that prunes labels, its margin, how many labels it leaves at most, its levels.
+using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t, std::optional<LevelArrays>>;
+
+// With what the model itself forbids.
+std::shared_ptr<const FilterLevels> levels_from(const LevelArrays& given, const LabelWeights& labels) {
+  const auto& [edge, ngrams, margins] = given;
+  const std::size_t L = labels.n_labels, stride = labels.stride;
+  require(ngrams && ngrams->ngrams.n_labels() == L && edge.shape(0) == L + 1 && edge.shape(1) == stride && margins.size() > 0,
+          "levels of a filter for other labels");
+  require(are_scores(edge.data(), L + 1, L, stride), "levels: scores must be finite or minus infinity");
+  for (double margin : span(margins)) require(margin >= 0, "a filter must leave a label");
+  auto levels = std::make_shared<FilterLevels>(L, ngrams->ngrams.order());
+  levels->ngrams = ngrams->ngrams;
+  levels->scores = ngrams->double_scores;
+  for (std::size_t i = 0; i < edge.size(); ++i)
+    levels->edge[i] = std::isinf(labels.edge[i]) ? kForbidden<double> : static_cast<double>(edge.data()[i]);
+  for (std::size_t z = 0; labels.end && z < stride; ++z) levels->end.push_back(std::isinf(labels.end[z]) ? kForbidden<double> : 0);
+  return levels;
+}
 
 // What turns strings into attributes, and the tag dictionary: checked when a decoder is made of it.
 struct Features {
@@ -103,11 +123,15 @@ struct Features {
       model.bag_attributes = bag->second.data();
     }
     if (filter) {
-      const auto& [rows, margin, most] = *filter;
+      const auto& [rows, margin, most, levels] = *filter;
       require(std::get<0>(rows).size() == weights.n_attributes + 1, "a filter of other attributes");
       require(margin >= 0 && most > 0, "a filter must leave a label");
       model.filter = rows_from(rows, weights.labels.n_labels);
       model.rule = {margin, most};
+      if (levels) {
+        model.levels = levels_from(*levels, weights.labels);
+        model.margins.assign(std::get<2>(*levels).data(), std::get<2>(*levels).data() + std::get<2>(*levels).size());
+      }
     }
     make_read_only(std::tie(tables, folds, columns, bag, dictionary, endings, weights.row_arrays, weights.edge_row_arrays, filter));
     return model;
@@ -468,7 +492,6 @@ void bind_decoder(nb::module_& module) {
         require(self.core.has_filter(), "a model without a filter");
         TokenSets out;
         without_gil([&] { out = self.core.candidates(batch, n_threads); });
-        return std::make_tuple(to_numpy(std::move(out.set_of_token)), to_numpy(std::move(out.starts)),
-                               to_numpy(std::move(out.labels)));
-      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token: (set_of, starts, labels).");
+        return sets_out(std::move(out));
+      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token: (set_of, starts, labels, lattice).");
 }

@@ -1,10 +1,11 @@
-// The filter that prunes labels, in training.
+// The filter that prunes labels, in training, and its levels above order 0.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/filter.hpp"
+#include "learn/level_steps.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -41,9 +42,91 @@ struct PyFilter {
                   std::size_t n_threads) const {
     check_order(sentences, corpus.n_sentences());
     TokenSets out;
-    without_gil([&] { out = core.candidates(tokens(), span(sentences), {margin, most}, n_threads); });
-    return std::make_tuple(to_numpy(std::move(out.set_of_token)), to_numpy(std::move(out.starts)),
-                           to_numpy(std::move(out.labels)));
+    std::vector<float> scores;
+    without_gil([&] { out = core.candidates(tokens(), span(sentences), {margin, most}, n_threads, scores); });
+    return std::make_tuple(sets_out(std::move(out)), to_numpy(std::move(scores)));
+  }
+};
+
+// What levels learn from, checked; keeps the arrays it points into.
+struct PyLevelTokens {
+  SetArrays candidates, sets;
+  Array<float, 1> scores;
+  Array<std::int64_t, 1> starts;
+  Array<std::int32_t, 1> gold;
+  std::size_t n_labels;
+  bool has_lattice;
+  LevelTokens core;
+
+  PyLevelTokens(SetArrays candidates_, Array<float, 1> scores_, SetArrays sets_, Array<std::int64_t, 1> starts_,
+                Array<std::int32_t, 1> gold_, std::size_t n_labels_)
+      : candidates(std::move(candidates_)), sets(std::move(sets_)), scores(std::move(scores_)), starts(std::move(starts_)),
+        gold(std::move(gold_)), n_labels(n_labels_), has_lattice(std::get<3>(sets)) {
+    check_labels(n_labels);
+    const std::size_t n_tokens = check_sentences(starts);
+    check_gold(gold, n_tokens, n_labels);
+    core = {sets_from(candidates, n_labels, n_tokens, &starts), scores.data(), sets_from(sets, n_labels, n_tokens, &starts),
+            starts.data(), gold.data()};
+    require(scores.size() == std::get<2>(candidates).size(), "one score per candidate");
+    check_finite(scores, "scores of candidates must be finite");
+    for (std::size_t t = 0; has_lattice && t < n_tokens; ++t)
+      require(core.sets.lattice.starts[core.sets.set_of_token[t]] < core.sets.lattice.starts[core.sets.set_of_token[t] + 1],
+              "a token without a node");
+    make_read_only(std::tie(candidates, sets, scores, starts, gold));
+  }
+  std::span<const std::int64_t> checked(const Array<std::int64_t, 1>& sentences) const {
+    check_order(sentences, starts.size() - 1);
+    return span(sentences);
+  }
+};
+
+struct PyFilterLevels {
+  FilterLevels levels;
+  LevelLearner learner;
+  std::size_t level = 0;
+
+  PyFilterLevels(std::size_t n_labels, std::size_t n_levels, const std::optional<Array<float, 2>>& edge,
+                 const std::optional<Array<float, 1>>& end)
+      : levels((check_labels(n_labels), n_labels), n_levels), learner(levels) {
+    const auto begin_with = [](std::vector<double>& to, const float* from, std::size_t n, std::size_t size) {
+      require(n == size && are_scores(from, 1, n, n), "rules that do not fit the labels");
+      to.assign(from, from + n);
+    };
+    if (edge) begin_with(levels.edge, edge->data(), edge->size(), levels.edge.size());
+    if (end) begin_with(levels.end, end->data(), end->size(), levels.stride);
+  }
+  PyFilterLevels(const PyFilterLevels&) = delete;  // the learner points into it
+
+  const LevelTokens& fitting(const PyLevelTokens& tokens) const {
+    require(tokens.n_labels == levels.n_labels && level > 0 && tokens.has_lattice == (level > 1), "tokens of another level");
+    return tokens.core;
+  }
+  void begin(std::size_t level_, const PyLevelTokens& tokens) {
+    require(level_ == level + 1 && level_ <= levels.ngrams.order(), "no such level");
+    level = level_;
+    learner.begin(level, fitting(tokens), tokens.starts.size() - 1);
+  }
+  void pass(const PyLevelTokens& tokens, const Array<std::int64_t, 1>& sentences, float rate, float least) {
+    const auto order = tokens.checked(sentences);
+    interruptible([&](const auto& go_on) {
+      learner.pass(fitting(tokens), order, {rate, least}, go_on);
+      return true;
+    });
+  }
+  Numpy<float> gold_margins(const PyLevelTokens& tokens, const Array<std::int64_t, 1>& sentences, std::size_t n_threads) const {
+    const auto order = tokens.checked(sentences);
+    return to_numpy(without_gil([&] { return learner.gold_margins(fitting(tokens), order, n_threads); }));
+  }
+  SetsOut pruned(const PyLevelTokens& tokens, const Array<std::int64_t, 1>& sentences, double margin, std::size_t n_threads) const {
+    const auto order = tokens.checked(sentences);
+    return sets_out(without_gil([&] { return learner.pruned(fitting(tokens), order, margin, n_threads); }));
+  }
+  Numpy<float> edge() const {
+    return to_numpy(std::vector<float>(levels.edge.begin(), levels.edge.end()), {levels.n_labels + 1, levels.stride});
+  }
+  NgramsOut ngrams() const {
+    const std::vector<float> weights(levels.scores.begin(), levels.scores.end());
+    return ngrams_out(levels.ngrams, weights, 0, {});
   }
 };
 
@@ -58,8 +141,24 @@ void bind_filter(nb::module_& module) {
       .def("gold_margins", &PyFilter::gold_margins, "sentences"_array, "n_threads"_a,
            "By how much the best label outscores the gold one, for the tokens of these sentences.")
       .def("candidates", &PyFilter::candidates, "sentences"_array, "margin"_a, "most"_a, "n_threads"_a,
-           "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences:\n"
-           "(set_of, starts, labels).")
+           "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences,\n"
+           "and what these labels score.")
       .def_prop_ro("rows", [](const PyFilter& self) { return rows_out(self.core.rows, Mean{false, 0}); },
                    nb::rv_policy::move);
+  nb::class_<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.")
+      .def(nb::init<SetArrays, Array<float, 1>, SetArrays, Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::size_t>(),
+           "candidates"_array, "scores"_array, "sets"_array, "starts"_array, "gold"_array, "n_labels"_a);
+  nb::class_<PyFilterLevels>(module, "FilterLevels", "Levels of pruning above order 0 in training.")
+      .def(nb::init<std::size_t, std::size_t, std::optional<Array<float, 2>>, std::optional<Array<float, 1>>>(),
+           "n_labels"_a, "n_levels"_a, "edge"_array.none(), "end"_array.none(),
+           "edge, end: minus infinity for what is forbidden, else 0.")
+      .def("begin", &PyFilterLevels::begin, "level"_a, "tokens"_a, "One level after the other, from 1 on.")
+      .def("one_pass", &PyFilterLevels::pass, "tokens"_a, "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
+           "Stochastic steps over the sentences in that order.")
+      .def("gold_margins", &PyFilterLevels::gold_margins, "tokens"_a, "sentences"_array, "n_threads"_a,
+           "By how much the best path outscores the best one by the gold labels at each token of these sentences.")
+      .def("pruned", &PyFilterLevels::pruned, "tokens"_a, "sentences"_array, "margin"_a, "n_threads"_a,
+           "What the margin leaves of these sentences; the gold path always.")
+      .def_prop_ro("edge", &PyFilterLevels::edge, nb::rv_policy::move)
+      .def_prop_ro("ngrams", &PyFilterLevels::ngrams, nb::rv_policy::move);
 }

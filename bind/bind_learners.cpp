@@ -196,7 +196,7 @@ Encoded::Encoded(Array<std::int64_t, 1> starts_, ListArrays lists_, std::optiona
     make_read_only(of_segments);
     data.segments = &segment_sites;
   }
-  if (sets) data.sets = sets_from(*sets, n_labels, n_tokens());
+  if (sets) data.sets = sets_from(*sets, n_labels, n_tokens(), &starts);
 }
 
 namespace {
@@ -290,6 +290,7 @@ void bind_learners(nb::module_& module) {
            "same"_array.none() = nb::none())
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
+      .def_ro("n_labels", &Encoded::n_labels)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "starts, ids, values (empty: all one) of the attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")

@@ -13,8 +13,11 @@
 #include "text/bounds.hpp"
 #include "weights/potentials.hpp"
 
-// The set of each token, set starts, set labels.
-using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+// Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from where
+// each arc comes.
+using LatticeArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+// The set of each token, set starts, set labels; a lattice or none.
+using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::optional<LatticeArrays>>;
 // starts [n_tokens + 1], ids, values (empty: all one)
 using ListArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
 // starts [n_attributes + 1], labels [n_slots], weights [n_slots]
@@ -105,12 +108,35 @@ inline void check_sets(const Array<std::int64_t, 1>& starts, const Array<std::in
       require(labels(i - 1) < labels(i), "allowed: the labels of a set must ascend");
   }
 }
-inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens) {
-  const auto& [set_of, starts, labels] = given;
+// Its arcs come from nodes of the token before, wherever that has some; the first token of a sentence has NULL before it.
+inline trellis::Lattice lattice_from(const LatticeArrays& given, const Array<std::int32_t, 1>& set_of, std::size_t n_sets,
+                                     std::size_t n_labels, const Array<std::int64_t, 1>& sentences) {
+  const auto& [starts, labels, in_starts, from] = given;
+  require(starts.size() == n_sets + 1 && in_starts.size() == labels.size() + 1, "a lattice that does not fit its sets");
+  check_starts(starts, labels.size());
+  check_starts(in_starts, from.size());
+  check_numbers(labels, n_labels, "a lattice has no such label");
+  for (std::size_t s = 0; s + 1 < sentences.size(); ++s) {
+    std::int64_t n_before = 1;
+    for (std::int64_t t = sentences(s); t < sentences(s + 1); ++t) {
+      const std::int64_t first = starts(set_of(t)), last = starts(set_of(t) + 1);
+      for (std::int64_t arc = in_starts(first); n_before && arc < in_starts(last); ++arc)
+        require(from(arc) >= 0 && from(arc) < n_before, "an arc of a lattice comes from nowhere");
+      n_before = last - first;
+    }
+  }
+  return {starts.data(), labels.data(), in_starts.data(), from.data()};
+}
+// `sentences` where lattices are understood.
+inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens,
+                                    const Array<std::int64_t, 1>* sentences = nullptr) {
+  const auto& [set_of, starts, labels, lattice] = given;
   require(set_of.size() == n_tokens, "allowed: must have one set of labels per token");
   check_sets(starts, labels, n_labels);
   check_numbers(set_of, starts.size() - 1, "allowed: no such set of labels");
-  return {set_of.data(), starts.data(), labels.data()};
+  require(!lattice || sentences, "allowed: no lattice is understood here");
+  return {set_of.data(), starts.data(), labels.data(),
+          lattice ? lattice_from(*lattice, set_of, starts.size() - 1, n_labels, *sentences) : trellis::Lattice{}};
 }
 
 inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {

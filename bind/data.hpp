@@ -3,9 +3,21 @@
 #include "far.hpp"
 #include "segments.hpp"
 #include "weights.hpp"
+#include "weights/label_filter.hpp"
 
 // What segments may be, their attributes, and the first number of these.
 using SegmentArrays = std::tuple<std::shared_ptr<PySegmentRules>, ListArrays, std::size_t>;
+
+// Sets of tokens as LabelSets has them.
+using SetsOut = std::tuple<Numpy<std::int32_t>, Numpy<std::int64_t>, Numpy<std::int32_t>,
+                           std::optional<std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>, Numpy<std::int32_t>>>>;
+inline SetsOut sets_out(trellis::TokenSets sets) {
+  SetsOut out{to_numpy(std::move(sets.set_of_token)), to_numpy(std::move(sets.starts)), to_numpy(std::move(sets.labels)), std::nullopt};
+  if (sets.has_lattice())
+    std::get<3>(out) = {to_numpy(std::move(sets.node_starts)), to_numpy(std::move(sets.node_labels)),
+                        to_numpy(std::move(sets.in_starts)), to_numpy(std::move(sets.from))};
+  return out;
+}
 
 // An encoded corpus; keeps the arrays it points into.
 struct Encoded {

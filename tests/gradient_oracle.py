@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from trellis import _core
+from trellis.arrays import LabelSets
 from trellis.corpus.label_parts import LabelParts
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Problem
@@ -77,10 +79,10 @@ def parts_of(n_labels: int) -> LabelParts:
     return found
 
 
-def sets_of(labels: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sets_of(labels: list[list[int]]) -> LabelSets:
     starts = np.cumsum([0, *map(len, labels)], dtype=np.int64)
     flat = np.array([z for some in labels for z in some], np.int32)
-    return np.arange(len(labels), dtype=np.int32), starts, flat
+    return LabelSets(np.arange(len(labels), dtype=np.int32), starts, flat)
 
 
 def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
@@ -149,8 +151,8 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
     )
 
 
-def allowed_of(sets: tuple[np.ndarray, np.ndarray, np.ndarray], begin: int, end: int) -> list[list[int]]:
-    of, starts, labels = sets
+def allowed_of(sets: tuple[Any, ...], begin: int, end: int) -> list[list[int]]:
+    of, starts, labels, *_ = sets
     return [labels[starts[of[t]] : starts[of[t] + 1]].tolist() for t in range(begin, end)]
 
 

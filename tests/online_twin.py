@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core, reference
+from trellis.arrays import LabelSets
 from trellis.corpus.label_parts import LabelParts
 from trellis.learning.run import Problem
 from trellis.model.model import ChainWeights, Rows, padded
@@ -40,13 +41,6 @@ def _lists(per_token: Sequence[Sequence[tuple[int, float]]], *, values: bool) ->
     ids = np.array([a for token in per_token for a, _ in token], np.int32)
     weights = np.array([v for token in per_token for _, v in token] if values else [], np.float32)
     return starts, ids, weights
-
-
-def _sets(per_token: Sequence[Sequence[int]]) -> Any:
-    known = {labels: i for i, labels in enumerate(dict.fromkeys(tuple(labels) for labels in per_token))}
-    starts = np.concatenate([[0], np.cumsum([len(labels) for labels in known])]).astype(np.int64)
-    flat = np.array([z for labels in known for z in labels], np.int32)
-    return np.array([known[tuple(labels)] for labels in per_token], np.int32), starts, flat
 
 
 def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: int = 3) -> Case:
@@ -126,7 +120,7 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         starts,
         _lists(flat, values=values),
         _lists([[(a, 1.0) for a in token] for s in edges for token in s], values=False) if E else None,
-        None if allowed is None else _sets([labels for s in allowed for labels in s]),
+        None if allowed is None else LabelSets.of([labels for s in allowed for labels in s]),
         A,
         E,
         L,
@@ -138,7 +132,7 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         L,
         order,
         1,
-        partial=None if partial is None else _sets([labels for s in partial for labels in s]),
+        partial=None if partial is None else LabelSets.of([labels for s in partial for labels in s]),
         **extra,
     )
     return Case(order, L, A, E, tokens, edges, known, allowed, partial, problem)

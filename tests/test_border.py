@@ -40,9 +40,10 @@ def test_arrays_are_never_converted() -> None:
 def test_arrays_that_were_checked_cannot_be_changed() -> None:
     given = lists(3)
     sets = (np.zeros(3, np.int32), np.array([0, 2]), np.array([0, 1], np.int32))
+    lattice = (np.array([0, 1]), np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int32))
     starts = np.array([0, 2, 3])
-    encoded(starts=starts, lists=given, sets=sets)
-    for array in (starts, *given[:2], *sets):
+    encoded(starts=starts, lists=given, sets=(*sets, lattice))
+    for array in (starts, *given[:2], *sets, *lattice):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 10**6
 
@@ -78,7 +79,33 @@ def test_starts(starts: list[int]) -> None:
 def test_label_sets(sets: tuple[list[int], list[int], list[int]], message: str) -> None:
     set_of, starts, labels = sets
     with pytest.raises(ValueError, match=message):
-        encoded(sets=(np.array(set_of, np.int32), np.array(starts), np.array(labels, np.int32)))
+        encoded(sets=(np.array(set_of, np.int32), np.array(starts), np.array(labels, np.int32), None))
+
+
+@pytest.mark.parametrize(
+    ("lattice", "message"),
+    [
+        (([0, 1], [0], [0, 1], [0]), "does not fit its sets"),
+        (([0, 1, 2, 3], [0, 0, 0], [0, 1, 2], [0, 0]), "does not fit its sets"),
+        (([0, 1, 2, 2], [0, 0, 0], [0, 1, 2, 3], [0, 0, 0]), "starts"),
+        (([0, 1, 2, 3], [0, 0, 0], [0, 1, 2, 4], [0, 0, 0]), "starts"),
+        (([0, 1, 2, 3], [0, 2, 0], [0, 1, 2, 3], [0, 0, 0]), "no such label"),
+        (([0, 1, 2, 3], [0, 0, 0], [0, 1, 2, 3], [0, 1, 0]), "from nowhere"),
+        (([0, 1, 2, 3], [0, 0, 0], [0, 1, 2, 3], [0, -1, 0]), "from nowhere"),
+        (([0, 1, 2, 3], [0, 0, 0], [0, 1, 2, 3], [1, 0, 0]), "from nowhere"),
+        (([0, 1, 2, 3], [0, 0, 0], [0, 1, 2, 3], [0, 0, 1]), "from nowhere"),
+    ],
+)
+def test_lattices(lattice: tuple[list[int], ...], message: str) -> None:
+    starts, labels, in_starts, before = lattice
+    arrays = (np.array(starts), np.array(labels, np.int32), np.array(in_starts), np.array(before, np.int32))
+    sets = (np.arange(3, dtype=np.int32), np.array([0, 2, 4, 6]), np.array([0, 1] * 3, np.int32))
+    with pytest.raises(ValueError, match=message):
+        encoded(sets=(*sets, arrays))
+    with pytest.raises(ValueError, match=r"does not fit its sets|starts|no such|nowhere"):
+        _core.best_paths(
+            (np.zeros((3, 2)), np.zeros((1, 3, 2)), None, None, None, None), np.array([0, 2, 3]), (*sets, arrays), 1
+        )
 
 
 def test_attribute_lists() -> None:

@@ -129,7 +129,7 @@ def encoded(sets: LabelSets | None = None) -> tuple[_core.Encoded, np.ndarray]:
 @pytest.mark.parametrize("share", [0.92, 0.97])
 def test_gold_labels_survive(share: float) -> None:
     corpus, gold = encoded()
-    found, sets = learn_filter(corpus, gold, share, 1)
+    found, sets = learn_filter(corpus, gold, [share], 1)
     runs = list(zip(gold, sets.starts[sets.set_of], sets.starts[sets.set_of + 1], strict=True))
     assert all(z in sets.labels[a:b] for z, a, b in runs)  # while training none is pruned
     scores = np.zeros((30, 30))
@@ -148,7 +148,7 @@ def test_survival_counts_what_the_filters_of_other_folds_keep(monkeypatch: pytes
     corpus, gold = encoded()
     for most in (2, 30):
         monkeypatch.setattr("trellis.training.pruning.MOST", most)
-        found, sets = learn_filter(corpus, gold, 0.9, 1)
+        found, sets = learn_filter(corpus, gold, [0.9], 1)
         sizes = np.diff(sets.starts)[sets.set_of]
         n_beyond = int((sizes > most).sum())
         assert found.survival <= 1 - n_beyond / len(gold)
@@ -167,7 +167,7 @@ def test_a_filter_of_few_tokens_knows_attributes_seen_once(
     n, gold = len(ids), ids % 7
     lists = (np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
     corpus = _core.Encoded(np.arange(0, n + 1, 5, dtype=np.int64), lists, None, None, 40, 0, 7)
-    starts = learn_filter(corpus, gold.astype(np.int32), 0.9, 1)[0].rows.starts
+    starts = learn_filter(corpus, gold.astype(np.int32), [0.9], 1)[0].rows.starts
     assert (starts[-1] > starts[-2]) == knows
     assert (np.diff(starts)[:-1] > 0).all()
 
@@ -175,7 +175,7 @@ def test_a_filter_of_few_tokens_knows_attributes_seen_once(
 def test_labels_that_are_not_known_are_not_pruned() -> None:
     corpus, gold = encoded()
     gold[::7] = -1
-    _, sets = learn_filter(corpus, gold, 0.8, 1)
+    _, sets = learn_filter(corpus, gold, [0.8], 1)
     sizes = np.diff(sets.starts)[sets.set_of]
     assert (sizes[::7] == 30).all()
     assert sizes.mean() < 15

@@ -18,11 +18,21 @@ namespace trellis {
 template <class Real>
 inline constexpr Real kForbidden = -std::numeric_limits<Real>::infinity();
 
+// What pruning leaves of label pairs and of longer label n-grams: paths go from node to node. A node stands for one label of
+// a token, or for the labels up to it; those of a token ascend by their last label, then by the label before, and so on.
+struct Lattice {
+  const std::int64_t* starts = nullptr;     // [n_sets + 1] the nodes of the token that has a set; null: no lattice
+  const std::int32_t* labels = nullptr;     // [n_nodes] the last label of each
+  const std::int64_t* in_starts = nullptr;  // [n_nodes + 1] the arcs into each
+  const std::int32_t* from = nullptr;       // [n_arcs] ascending per node: nodes of the token before, counted from its first
+};
+
 // The labels allowed at each token: few distinct sets (the tags of each word), shared by many tokens.
 struct LabelSets {
   const std::int32_t* set_of_token;  // [T] the set of each token
   const std::int64_t* starts;        // [n_sets + 1] set s is labels[starts[s]..starts[s + 1]], never empty
   const std::int32_t* labels;        // ascending within each set
+  Lattice lattice{};                 // counts in sentences whose tokens all have nodes
 };
 
 template <class Real>

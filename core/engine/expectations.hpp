@@ -24,7 +24,7 @@ TRELLIS_INLINE void expect_pair(const HistoryExpectations& wanted, const ChainVi
   if (wanted.node) wanted.node[t * chain.stride + z] += p;
   if (wanted.pairs && !wanted.places) wanted.pairs[pair] += wanted.weight * p;
   if (wanted.pairs && wanted.places && wanted.places[pair] >= 0) wanted.pairs[wanted.places[pair]] += wanted.weight * p;
-  if (wanted.token_pairs) wanted.token_pairs[t * (chain.n_labels + 1) * chain.stride + pair] = p;
+  if (wanted.token_pairs) wanted.token_pairs[t * (chain.n_labels + 1) * chain.stride + pair] += p;
 }
 
 }  // namespace trellis

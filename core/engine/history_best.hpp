@@ -1,6 +1,7 @@
 // The best path and the k best paths of a chain with label n-grams; best_path, k_best and path_score of any chain call it.
 #pragma once
 #include "engine/history_states.hpp"
+#include "engine/lattice.hpp"
 #include "engine/viterbi.hpp"
 
 namespace trellis {
@@ -21,6 +22,11 @@ template <class Real>
 HistoryWorkspace<Real>& histories_of(Workspace<Real>& work) {
   if (!work.histories) work.histories = std::make_shared<HistoryWorkspace<Real>>();
   return *work.histories;
+}
+template <class Real>
+LatticeWorkspace<Real>& lattice_of(Workspace<Real>& work) {
+  if (!work.lattice) work.lattice = std::make_shared<LatticeWorkspace<Real>>();
+  return *work.lattice;
 }
 
 }  // namespace trellis

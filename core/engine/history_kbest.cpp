@@ -1,68 +1,35 @@
 // The k best paths of a chain with label n-grams.
-#include <queue>
-
+#include "engine/endings.hpp"
 #include "engine/history_best.hpp"
 
 namespace trellis {
 namespace {
 
-// The end of a path from token t on; what comes before it is known to score alpha of the state before.
+// States by their n-grams (endings.hpp).
 template <class Real>
-struct Ending {
-  Real estimate;             // the best score of a path that ends so
-  std::uint32_t t;           // its first token
-  std::uint32_t before;      // the state before it, by its place in alpha[t]
-  std::int32_t rest;         // the ending from t + 1 on, -1: none
-  std::int32_t label;
-  Real after;                // what its labels from t on give
+struct HistoryEndings {
+  const ChainView<Real>& chain;
+  HistoryWorkspace<Real>& work;
+
+  std::int32_t label(std::uint32_t state) const { return chain.ngrams->ngrams->label(state); }
+  template <class Visit>
+  void each_last(Visit visit) {
+    for (std::uint32_t state : work.alpha[chain.n_tokens].states) visit(state, end_score(chain, state, Real(0)));
+  }
+  template <class Visit>
+  void each_way(std::size_t t, std::uint32_t state, Visit visit) {
+    each_step(chain, work, t, std::span(&state, 1), [&](std::size_t i, std::uint32_t to, Real total, Real edge, Real emit) {
+      if (to == state) visit(work.alpha[t].states[i], work.alpha[t].values[i], (total + edge) + emit);
+    });
+  }
 };
 
-// Endings grow backwards, the most promising first: alpha says exactly what the best beginning gives, so the first k
-// endings that reach the front are the k best paths.
 template <class Real>
 std::size_t collect(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
                     Real* scores) {
-  const std::size_t T = chain.n_tokens;
-  const Ngrams& ngrams = *chain.ngrams->ngrams;
-  std::vector<Ending<Real>> endings;
-  const auto label_at = [&](std::int32_t e, std::size_t t) {
-    while (endings[static_cast<std::size_t>(e)].t < t) e = endings[static_cast<std::size_t>(e)].rest;
-    return endings[static_cast<std::size_t>(e)].label;
-  };
-  const auto worse = [&](std::int32_t a, std::int32_t b) {
-    const Ending<Real>&x = endings[static_cast<std::size_t>(a)], &y = endings[static_cast<std::size_t>(b)];
-    if (x.estimate != y.estimate) return x.estimate < y.estimate;
-    for (std::size_t t = T; t-- > std::max(x.t, y.t);)
-      if (label_at(a, t) != label_at(b, t)) return label_at(a, t) > label_at(b, t);
-    return x.t != y.t ? x.t < y.t : a > b;  // of equally good ones the shorter: what it grows into may come first
-  };
-  std::priority_queue<std::int32_t, std::vector<std::int32_t>, decltype(worse)> open(worse);
-  // All ways into a state of token t.
-  const auto grow = [&](std::size_t t, std::uint32_t state, Real after, std::int32_t rest) {
-    each_step(chain, work, t, std::span(&state, 1), [&](std::size_t i, std::uint32_t to, Real total, Real edge, Real emit) {
-      if (to != state) return;
-      const Real whole = ((total + edge) + emit) + after, estimate = work.alpha[t].values[i] + whole;
-      if (estimate == kForbidden<Real>) return;
-      endings.push_back({estimate, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(i), rest,
-                         static_cast<std::int32_t>(ngrams.label(state)), whole});
-      open.push(static_cast<std::int32_t>(endings.size() - 1));
-    });
-  };
-  for (std::uint32_t state : work.alpha[T].states) grow(T - 1, state, end_score(chain, state, Real(0)), -1);
-  std::size_t n = 0;
-  while (!open.empty() && n < k) {
-    const std::int32_t e = open.top();
-    open.pop();
-    const Ending<Real> found = endings[static_cast<std::size_t>(e)];
-    if (found.t > 0) {
-      grow(found.t - 1, work.alpha[found.t].states[found.before], found.after, e);
-      continue;
-    }
-    std::int32_t* path = paths + n * T;
-    for (std::size_t t = 0; t < T; ++t) path[t] = label_at(e, t);
-    ++n;
-  }
-  for (std::size_t i = 0; i < n; ++i) scores[i] = history_score(chain, paths + i * T);
+  HistoryEndings<Real> states{chain, work};
+  const std::size_t n = collect_endings<Real>(chain.n_tokens, k, states, paths);
+  for (std::size_t i = 0; i < n; ++i) scores[i] = history_score(chain, paths + i * chain.n_tokens);
   return n;
 }
 

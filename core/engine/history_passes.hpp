@@ -66,20 +66,8 @@ class HistoryPasses {
       }
       labels.emit = emit_.data();
     }
-    const NgramScores<Real>& scores = *chain_->ngrams;
-    const TokenNgrams<Real>* own = scores.by_token;
-    const std::size_t first = own ? own->starts[t] : 0, last = own ? own->starts[t + 1] : 0;
-    if (first < last) {  // what has no score of its own at this token has the semiring's one
-      constexpr Real one = S::template one<Real>;
-      if (added_.size() < ngrams_->size() || one_ != one) added_.assign(ngrams_->size(), one_ = one);
-      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
-      work(labels, JoinedScores<S, Real>{*ngrams_, scores.scores, added_.data()});
-      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
-    } else if (scores.totals) {
-      work(labels, TotalScores<Real>{scores.totals});
-    } else {
-      work(labels, JoinedScores<S, Real>{*ngrams_, scores.scores, nullptr});
-    }
+    scores_at_.template visit<S>(*chain_->ngrams, t,
+                                 [&](const auto& score) TRELLIS_INLINE_LAMBDA { work(labels, score); });
     if (chain_->allowed)
       for (std::size_t j = 0; j < labels.n; ++j) position_[labels.label(j)] = -1;
   }
@@ -308,8 +296,8 @@ class HistoryPasses {
   std::vector<std::int32_t> position_;        // [n_labels] in a row, -1: not allowed
   std::vector<std::pair<std::size_t, Real>> kept_;
   std::vector<Real> rows_, masses_, betas_;   // [n_pool, width], [n_pool], [n_pool]
-  std::vector<Real> emit_, arrived_, added_;  // [width], [width], [n_nodes]: `one` between tokens
-  Real one_ = 0;
+  std::vector<Real> emit_, arrived_;          // [width]
+  ScoresAt<Real> scores_at_;
 };
 
 }  // namespace trellis

@@ -172,6 +172,7 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
   const bool goes_back = wanted.node || wanted.token_pairs || wanted.pairs || wanted.ngrams || wanted.token_ngrams;
   if (wanted.node) std::fill_n(wanted.node, T * stride, 0.0);
   if (wanted.token_pairs) std::fill_n(wanted.token_pairs, T * (chain.n_labels + 1) * stride, 0.0);
+  if (on_lattice(chain)) return sum_on_lattice(chain, work.lattice, wanted);
   if (work.emit.size() < T * stride) work.emit.resize(T * stride);
   if (work.scales.size() < T) work.scales.resize(T);
   ChainView<double> products = chain;

@@ -2,6 +2,7 @@
 #pragma once
 #include "engine/history_flows.hpp"
 #include "engine/history_passes.hpp"
+#include "engine/lattice.hpp"
 #include "engine/listed_sums.hpp"
 
 namespace trellis {
@@ -15,6 +16,7 @@ struct HistorySumsWorkspace {
   NgramScores<double> ngrams;
   StateList<double> here;
   ListedSumsWorkspace listed;
+  LatticeWorkspace<double> lattice;
   FlowPasses flows;
   std::vector<double> masses;     // [T + 1, n_contexts] alpha as the flows have it
   std::vector<double> ends;       // [n_contexts] beta likewise

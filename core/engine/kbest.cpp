@@ -213,6 +213,7 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<R
     scores[0] = 0;
     return 1;
   }
+  if (on_lattice(chain)) return k_best_on_lattice(chain, k, lattice_of(work.viterbi), paths, scores);
   if (chain.ngrams) return k_best_histories(chain, k, histories_of(work.viterbi), paths, scores);
   if (chain.allowed) return find(Search<Real, Allowed>(chain, {*chain.allowed}, work), k, paths, scores);
   return find(Search<Real, Everything>(chain, {chain.n_labels}, work), k, paths, scores);

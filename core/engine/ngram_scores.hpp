@@ -49,6 +49,33 @@ struct JoinedScores {
   }
 };
 
+// Calls work(score) with the totals of n-grams at a token; the scratch of one thread.
+template <class Real>
+class ScoresAt {
+ public:
+  template <class S, class Work>
+  TRELLIS_INLINE void visit(const NgramScores<Real>& scores, std::size_t t, Work work) {
+    const Ngrams& ngrams = *scores.ngrams;
+    const TokenNgrams<Real>* own = scores.by_token;
+    const std::size_t first = own ? own->starts[t] : 0, last = own ? own->starts[t + 1] : 0;
+    if (first < last) {  // what has no score of its own at this token has the semiring's one
+      constexpr Real one = S::template one<Real>;
+      if (added_.size() < ngrams.size() || one_ != one) added_.assign(ngrams.size(), one_ = one);
+      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
+      work(JoinedScores<S, Real>{ngrams, scores.scores, added_.data()});
+      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
+    } else if (scores.totals) {
+      work(TotalScores<Real>{scores.totals});
+    } else {
+      work(JoinedScores<S, Real>{ngrams, scores.scores, nullptr});
+    }
+  }
+
+ private:
+  std::vector<Real> added_;  // [n_nodes]: `one` between tokens
+  Real one_ = 0;
+};
+
 // The total of an n-gram at token t, with what it gives there alone (history_best.cpp).
 template <class Real>
 Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node);

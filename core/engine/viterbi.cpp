@@ -106,6 +106,7 @@ Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
+  if (on_lattice(chain)) return best_on_lattice(chain, lattice_of(work), path);
   if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) {
     if (!work.listed) work.listed = std::make_shared<ListedWorkspace<Real>>();
     return best_listed(chain, *work.listed, path);

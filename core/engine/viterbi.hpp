@@ -8,6 +8,8 @@ template <class Real>
 struct HistoryWorkspace;
 template <class Real>
 struct ListedWorkspace;
+template <class Real>
+struct LatticeWorkspace;
 
 // Scratch of one thread; any number of sentences of any size may follow one another through it.
 template <class Real>
@@ -15,6 +17,7 @@ struct Workspace {
   Scratch<Real> delta;  // order 1: [T, stride]; order 2: [T, L, stride]
   std::shared_ptr<HistoryWorkspace<Real>> histories;  // made when a chain has n-grams
   std::shared_ptr<ListedWorkspace<Real>> listed;      // made when such a chain has short lists of labels
+  std::shared_ptr<LatticeWorkspace<Real>> lattice;    // made when it has a lattice
 };
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.

@@ -85,11 +85,12 @@ std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<co
 }
 
 TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
-                             const FilterRule& rule, std::size_t n_threads) const {
+                             const FilterRule& rule, std::size_t n_threads, std::vector<float>& scored) const {
   constexpr std::size_t kBlock = 64;  // sentences
   const std::size_t L = rows.n_labels();
   const LabelSets& known = tokens.data.sets;
   std::vector<TokenSets> blocks((sentences.size() + kBlock - 1) / kBlock);
+  std::vector<std::vector<float>> of_blocks(blocks.size());
   parallel_blocks(
       sentences.size(), kBlock, n_threads, [&] { return std::vector<float>(padded(L)); },
       [&](std::vector<float>& emit, std::size_t begin, std::size_t end) {
@@ -99,8 +100,12 @@ TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::in
           const FilterRule by = gold < 0 ? FilterRule{std::numeric_limits<float>::infinity(), L} : rule;
           if (known.starts) add_candidates(emit.data(), labels_of(known, t), by, gold, to);
           else add_candidates(emit.data(), AllLabels{L}, by, gold, to);
+          std::vector<float>& found = of_blocks[begin / kBlock];
+          while (found.size() < to.labels.size()) found.push_back(emit[static_cast<std::size_t>(to.labels[found.size()])]);
         });
       });
+  scored.clear();
+  for (const std::vector<float>& found : of_blocks) scored.insert(scored.end(), found.begin(), found.end());
   return joined(blocks);
 }
 

@@ -36,9 +36,10 @@ class Filter {
   // By how much the best label outscores the gold one at each token of some sentences; of known labels only.
   std::vector<float> gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
                                   std::size_t n_threads) const;
-  // The candidates of their tokens, the gold label always among them; all labels where that is not known.
-  TokenSets candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
-                       const FilterRule& rule, std::size_t n_threads) const;
+  // The candidates of their tokens, the gold label always among them; all labels where that is not known. `scored` become
+  // their scores.
+  TokenSets candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterRule& rule,
+                       std::size_t n_threads, std::vector<float>& scored) const;
 
   GrowingRows rows;
 

@@ -6,6 +6,7 @@
 
 #include "learn/margin_qp.hpp"
 #include "learn/sparse.hpp"
+#include "weights/growing_rows.hpp"
 
 namespace trellis {
 
@@ -86,11 +87,13 @@ class Steps {
   bool take_mira(Weights& weights, double scale, std::int64_t clock) {
     const std::size_t n = costs_.size();
     gram_.resize(n * n);
-    for (std::size_t i = 0; i < n; ++i)
+    if (n == 1) gram_[0] = square(changes_[0]);
+    for (std::size_t i = 0; n > 1 && i < n; ++i)
       for (std::size_t j = 0; j <= i; ++j) gram_[i * n + j] = gram_[j * n + i] = dot(changes_[i], changes_[j]);
     const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
     for (std::size_t i = 0; i < n; ++i)
-      if (sizes[i] > 0) apply(weights, changes_[i], scale * sizes[i], clock);
+      if (sizes[i] > 0)
+        n == 1 ? apply_found(weights, scale * sizes[i], clock) : apply(weights, changes_[i], scale * sizes[i], clock);
     return std::any_of(sizes.begin(), sizes.end(), [](double size) { return size > 0; });
   }
 
@@ -99,7 +102,7 @@ class Steps {
     const Changes& d = changes_[0];
     double size = 1;
     if (rule_.kind != Rule::kPerceptron) {
-      const double loss = costs_[0], length = norm(weights, d);
+      const double loss = costs_[0], length = norm();
       if (!(loss > 0) || length == 0) return false;
       switch (rule_.kind) {
         case Rule::kPa1: size = std::min(rule_.c, loss / length); break;
@@ -108,12 +111,7 @@ class Steps {
         default: size = loss / length; break;
       }
     }
-    apply(weights, d, scale * size, clock);
-    if (rule_.kind == Rule::kArow)  // 1 / V += d² / r
-      for (const Change& change : d) {
-        float& variance = *weights.find(change.row, change.place).variance;
-        variance = static_cast<float>(1 / (1 / static_cast<double>(variance) + change.by * change.by / rule_.c));
-      }
+    apply_found(weights, scale * size, clock);
     if (logs_) {
       for (const Change& change : d) log.add(change.row, change.place, static_cast<float>(scale * change.by));
       log.end_update(clock);
@@ -121,12 +119,15 @@ class Steps {
     return true;
   }
 
-  // w · d. On the way the sums that a step will change are asked for: they lie scattered, far from their weights.
+  // w · d. Where its weights are is kept for the step. On the way the sums that it will change are asked for: they lie
+  // scattered, far from their weights.
   template <class Weights>
-  static double score(Weights& weights, const Changes& changes) {
+  double score(Weights& weights, const Changes& changes) {
     double total = 0;
+    found_.clear();
     for (const Change& change : changes) {
-      const auto place = weights.find(change.row, change.place);
+      const LearntWeight place = weights.find(change.row, change.place);
+      found_.push_back(place);
       if (!place.weight) continue;
       __builtin_prefetch(place.sum, 1);
       total += change.by * *place.weight;
@@ -134,31 +135,51 @@ class Steps {
     return total;
   }
 
-  // d · V d
-  template <class Weights>
-  static double norm(Weights& weights, const Changes& changes) {
+  static double square(const Changes& d) {
     double total = 0;
-    for (const Change& change : changes) {
-      const float* variance = weights.find(change.row, change.place).variance;
-      total += change.by * change.by * (variance ? *variance : 1);
-    }
+    for (const Change& change : d) total += change.by * change.by;
+    return total;
+  }
+  // d · V d of the vector that was scored last
+  double norm() const {
+    const Changes& d = changes_[0];
+    double total = 0;
+    for (std::size_t i = 0; i < d.size(); ++i) total += d[i].by * d[i].by * (found_[i].variance ? *found_[i].variance : 1);
     return total;
   }
 
   // w += scale · V d. The sums take what the float changed by, so that averages are those of the floats.
   template <class Weights>
   static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
-    for (const Change& change : changes) {
-      const auto [weight, sum, variance] = weights.make(change.row, change.place);
-      const float old = *weight;
-      *weight += static_cast<float>(scale * change.by * (variance ? *variance : 1));
-      *sum += static_cast<double>(clock) * (static_cast<double>(*weight) - old);
-    }
+    for (const Change& change : changes) step(weights.make(change.row, change.place), change, scale, clock);
+  }
+  static void step(const LearntWeight& at, const Change& change, double scale, std::int64_t clock) {
+    const float old = *at.weight;
+    *at.weight += static_cast<float>(scale * change.by * (at.variance ? *at.variance : 1));
+    *at.sum += static_cast<double>(clock) * (static_cast<double>(*at.weight) - old);
+  }
+  // The same for the vector that was scored last, merged, so that no step needs another's. Weights that are made may move
+  // others: they come last.
+  template <class Weights>
+  void apply_found(Weights& weights, double scale, std::int64_t clock) {
+    const Changes& d = changes_[0];
+    const auto both = [&](const LearntWeight& at, const Change& change) {
+      step(at, change, scale, clock);
+      if (rule_.kind == Rule::kArow)  // 1 / V += d² / r
+        *at.variance = static_cast<float>(1 / (1 / static_cast<double>(*at.variance) + change.by * change.by / rule_.c));
+    };
+    std::size_t n_made = 0;
+    for (std::size_t i = 0; i < d.size(); ++i)
+      if (found_[i].weight) both(found_[i], d[i]);
+      else ++n_made;
+    for (std::size_t i = 0; n_made && i < d.size(); ++i)
+      if (!found_[i].weight) both(weights.make(d[i].row, d[i].place), d[i]);
   }
 
   Rule rule_;
   bool logs_;
   std::vector<Changes> changes_;       // d_i; as many as were ever needed
+  std::vector<LearntWeight> found_;    // where the weights of the vector are that was scored last
   std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]
   MarginQp qp_;
 };

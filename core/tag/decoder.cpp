@@ -17,6 +17,7 @@ struct Decoder::Buffers : Potentials<float> {
   std::vector<std::int32_t> look_at;       // as Sum has them
   std::vector<std::size_t> look_offset;
   TokenSets candidates;                    // where there is a filter
+  LevelSentence levels;                    // of which it has more
   LocalScratch local;
   Workspace<float> viterbi;
 };
@@ -303,6 +304,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
 
 // The candidates of every token of a sentence. Then scores of labels lie as close as they do without a filter.
 void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n, Buffers& buffers) const {
+  const std::size_t labels_stride = model_.labels.stride;
+  double* levels_emit = model_.levels ? buffers.levels.emit(n, labels_stride) : nullptr;
   buffers.candidates.clear();
   for (std::size_t t = 0; t < n; ++t) {
     float* emit = buffers.emit.data() + t * row_stride_;
@@ -312,8 +315,10 @@ void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n
     } else {
       add_candidates(scores, AllLabels{model_.labels.n_labels}, model_.rule, -1, buffers.candidates);
     }
+    for (std::size_t z = 0; levels_emit && z < labels_stride; ++z) levels_emit[t * labels_stride + z] = static_cast<double>(scores[z]);
     std::copy_n(emit, heavy_stride_, buffers.emit.data() + t * heavy_stride_);
   }
+  if (model_.levels) prune_levels(*model_.levels, model_.margins, n, buffers.levels, buffers.candidates);
 }
 
 // What a sentence that was just filled may have; starts null: all labels.

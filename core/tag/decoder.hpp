@@ -18,7 +18,7 @@
 #include "text/dictionary.hpp"
 #include "text/extract.hpp"
 #include "text/views.hpp"
-#include "weights/label_filter.hpp"
+#include "weights/filter_levels.hpp"
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
 
@@ -83,6 +83,8 @@ struct TaggerModel : LinearChain {
   FilterRule rule{};
   std::vector<Matcher> matchers{};
   std::vector<Derived> derived{};  // the last columns
+  std::shared_ptr<const FilterLevels> levels;  // of pruning above order 0, null: none
+  std::vector<double> margins{};               // of each
 };
 
 class Decoder {

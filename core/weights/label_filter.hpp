@@ -17,27 +17,47 @@ struct FilterRule {
   std::size_t most = 0;
 };
 
-// Sets of labels, one per token, that grow token by token.
+// Sets of labels, one per token, that grow token by token, with the nodes and arcs of a lattice where there is one.
 struct TokenSets {
   std::vector<std::int32_t> set_of_token;  // [n_tokens] their own numbers
   std::vector<std::int64_t> starts{0};     // [n_tokens + 1]
   std::vector<std::int32_t> labels;
+  std::vector<std::int64_t> node_starts{0}, in_starts{0};  // as Lattice has them
+  std::vector<std::int32_t> node_labels, from;
 
-  void clear() { set_of_token.clear(), starts.assign(1, 0), labels.clear(); }
+  void clear() {
+    set_of_token.clear(), starts.assign(1, 0), labels.clear();
+    node_starts.assign(1, 0), in_starts.assign(1, 0), node_labels.clear(), from.clear();
+  }
   void end_token() {
     set_of_token.push_back(static_cast<std::int32_t>(set_of_token.size()));
     starts.push_back(static_cast<std::int64_t>(labels.size()));
+    node_starts.push_back(static_cast<std::int64_t>(node_labels.size()));
   }
-  LabelSets view() const { return {set_of_token.data(), starts.data(), labels.data()}; }
+  bool has_lattice() const { return !node_labels.empty(); }
+  LabelSets view() const {
+    const Lattice lattice{node_starts.data(), node_labels.data(), in_starts.data(), from.data()};
+    return {set_of_token.data(), starts.data(), labels.data(), has_lattice() ? lattice : Lattice{}};
+  }
+  // Those of `others` after its own.
+  void append(const TokenSets& others) {
+    const auto add = [](auto& to, const auto& items, auto shift, std::size_t skipped) {
+      using Number = std::remove_cvref_t<decltype(to[0])>;
+      for (std::size_t i = skipped; i < items.size(); ++i) to.push_back(items[i] + static_cast<Number>(shift));
+    };
+    add(set_of_token, others.set_of_token, set_of_token.size(), 0);
+    add(starts, others.starts, labels.size(), 1);
+    add(node_starts, others.node_starts, node_labels.size(), 1);
+    add(in_starts, others.in_starts, from.size(), 1);
+    labels.insert(labels.end(), others.labels.begin(), others.labels.end());
+    node_labels.insert(node_labels.end(), others.node_labels.begin(), others.node_labels.end());
+    from.insert(from.end(), others.from.begin(), others.from.end());
+  }
 };
 
 inline TokenSets joined(const std::vector<TokenSets>& pieces) {
   TokenSets out;
-  for (const TokenSets& piece : pieces)
-    for (std::size_t t = 0; t + 1 < piece.starts.size(); ++t) {
-      out.labels.insert(out.labels.end(), piece.labels.begin() + piece.starts[t], piece.labels.begin() + piece.starts[t + 1]);
-      out.end_token();
-    }
+  for (const TokenSets& piece : pieces) out.append(piece);
   return out;
 }
 

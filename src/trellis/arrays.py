@@ -75,12 +75,26 @@ class Ragged:
         return Ragged(*_core.renumber(*self.arrays, rank))
 
 
+class Lattice(NamedTuple):
+    """What pruning leaves of label pairs and longer runs of labels, of tokens that have sets of their own.
+
+    A node is a label of a token, or the labels up to it; arcs lead into it from nodes of the token before.
+    """
+
+    starts: Longs  # [n_sets + 1] the nodes of the token with set s are starts[s] to starts[s + 1]
+    labels: Ints  # [n_nodes] the last label of each
+    in_starts: Longs  # [n_nodes + 1] the arcs into each
+    before: Ints  # [n_arcs] a node of the token before, counted from its first
+
+
 class LabelSets(NamedTuple):
     """Which labels each token, or each word, may have: those of set s, labels[starts[s]:starts[s + 1]]."""
 
     set_of: Ints  # [n_tokens] the set of each
     starts: Longs  # [n_sets + 1]
     labels: Ints  # ascending within a set, none of which is empty
+    # Which of them may follow one another; it counts in sentences whose tokens all have nodes.
+    lattice: Lattice | tuple[Longs, Ints, Longs, Ints] | None = None
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> LabelSets:
@@ -99,5 +113,29 @@ class LabelSets(NamedTuple):
         """Other sets, one per token given, for some tokens (their numbers, or a mask)."""
         set_of = self.set_of.copy()
         set_of[tokens] = other.set_of + (len(self.starts) - 1)
-        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
-        return LabelSets(set_of, starts, np.concatenate([self.labels, other.labels]))
+        labels = np.concatenate([self.labels, other.labels])
+        return LabelSets(set_of, _joined(self.starts, other.starts), labels, self._lattices(other))
+
+    def _lattices(self, other: LabelSets) -> Lattice | None:
+        """The lattices of both one after the other; sets without one have no nodes."""
+        if self.lattice is None and other.lattice is None:
+            return None
+        first, second = (
+            Lattice(np.zeros(len(sets.starts), np.int64), NONE, np.zeros(1, np.int64), NONE)
+            if sets.lattice is None
+            else Lattice(*sets.lattice)
+            for sets in (self, other)
+        )
+        return Lattice(
+            _joined(first.starts, second.starts),
+            np.concatenate([first.labels, second.labels]),
+            _joined(first.in_starts, second.in_starts),
+            np.concatenate([first.before, second.before]),
+        )
+
+
+NONE = np.empty(0, np.int32)
+
+
+def _joined(starts: Longs, others: Longs) -> Longs:
+    return np.concatenate([starts, starts[-1] + others[1:]])

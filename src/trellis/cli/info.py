@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LAST_EPOCHS = 5
 PRUNED = "{n_candidates:.1f} labels per token, at most {most}; {survival:.2%} of held-out gold labels survive"
+RUNS = "{n_runs:.1f} runs of {length} labels per token; {survival:.2%} of held-out gold ones survive"
 
 
 def describe(parser: Parser) -> None:
@@ -100,6 +101,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),
         *([("pruned to", PRUNED.format(**pruned))] if pruned else []),
+        *[("", RUNS.format(**level, length=n)) for n, level in enumerate((pruned or {}).get("levels", ()), 2)],
         *([("beam", f"{facts['beam']} states per token, not exact{updates}")] if facts["beam"] else []),
         *([("segments", _lengths(facts))] if facts["segments"] is not None else []),
         (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),

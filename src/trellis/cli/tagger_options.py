@@ -25,8 +25,9 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--pairs", choices=("all", "seen"), help="labels a feature has weights for (default: by learner)")
     dictionary = "a word seen N times gets only labels seen with it; smoothed: also those of words that end alike"
     add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
-    prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997)"
-    add("--prune", type=float, nargs="?", const=True, metavar="SHARE", help=prune)
+    prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997);"
+    prune += " after a comma that of pairs of labels, and so on"
+    add("--prune", type=_shares, nargs="?", const=True, metavar="SHARE[,SHARE]", help=prune)
     beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
     add("--beam", type=at_least(1), metavar="N", help=beam)
     add("--label-parts", **SHARED["label-parts"])
@@ -63,3 +64,9 @@ def tagger_learner(given: Namespace) -> Learner:
 def _dictionary(text: str) -> int | str:
     """The argument of a tag dictionary."""
     return text if text == "smoothed" else at_least(1)(text)
+
+
+def _shares(text: str) -> float | list[float]:
+    """The argument of pruning."""
+    shares = [float(share) for share in text.split(",")]
+    return shares if len(shares) > 1 else shares[0]

@@ -42,12 +42,13 @@ class FeatureNames:
 LISTED_PAIR = 20
 
 
-def is_sparse(n_labels: int, order: int, *, has_histories: bool) -> bool:
+def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
     """Whether there is no table of all label triples.
 
-    It is so above order 2, where it would be large, and where attributes have weights with triples.
+    It is so above order 2, where it would be large, and where it is ``needed``: attributes have weights with triples,
+    or pairs of labels are pruned.
     """
-    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or has_histories))
+    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or needed))
 
 
 class ExampleOrder:
@@ -112,14 +113,15 @@ class Problem(ExampleOrder):
     @property
     def is_sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        return is_sparse(self.n_labels, self.order, has_histories=self.corpus.has_runs)
+        pruned = self.corpus.sets is not None and self.corpus.sets[3] is not None
+        return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
 
     @property
     def has_few_labels(self) -> bool:
         """Whether tokens may have so few of many labels that sums are faster by their lists than over all pairs."""
         if self.corpus.sets is None or self.n_labels <= MANY_LABELS:
             return False
-        set_of, starts, _ = self.corpus.sets
+        set_of, starts, *_ = self.corpus.sets
         sizes = np.diff(starts)[set_of].astype(np.float64)
         return bool((sizes[1:] * sizes[:-1]).mean() * LISTED_PAIR < self.n_labels**2) if len(sizes) > 1 else False
 

@@ -177,14 +177,14 @@ class Ngrams:
         """Checked for native code; ValueError if they make no sense."""
         return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, beam)
 
-    def tensors(self) -> Arrays:
+    def tensors(self, name: str = "ngrams") -> Arrays:
         """As named arrays, for files."""
-        return {"ngrams.parents": self.parents, "ngrams.labels": self.labels, "ngrams.weights": self.weights}
+        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Any]) -> Ngrams:
+    def of_tensors(cls, tensors: Mapping[str, Any], name: str = "ngrams") -> Ngrams:
         """From such arrays."""
-        return cls(tensors["ngrams.parents"], tensors["ngrams.labels"], tensors["ngrams.weights"])
+        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,12 +325,22 @@ class Endings(NamedTuple):
     set_of: Ints  # [n_strings]
 
 
+class FilterLevel(NamedTuple):
+    """A level of pruning above order 0: level k leaves runs of k + 1 labels, by the best paths through them."""
+
+    margin: float  # by how much the best path through a run may score less than the best path
+    # In training, by weights that were not trained on a sentence: the share of gold runs that are kept, and how many
+    # runs a token has on average.
+    survival: float
+    n_runs: float
+
+
 @dataclass(frozen=True, slots=True)
 class LabelFilter:
     """What prunes labels before a sentence is decoded: scores of single labels, over the attributes of the model.
 
     The candidates of a token are the labels that score at most ``margin`` less than the best one; of more than ``most``
-    the best.
+    the best. ``levels`` then prune pairs of candidates and longer runs, by weights of label n-grams beside.
     """
 
     rows: Rows
@@ -340,16 +350,49 @@ class LabelFilter:
     # candidates a token has on average.
     survival: float
     n_candidates: float
+    levels: tuple[FilterLevel, ...] = ()
+    edge: Floats | None = None  # [n_labels + 1, stride] weights of label pairs, where there are levels
+    ngrams: Ngrams | None = None  # and of longer n-grams
 
-    @property
-    def native(self) -> tuple[tuple[Any, Any, Floats], float, int]:
-        """As native code takes it."""
-        return self.rows.arrays, float(np.float32(self.margin)), self.most  # native code takes no rounding upon itself
+    def native(self, n_labels: int) -> tuple[Any, float, int, Any]:
+        """As native code takes it; ValueError if it makes no sense."""
+        margin = float(np.float32(self.margin))  # native code takes no rounding upon itself
+        levels = None
+        if self.levels and self.edge is not None and self.ngrams is not None:
+            margins = np.array([level.margin for level in self.levels])
+            levels = (self.edge, self.ngrams.native(n_labels, MAX_ORDER), margins)
+        return self.rows.arrays, margin, self.most, levels
 
     @property
     def header(self) -> dict[str, Any]:
         """What is no array."""
-        return {name: getattr(self, name) for name in ("margin", "most", "survival", "n_candidates")}
+        out = {name: getattr(self, name) for name in ("margin", "most", "survival", "n_candidates")}
+        return {**out, "levels": [level._asdict() for level in self.levels]} if self.levels else out
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files."""
+        out = self.rows.tensors("filter")
+        if self.levels and self.edge is not None and self.ngrams is not None:
+            out |= _nonzero("filter.edge", self.edge[:, : len(self.edge) - 1])
+            out |= self.ngrams.tensors("filter.ngrams")
+        return out
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any], header: Mapping[str, Any], n_labels: int) -> LabelFilter:
+        """From such arrays and what is no array."""
+        levels = tuple(
+            FilterLevel(*(float(level[name]) for name in FilterLevel._fields)) for level in header.get("levels", ())
+        )
+        return cls(
+            Rows.of_tensors("filter", tensors),
+            float(header["margin"]),
+            int(header["most"]),
+            float(header["survival"]),
+            float(header["n_candidates"]),
+            levels,
+            _expand("filter.edge", tensors, (n_labels + 1, n_labels)) if levels else None,
+            Ngrams.of_tensors(tensors, "filter.ngrams") if levels else None,
+        )
 
 
 START = "<start>"  # the label before the sentence

@@ -17,7 +17,7 @@ from trellis.arrays import Arrays, LabelSets
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
 from trellis.features.templates import Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Plan, Vocabulary, derived_columns
-from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model, Rows
+from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
@@ -66,6 +66,9 @@ def load_as(path: str | os.PathLike[str], make: Callable[[Model], T], *, copy: b
     )
 
 
+TAGS = ("set_of", "starts", "labels")  # of a tag dictionary
+
+
 def _tensors(model: Model) -> Arrays:
     vocabulary = model.vocabulary
     out: Arrays = {
@@ -82,12 +85,12 @@ def _tensors(model: Model) -> Arrays:
     for i, dictionary in enumerate(vocabulary.dictionaries):  # its tokens are the strings of a view
         out |= {f"dictionary{i}.starts": dictionary.starts, f"dictionary{i}.symbols": dictionary.symbols}
     if model.dictionary is not None:
-        out |= {f"tags.{name}": array for name, array in model.dictionary._asdict().items()}
+        out |= {f"tags.{part}": getattr(model.dictionary, part) for part in TAGS}
     if model.endings is not None:
         out |= {**strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
     if model.segments is not None:
         out |= model.segments.tensors()
-    return out if model.filter is None else out | model.filter.rows.tensors("filter")
+    return out if model.filter is None else out | model.filter.tensors()
 
 
 def _header(model: Model) -> dict[str, Any]:
@@ -140,7 +143,7 @@ def _model(tensors: Tensors, text: str) -> Model:
     _check_plan(vocabulary)
     dictionary = None
     if "tags.set_of" in tensors:
-        dictionary = LabelSets(*(tensors[f"tags.{part}"] for part in LabelSets._fields))
+        dictionary = LabelSets(*[tensors[f"tags.{part}"] for part in TAGS])  # type: ignore[arg-type]
     endings = None
     if "endings.set_of" in tensors:
         endings = Endings(strings_of("endings", tensors), tensors["endings.set_of"])
@@ -158,8 +161,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         raise ValueError("labels further back with no beam, or not as the last templates")
     label_filter = None
     if (told := header.get("filter")) is not None:
-        numbers = float(told["margin"]), int(told["most"]), float(told["survival"]), float(told["n_candidates"])
-        label_filter = LabelFilter(Rows.of_tensors("filter", tensors), *numbers)
+        label_filter = LabelFilter.of_tensors(tensors, told, len(labels))
     segments = None
     if (of_segments := header.get("segments")) is not None:
         from trellis.model.segments import Segments

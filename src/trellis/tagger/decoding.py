@@ -94,7 +94,7 @@ class Decoder:
         self.native = _core.Decoder(
             features,
             native_weights,
-            None if model.filter is None else model.filter.native,
+            None if model.filter is None else model.filter.native(len(self.labels)),
             labels=list(self.labels),
             wanted=self._wanted(),
             cache_bytes=CACHE_BYTES,

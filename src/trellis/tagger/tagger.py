@@ -191,16 +191,26 @@ class Tagger:
         info = {**self._model.info, "scheme": scheme_named(scheme)}
         return Tagger(replace(self._model, weights=weights, info=info))
 
-    def pruned(self, margin: float | None) -> Tagger:
+    def pruned(self, margin: float | Sequence[float] | None) -> Tagger:
         """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
 
-        Of a model that was trained with ``prune``. A larger margin keeps more labels.
+        Of a model that was trained with ``prune``. A larger margin keeps more labels. Where pairs and longer runs of
+        labels are pruned too, a list has the margin of each; levels without one are left out. A single number leaves
+        theirs as they are.
         """
         if margin is None:
             return Tagger(replace(self._model, filter=None))
         if self._model.filter is None:
             raise ModelError("the model has no filter; train it with prune=True")
-        kept = replace(self._model.filter, margin=real_number("margin", margin, 0.0))
+        levels, given = self._model.filter.levels, items(margin)
+        first, *others = [margin, *(level.margin for level in levels)] if given is None else given or [None]
+        if len(others) > len(levels):
+            raise ArgumentError(f"margin has {1 + len(others)} numbers, and the filter has {1 + len(levels)}")
+        levels = tuple(
+            level._replace(margin=real_number("margin", other, 0.0))
+            for level, other in zip(levels, others, strict=False)
+        )
+        kept = replace(self._model.filter, margin=real_number("margin", first, 0.0), levels=levels)
         return Tagger(replace(self._model, filter=kept))
 
     def calibrated(

@@ -52,7 +52,7 @@ class Labelling:
         known = np.flatnonzero(self.gold >= 0)
         if self.partial is None:
             return known, self.gold
-        set_of, starts, labels = self.partial
+        set_of, starts, labels, _ = self.partial
         sizes = np.diff(starts)[set_of]
         some = np.flatnonzero((self.gold < 0) & (sizes < len(self.labels)))
         first = np.repeat(starts[set_of[some]] - np.cumsum(sizes[some]) + sizes[some], sizes[some])
@@ -247,7 +247,7 @@ class Setup:
     label_costs: Floats | None
     parts: LabelParts | None
     beam: int  # states per token that the search keeps; 0: exact search
-    survival: float  # the share of gold labels that pruning must leave; 0: no pruning
+    shares: tuple[float, ...]  # of gold labels that each level of pruning must leave; none: no pruning
     segmenting: Segmenting | None  # of a semi-Markov model
     spans: Spans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     init: Tagger | None
@@ -262,10 +262,8 @@ class Setup:
     @property
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        histories = self.features.longest.history > 1
-        return "orders" in self.learner.abilities and is_sparse(
-            len(self.labelling.labels), self.order, has_histories=histories
-        )
+        needed = self.features.longest.history > 1 or len(self.shares) > 1
+        return "orders" in self.learner.abilities and is_sparse(len(self.labelling.labels), self.order, needed=needed)
 
     def problem(self, **more: Any) -> Problem:
         """A problem with what was asked for."""
@@ -291,6 +289,7 @@ class Setup:
             raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
         if self.dev is not None:
             target_column(self.dev, self.target)
+        self._check_levels()
         if self.beam and "beam" not in self.learner.abilities:
             name = type(self.learner).__name__
             raise LearnerError(f"beam is for online learners without votes; {name} needs exact search, leave beam out")
@@ -305,6 +304,21 @@ class Setup:
                 "beam has an effect only above order 2, at order 2 with more than 60 labels, and with templates such "
                 "as label[-3]; leave it out"
             )
+
+    def _check_levels(self) -> None:
+        if len(self.shares) < 2:
+            return
+        if len(self.shares) > max(1, self.order):
+            raise LearnerError(
+                f"prune has {len(self.shares)} shares, for runs of 1 to {len(self.shares)} labels; order {self.order} "
+                f"takes at most {max(1, self.order)}"
+            )
+        if "orders" not in self.learner.abilities:
+            raise LearnerError(f"{type(self.learner).__name__} takes one share for prune, that of single labels")
+        if self.beam:
+            raise LearnerError("prune with several shares needs exact search; leave beam out, or give one share")
+        if self.labelling.partial is not None:
+            raise LearnerError("prune with several shares needs labels that are fully known; give one share")
 
 
 SMALL = 100_000_000  # bytes for which nobody asks
@@ -390,8 +404,8 @@ def encode(setup: Setup) -> Encoding:
         return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, *more)
 
     encoded, label_filter = with_sets(by_token), None
-    if setup.survival:
-        label_filter, sets = learn_filter(encoded, labelling.gold, setup.survival, setup.n_threads)
+    if setup.shares:
+        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, setup.n_threads, setup.rules)
         encoded = with_sets(sets)
     initial = None
     if init is not None:

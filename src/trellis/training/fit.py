@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis.arguments import file_path, thread_count, whole_number
+from trellis.arguments import file_path, items, thread_count, whole_number
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Corpus, columns_named
@@ -71,7 +71,7 @@ def train(
     pairs: Pairs | None = None,
     tag_dictionary: int | bool | Literal["smoothed"] = False,
     beam: int | None = None,
-    prune: float | bool = False,
+    prune: float | bool | Sequence[float] = False,
     partial: bool = False,
     scheme: str | None = None,
     segments: bool | int = False,
@@ -99,9 +99,10 @@ def train(
     number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
     unless the word was seen 300 times. ``prune`` makes training and tagging with many labels fast:
     a filter, trained first, leaves each token few candidate labels; the number is the share of gold labels that must
-    survive it on held-out sentences (True: 0.997). ``beam``, at higher orders and where templates are about labels
-    further back, is how many states per token best paths are looked for in, in training and in tagging; exact search,
-    the default, looks at all that could win.
+    survive it on held-out sentences (True: 0.997). From order 2 on it may be a list of shares: the second prunes pairs
+    of candidates, by a chain of order 1 over what is left, the third runs of three, and so on. ``beam``, at higher
+    orders and where templates are about labels further back, is how many states per token best paths are looked for in,
+    in training and in tagging; exact search, the default, looks at all that could win.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``segments`` trains a semi-Markov model of labels that mark
@@ -182,7 +183,7 @@ def train(
         label_costs=_costs(label_costs, labelling.labels, learner),
         parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
         beam=_beam(beam, init, learner),
-        survival=_survival(prune, init),
+        shares=_shares(prune, init),
         segmenting=segmenting,
         spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
@@ -291,18 +292,21 @@ def _beam(beam: int | None, init: Tagger | None, learner: Learner) -> int:
     return whole_number("beam", beam, 1, 2**31 - 1)
 
 
-def _survival(prune: float | bool, init: Tagger | None) -> float:
-    """What ``prune`` stands for: a share of gold labels, 0 without pruning."""
-    if isinstance(prune, bool | np.bool_):
-        prune = SURVIVAL if prune else 0.0
-    elif not isinstance(prune, numbers.Real) or not 0 < prune <= 1:
+def _shares(prune: float | bool | Sequence[float], init: Tagger | None) -> tuple[float, ...]:
+    """What ``prune`` stands for: a share of gold labels per level, none without pruning."""
+    given: Any = prune
+    if isinstance(given, bool | np.bool_):
+        if not given:
+            return ()
+        given = SURVIVAL
+    shares = [given] if isinstance(given, numbers.Real) else items(given)
+    if not shares or not all(isinstance(share, numbers.Real) and 0 < float(share) <= 1 for share in shares):
         raise LearnerError(
             f"prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not {prune!r}"
         )
-    share = float(prune)
-    if share and init is not None:
+    if init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
-    return share
+    return tuple(float(share) for share in shares)
 
 
 def _scheme(scheme: str | None, init: Tagger | None) -> str | None:

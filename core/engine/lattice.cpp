@@ -1,0 +1,225 @@
+#include "engine/lattice.hpp"
+
+#include "engine/endings.hpp"
+#include "engine/history_best.hpp"
+
+namespace trellis {
+namespace {
+
+template <class Real>
+Real grown(const typename LatticeWorkspace<Real>::Step& step, Real alpha) {
+  return ((alpha + step.total) + step.edge) + step.emit;
+}
+
+//   alpha[to] = max over steps into it of ((alpha[from] + total) + edge) + emit
+template <class Real>
+void forward_best(LatticeWorkspace<Real>& w) {
+  w.alpha.assign(w.states.size(), kForbidden<Real>);
+  w.alpha[0] = 0;
+  for (const auto& step : w.steps) w.alpha[step.to] = std::max(w.alpha[step.to], grown<Real>(step, w.alpha[step.from]));
+}
+
+TRELLIS_CLONES void exponentiate(double* numbers, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(numbers + i) = exp_lanes(lanes(numbers + i));
+}
+
+// States by their numbers (endings.hpp).
+template <class Real>
+struct LatticeEndings {
+  const ChainView<Real>& chain;
+  LatticeWorkspace<Real>& w;
+
+  std::int32_t label(std::uint32_t state) const { return chain.ngrams->ngrams->label(w.states[state]); }
+  template <class Visit>
+  void each_last(Visit visit) {
+    for (std::size_t s = w.state_starts[chain.n_tokens - 1]; s < w.states.size(); ++s)
+      visit(static_cast<std::uint32_t>(s), end_score(chain, w.states[s], Real(0)));
+  }
+  template <class Visit>
+  void each_way(std::size_t t, std::uint32_t state, Visit visit) {
+    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
+      if (const auto& step = w.steps[i]; step.to == state)
+        visit(step.from, w.alpha[step.from], (step.total + step.edge) + step.emit);
+  }
+};
+
+}  // namespace
+
+template <class Real>
+void lay_out(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::size_t longest) {
+  const Lattice& lattice = chain.allowed->lattice;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
+  w.states.assign(1, ngrams.null());
+  w.state_starts.assign(1, 1), w.step_starts.assign(1, 0), w.steps.clear();
+  w.first.assign({0, 1});
+  constexpr std::uint32_t kNotMet = 0xffffffff;
+  const std::uint32_t n_singles = ngrams.null();  // nodes up to it have one label
+  // Among those of the node of now, the one that labels come to by an n-gram.
+  const auto state_of = [&](std::uint32_t ngram) {
+    std::uint32_t state = ngrams.state(ngram), to = w.next.back();
+    while (ngrams.length(state) > longest) state = ngrams.shorter(state);
+    while (to < w.states.size() && w.states[to] != state) ++to;
+    if (to == w.states.size()) w.states.push_back(state);
+    return to;
+  };
+  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+    const std::int32_t set = chain.allowed->set_of_token[t];
+    w.next.assign(1, static_cast<std::uint32_t>(w.states.size()));
+    w.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
+      const std::int64_t first_arc = lattice.in_starts[lattice.starts[set]];
+      for (std::int64_t v = lattice.starts[set]; v < lattice.starts[set + 1]; ++v) {
+        const auto z = static_cast<std::size_t>(lattice.labels[v]);
+        const Real emit = chain.emit_at(t)[z];
+        for (std::int64_t arc = lattice.in_starts[v]; arc < lattice.in_starts[v + 1]; ++arc) {
+          const auto u = static_cast<std::size_t>(lattice.from[arc]);
+          if (w.first[u] == w.first[u + 1]) continue;
+          const std::size_t y = ngrams.label(w.states[w.first[u]]);
+          const Real edge = chain.edge_at(t, y)[z];
+          const auto number = static_cast<std::uint32_t>(arc - first_arc);
+          // By a label pair alone, unless a longer n-gram of the labels before exists.
+          const std::uint32_t pair = ngrams.longest(static_cast<std::uint32_t>(1 + y), z);
+          std::uint32_t by_pair = kNotMet;
+          for (std::uint32_t from = w.first[u]; from < w.first[u + 1]; ++from) {
+            std::uint32_t ngram = Ngrams::kNone;
+            for (std::uint32_t c = w.states[from]; ngram == Ngrams::kNone && c > n_singles; c = ngrams.shorter(c))
+              ngram = ngrams.find(c, z);
+            if (ngram != Ngrams::kNone) {
+              w.steps.push_back({from, state_of(ngram), ngram, number, score(ngram), edge, emit});
+              continue;
+            }
+            if (by_pair == kNotMet) by_pair = state_of(pair);
+            w.steps.push_back({from, by_pair, pair, number, 0, edge, emit});
+          }
+        }
+        w.next.push_back(static_cast<std::uint32_t>(w.states.size()));
+      }
+    });
+    w.first.swap(w.next);
+    w.state_starts.push_back(w.states.size()), w.step_starts.push_back(w.steps.size());
+  }
+}
+
+// The states that best paths may be in are kept together, as in best_history.
+template <class Real>
+Real best_on_lattice(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::int32_t* path) {
+  const std::size_t T = chain.n_tokens;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
+  lay_out(chain, w);
+  forward_best(w);
+  Real best = kForbidden<Real>;
+  for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
+    best = std::max(best, end_score(chain, w.states[s], w.alpha[s]));
+  if (best == kForbidden<Real>) {
+    for (std::size_t t = 0; t < T; ++t) path[t] = labels_of(*chain.allowed, t).labels[0];
+    return best;
+  }
+  auto &tied = w.tied, &before = w.before;
+  const auto label = [&](std::uint32_t state) { return ngrams.label(w.states[state]); };
+  const auto offer = [&](std::uint32_t state) {
+    if (!before.empty() && label(state) > label(before[0])) return;
+    if (!before.empty() && label(state) < label(before[0])) before.clear();
+    before.push_back(state);
+  };
+  before.clear();
+  for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
+    if (end_score(chain, w.states[s], w.alpha[s]) == best) offer(static_cast<std::uint32_t>(s));
+  w.marked.assign(w.states.size(), 0);
+  for (std::size_t t = T; t-- > 0;) {
+    tied.swap(before);
+    before.clear();
+    path[t] = label(tied[0]);
+    for (std::uint32_t state : tied) w.marked[state] = 1;
+    for (std::size_t i = w.step_starts[t]; t && i < w.step_starts[t + 1]; ++i)
+      if (const auto& step = w.steps[i]; w.marked[step.to] && grown<Real>(step, w.alpha[step.from]) == w.alpha[step.to])
+        offer(step.from);
+  }
+  return best;
+}
+
+template <class Real>
+std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, LatticeWorkspace<Real>& w,
+                              std::int32_t* paths, Real* scores) {
+  lay_out(chain, w);
+  forward_best(w);
+  LatticeEndings<Real> states{chain, w};
+  const std::size_t n = collect_endings<Real>(chain.n_tokens, k, states, paths);
+  for (std::size_t i = 0; i < n; ++i) scores[i] = history_score(chain, paths + i * chain.n_tokens);
+  if (n == 0) scores[0] = best_on_lattice(chain, w, paths);
+  return std::max<std::size_t>(n, 1);
+}
+
+// Factors of all steps; gives the sum of what was taken out, minus infinity if some token has none.
+double lattice_sums::step_factors(LatticeWorkspace<double>& w, std::size_t T) {
+  w.scales.resize(T);
+  w.factors.assign(w.steps.size() + kLanes<double>, 0.0);
+  double taken_out = 0;
+  for (std::size_t t = 0; t < T; ++t) {
+    double top = kForbidden<double>;
+    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
+      top = std::max(top, w.factors[i] = (w.steps[i].total + w.steps[i].edge) + w.steps[i].emit);
+    if (top == kForbidden<double>) return top;
+    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i) w.factors[i] -= top;
+    taken_out += top;
+  }
+  exponentiate(w.factors.data(), w.steps.size());
+  return taken_out;
+}
+
+double sum_on_lattice(const ChainView<double>& chain, LatticeWorkspace<double>& w, const HistoryExpectations& wanted) {
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
+  const TokenNgrams<double>* own = wanted.token_ngrams ? chain.ngrams->by_token : nullptr;
+  const bool goes_back = wanted.node || wanted.token_pairs || wanted.pairs || wanted.ngrams || wanted.token_ngrams;
+  if (own && w.of_ngram.size() < ngrams.size()) w.of_ngram.resize(ngrams.size(), 0.0);
+  lay_out(chain, w);
+  const double log_z = sum_steps(chain, w, goes_back, [&](std::size_t t, const auto& step, double p) TRELLIS_INLINE_LAMBDA {
+    expect_pair(wanted, chain, t, ngrams.label(w.states[step.from]), ngrams.label(step.ngram), p);
+    for (std::uint32_t g = step.ngram; wanted.ngrams && ngrams.length(g) >= kScored; g = ngrams.shorter(g))
+      wanted.ngrams[g] += wanted.weight * p;
+    if (!own) return;
+    for (std::uint32_t g = step.ngram; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.of_ngram[g] += p;
+    if (&step - w.steps.data() + 1 != static_cast<std::ptrdiff_t>(w.step_starts[t + 1])) return;
+    for (std::size_t i = own->starts[t]; i < own->starts[t + 1]; ++i)
+      wanted.token_ngrams[i] = wanted.weight * w.of_ngram[own->nodes[i]];
+    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
+      for (std::uint32_t g = w.steps[i].ngram; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.of_ngram[g] = 0;
+  });
+  return log_z;
+}
+
+//   beta[from] = max over steps out of it of ((total + edge) + emit) + beta[to]
+bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std::vector<double>& gaps) {
+  const std::size_t T = chain.n_tokens;
+  forward_best(w);
+  w.beta.assign(w.states.size(), kForbidden<double>);
+  double best = kForbidden<double>;
+  for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s) {
+    w.beta[s] = end_score(chain, w.states[s], 0.0);
+    best = std::max(best, w.alpha[s] + w.beta[s]);
+  }
+  if (best == kForbidden<double>) return false;
+  gaps.resize(w.steps.size());
+  for (std::size_t i = w.steps.size(); i-- > 0;) {
+    const auto& step = w.steps[i];
+    const double follows = ((step.total + step.edge) + step.emit) + w.beta[step.to];
+    w.beta[step.from] = std::max(w.beta[step.from], follows);
+    gaps[i] = best - (w.alpha[step.from] + follows);
+  }
+  std::size_t state = w.states.size() - 1;  // of the best path, by the way back: its gaps are 0 whatever was rounded
+  while (w.alpha[state] + end_score(chain, w.states[state], 0.0) != best) --state;
+  for (std::size_t t = T; t-- > 0;) {
+    std::size_t i = w.step_starts[t];
+    while (w.steps[i].to != state || grown<double>(w.steps[i], w.alpha[w.steps[i].from]) != w.alpha[state]) ++i;
+    gaps[i] = 0;
+    state = w.steps[i].from;
+  }
+  return true;
+}
+
+template void lay_out(const ChainView<float>&, LatticeWorkspace<float>&, std::size_t);
+template void lay_out(const ChainView<double>&, LatticeWorkspace<double>&, std::size_t);
+template float best_on_lattice(const ChainView<float>&, LatticeWorkspace<float>&, std::int32_t*);
+template double best_on_lattice(const ChainView<double>&, LatticeWorkspace<double>&, std::int32_t*);
+template std::size_t k_best_on_lattice(const ChainView<float>&, std::size_t, LatticeWorkspace<float>&, std::int32_t*, float*);
+template std::size_t k_best_on_lattice(const ChainView<double>&, std::size_t, LatticeWorkspace<double>&, std::int32_t*, double*);
+
+}  // namespace trellis

@@ -1,0 +1,42 @@
+// Learning a level of pruning above order 0 (filter_levels.hpp): the weights of its longest label n-grams, by log-linear steps.
+#pragma once
+#include <span>
+
+#include "learn/filter.hpp"
+#include "weights/filter_levels.hpp"
+
+namespace trellis {
+
+// Sentences with the candidates of the filter of order 0, what these score, and what the levels below leave of them.
+struct LevelTokens {
+  LabelSets candidates;
+  const float* scores;         // by candidates.labels
+  LabelSets sets;              // the candidates, or what is left of them, with a lattice
+  const std::int64_t* starts;  // [n_sentences + 1]
+  const std::int32_t* gold;    // [n_tokens], all known and among the sets
+};
+
+class LevelLearner {
+ public:
+  explicit LevelLearner(FilterLevels& levels) : levels_(levels), squares_(levels.edge.size()) {}
+
+  // The n-grams of a level, from 1 on; then any number of passes over some sentences in the given order.
+  void begin(std::size_t level, const LevelTokens& tokens, std::size_t n_sentences);
+  void pass(const LevelTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
+            const Patience::GoOn& go_on);
+  // By how much the best path outscores the best one by the gold labels at each token.
+  std::vector<float> gold_margins(const LevelTokens& tokens, std::span<const std::int64_t> sentences,
+                                  std::size_t n_threads) const;
+  // What the margin leaves of them; the gold path always.
+  TokenSets pruned(const LevelTokens& tokens, std::span<const std::int64_t> sentences, double margin,
+                   std::size_t n_threads) const;
+
+ private:
+  void open(const LevelTokens& tokens, std::size_t s, LevelSentence& sentence) const;
+
+  FilterLevels& levels_;
+  std::vector<double> squares_;  // of steps, by cells of edge or n-grams
+  std::size_t level_ = 0;
+};
+
+}  // namespace trellis

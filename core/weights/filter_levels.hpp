@@ -1,0 +1,80 @@
+// Levels of pruning above order 0 (Müller, Schmid & Schütze 2013). Level k, from 1 on, is a chain of order k over what the
+// level before it left: it scores labels as the filter of order 0 does and adds weights of label n-grams of up to k + 1
+// labels. A run of k + 1 labels at a token stays if the best path by it scores at most a margin less than the best path:
+//
+//   max over paths by the run of score(path) >= max over all paths of score(path) - margin
+//
+// So the best path of every level stays, and no sentence is left without a path. The level above has nodes for these runs.
+#pragma once
+#include <span>
+
+#include "engine/lattice.hpp"
+#include "weights/label_filter.hpp"
+
+namespace trellis {
+
+// The weights of all levels; level k has those of n-grams of up to k + 1 labels.
+struct FilterLevels {
+  std::size_t n_labels, stride;
+  Ngrams ngrams;
+  std::vector<double> edge;    // [n_labels + 1, stride] of label pairs, minus infinity where they are forbidden
+  std::vector<double> end;     // [stride] likewise of last labels, or empty
+  std::vector<double> scores;  // [n_nodes] of longer n-grams
+
+  FilterLevels(std::size_t n_labels, std::size_t n_levels)
+      : n_labels(n_labels), stride(padded(n_labels)), ngrams(n_labels, n_levels), edge((n_labels + 1) * stride),
+        scores(ngrams.size()) {}
+};
+
+// One sentence at one level; the scratch of one thread.
+class LevelSentence {
+ public:
+  // What the level below left of n tokens: `sets` with a lattice, at level 1 lists of labels alone.
+  void open(std::size_t level, const LabelSets& sets, std::size_t n);
+  // Scores of labels [n, stride], to be filled in for the labels of the sets.
+  double* emit(std::size_t n, std::size_t stride);
+  // Its steps, with the weights of this level.
+  void lay_out(const FilterLevels& levels);
+  // The arcs of a path, by token; the path must be one of the lattice.
+  void find_arcs(const std::int32_t* path);
+
+  // By how much the best path outscores the best one by each of those arcs: calls visit(t, gap). None is visited if no path
+  // is possible.
+  template <class Visit>
+  void each_gap(Visit visit) {
+    if (!step_gaps(chain_, work_, gaps_)) return;
+    for (std::size_t t = 0; t < n_; ++t)
+      for (std::size_t i = work_.step_starts[t]; i < work_.step_starts[t + 1]; ++i)
+        if (work_.steps[i].arc == arcs_[t]) visit(t, gaps_[i]);
+  }
+  // Calls visit(t, step, P(step), whether it is one of those arcs).
+  template <class Visit>
+  void each_step(Visit visit) {
+    sum_steps(chain_, work_, true, [&](std::size_t t, const auto& step, double p) { visit(step, p, step.arc == arcs_[t]); });
+  }
+  std::size_t label_before(const LatticeWorkspace<double>::Step& step) const {
+    return chain_.ngrams->ngrams->label(work_.states[step.from]);
+  }
+  // What the margin leaves, and with `keep` the arcs of the path, after what is in `to`. Where no path is possible, all.
+  void prune(double margin, bool keep, TokenSets& to);
+
+ private:
+  std::size_t level_ = 1, n_ = 0;
+  TokenSets lattice_;  // its labels are not used
+  LabelSets view_{};
+  std::vector<double> emit_, gaps_;
+  NgramScores<double> ngrams_{};
+  ChainView<double> chain_{};
+  LatticeWorkspace<double> work_;
+  static constexpr std::uint32_t kNoArc = 0xffffffff;
+  std::vector<std::uint32_t> arcs_;          // [n]
+  std::vector<std::uint8_t> kept_;           // [n_arcs]
+  std::vector<std::int32_t> number_, next_;  // [nodes of a token] their new numbers, -1: dropped
+};
+
+// All levels one after the other: `sets` are the candidates of n tokens and become what is left of them. Scores of labels
+// must stand in sentence.emit().
+void prune_levels(const FilterLevels& levels, std::span<const double> margins, std::size_t n, LevelSentence& sentence,
+                  TokenSets& sets);
+
+}  // namespace trellis
