@@ -234,7 +234,7 @@ def test_templates_of_segments_are_read_as_they_are_written(text: str) -> None:
         ("name: length", "looks at no token"),
         ("word[segment] & lower(word[segment])", "one look at a whole segment"),
         ("word[segment+1]", "expected ]"),
-        ("word[middle]", "a place is an offset, first, last or segment"),
+        ("word[middle]", "a place is an offset, or one of first"),
         ('listed(word[first], "x")', "listed"),
         ('cluster(word[segment], "x")', "listed"),
         ("lower(length)", "stand alone"),
