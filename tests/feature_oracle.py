@@ -37,6 +37,9 @@ def apply(call: Call, value: str) -> str | None:
     if call.name == "shape":
         spelled = re.sub(r"[0-9]", "d", re.sub(r"[a-zäöü]", "x", re.sub(r"[A-ZÄÖÜ]", "X", value.replace("d", "x"))))
         return re.sub(r"(.)\1\1+", r"\1\1", spelled)
+    if call.name == "kind":
+        rules = {"X": r"[A-ZÄÖÜ]", "x": r"[a-zäöü]", "d": r"[0-9]"}
+        return next((kind for kind, rule in rules.items() if re.match(rule, value)), value)
     if call.name == "kinds":
         rules = {"d": r"[0-9]", "a": r"[A-Za-z]", "l": r"[äöüÄÖÜ]"}
         kinds = [next((kind for kind, rule in rules.items() if re.match(rule, c)), "p") for c in value]
