@@ -300,7 +300,7 @@ def _shares(prune: float | bool | Sequence[float], init: Tagger | None) -> tuple
             return ()
         given = SURVIVAL
     shares = [given] if isinstance(given, numbers.Real) else items(given)
-    if not shares or not all(isinstance(share, numbers.Real) and 0 < float(share) <= 1 for share in shares):
+    if not shares or not all(isinstance(share, numbers.Real) and 0 < share <= 1 for share in shares):
         raise LearnerError(
             f"prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not {prune!r}"
         )
