@@ -83,7 +83,7 @@ struct TaggerModel : LinearChain {
   FilterRule rule{};
   std::vector<Matcher> matchers{};
   std::vector<Derived> derived{};  // the last columns
-  std::shared_ptr<const FilterLevels> levels;  // of pruning above order 0, null: none
+  std::shared_ptr<const FilterLevels> levels{};  // of pruning above order 0, null: none
   std::vector<double> margins{};               // of each
 };
 

@@ -300,13 +300,17 @@ def _shares(prune: float | bool | Sequence[float], init: Tagger | None) -> tuple
             return ()
         given = SURVIVAL
     shares = [given] if isinstance(given, numbers.Real) else items(given)
-    if not shares or not all(isinstance(share, numbers.Real) and 0 < share <= 1 for share in shares):
+    if not shares or not all(map(_is_share, shares)):
         raise LearnerError(
             f"prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not {prune!r}"
         )
     if init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
     return tuple(float(share) for share in shares)
+
+
+def _is_share(given: Any) -> bool:
+    return isinstance(given, int | float | np.integer | np.floating) and bool(0 < given <= 1)
 
 
 def _scheme(scheme: str | None, init: Tagger | None) -> str | None:
