@@ -143,9 +143,14 @@ def _against_papers() -> list[str]:
         lines.append(
             f"| Chinese words, file to file | {figures[0]} | jieba {figures[1]} | {gain:.1f} | `segmentation` |"
         )
+    for row in kept("trees").get("rows", []):
+        if row["model"] in TREES:
+            ours = f"F1 {row['F1, %']:.2f}, {row['sentences/s']:,.0f} sentences/s on one core"
+            lines.append(f"| wsj-sample, phrases, {row['model']} | {ours} | | | `trees` |")
     return lines
 
 
+TREES = ("PCFG, v2 h1", "perceptron, features of spans", "perceptron, features of spans, own tagger")
 PARSERS = {
     "trellis, order 1": {"wsj-sample": "MaltParser UAS 85.7"},
     "trellis, order 2": {

@@ -277,6 +277,10 @@ def test_training_resumes_from_a_checkpoint(tmp_path: Path, learner: trellis.Lea
         assert np.array_equal(array, resumed.weights[name])
     with pytest.raises(trellis.ModelError, match="another training"):
         parsing.train(treebank(20, 1), checkpoint=file, **options)
+    with pytest.raises(trellis.ModelError, match="another training"):
+        parsing.train(corpus, checkpoint=file, **{**options, "dev": treebank(10, 1)})
+    with pytest.raises(trellis.ModelError, match="another training"):
+        parsing.train(corpus, checkpoint=file, metric="uas", **options)
 
 
 def test_a_parser_is_one_file(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,7 @@ def train(
             [(codes, views) for codes, views in coded],
             (heads, labels, treebank.corpus.starts, problem.sentence_weights),
             (list(names), int(projective), patience),
+            None if held_out is None else (metric, held_out.heads, _read_by(held_out, templates.columns)),
         )
         problem = replace(problem, checkpoint=Checkpoint(Path(file_path("checkpoint", checkpoint)), every, print_of))
     learnt, history = run(problem, learner.begin(problem), observer)  # type: ignore[arg-type]
@@ -208,6 +209,12 @@ def parsing_learner(given: Learner | str | None) -> Learner:
             "PassiveAggressive, AROW, CRF or ExponentialLoss"
         )
     return learner
+
+
+def _read_by(treebank: Treebank, columns: Sequence[str]) -> list[Any]:
+    """What a parser and its scores depend on of a held-out corpus."""
+    found = [treebank.corpus.starts, *(treebank.corpus.column(name) for name in columns)]
+    return found if treebank.labels is None else [*found, treebank.labels]
 
 
 def _scorer(treebank: Treebank, metric: str, labelled: bool, n_threads: int) -> Any:

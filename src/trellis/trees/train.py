@@ -169,7 +169,8 @@ def train(
         every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
         kinds = [type(chosen).__name__, json.dumps(chosen.parameters()), [str(t) for t in templates]]
         data = (right_starts, right, numbers, [(codes, views) for codes, views in coded])
-        key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune, patience))
+        scored_on = None if held_out is None else [str(tree) for tree in held_out]
+        key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune, patience), scored_on)
         problem = replace(problem, checkpoint=Checkpoint(Path(file_path("checkpoint", checkpoint)), every, key))
     learnt, history = run(problem, chosen.begin(problem), observer)  # type: ignore[arg-type]
     named = {"name": type(chosen).__name__, **chosen.parameters()}
