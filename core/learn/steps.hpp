@@ -153,7 +153,7 @@ class Steps {
   static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
     for (const Change& change : changes) step(weights.make(change.row, change.place), change, scale, clock);
   }
-  static void step(const LearntWeight& at, const Change& change, double scale, std::int64_t clock) {
+  TRELLIS_INLINE static void step(LearntWeight at, const Change& change, double scale, std::int64_t clock) {
     const float old = *at.weight;
     *at.weight += static_cast<float>(scale * change.by * (at.variance ? *at.variance : 1));
     *at.sum += static_cast<double>(clock) * (static_cast<double>(*at.weight) - old);

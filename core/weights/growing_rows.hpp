@@ -65,7 +65,7 @@ class GrowingRows {
   bool grows() const { return grows_; }
 
   // The place of w[attribute, label], made if there is none.
-  LearntWeight make(std::int32_t attribute, std::uint32_t label) {
+  TRELLIS_INLINE LearntWeight make(std::int32_t attribute, std::uint32_t label) {
     const LearntWeight place = find(rows_[attribute], label);
     return place.weight ? place : grow(rows_[attribute], label);
   }
@@ -143,7 +143,7 @@ class GrowingRows {
     float weight;
   };
 
-  LearntWeight find(const Row& row, std::uint32_t label) {
+  TRELLIS_INLINE LearntWeight find(const Row& row, std::uint32_t label) {
     if (row.size == kHeavy) return heavy_.at(row.offset + label);
     for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s)
       if (slots_[s].label == label) return beside_slots_.at(s, slots_[s].weight);
