@@ -29,7 +29,7 @@ from trellis.parsing.parser import Parser
 from trellis.parsing.parser_file import named
 from trellis.parsing.treebank import HEAD, LABEL, Treebank, read_trees
 from trellis.training.encoding import sentence_weights
-from trellis.training.fit import learner_of
+from trellis.training.parsers import parser_learner, refuse_l1
 
 FILTER = "pos[head] & pos[dep] & direction"
 KEYS = ("keys", "starts", "folds.keys", "folds.starts")
@@ -90,8 +90,7 @@ class _Vector:
         return self.native.n_weights
 
     def objective(self, kept: Bools | None) -> _core.Objective:
-        if kept is not None:
-            raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
+        refuse_l1(kept)
         return _core.TreeObjective(self.native)
 
     def weights(self, vector: Doubles) -> SiteWeights:
@@ -202,13 +201,7 @@ def train(
 
 def parsing_learner(given: Learner | str | None) -> Learner:
     """The learner, or the one of that name; LearnerError if it does not train parsers."""
-    learner = MIRA(C=0.01) if given is None else learner_of(given)
-    if "trees" not in learner.abilities:
-        raise LearnerError(
-            f"{type(learner).__name__} with these settings does not train parsers; choose Perceptron, MIRA, "
-            "PassiveAggressive, AROW, CRF or ExponentialLoss"
-        )
-    return learner
+    return parser_learner(MIRA(C=0.01) if given is None else given)
 
 
 def _read_by(treebank: Treebank, columns: Sequence[str]) -> list[Any]:

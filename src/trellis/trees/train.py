@@ -28,7 +28,7 @@ from trellis.learning.run import Observer, State, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.model.model import Rows
 from trellis.tagger import Tagger
-from trellis.training.fit import learner_of
+from trellis.training.parsers import parser_learner, refuse_l1
 from trellis.trees.decoding import LONGEST
 from trellis.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.trees.lexicon import Lexicon
@@ -87,8 +87,7 @@ class _Vector:
         return self.native.n_parameters
 
     def objective(self, kept: Bools | None) -> _core.Objective:
-        if kept is not None:
-            raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
+        refuse_l1(kept)
         return self.native
 
     def weights(self, vector: Doubles) -> SiteWeights:
@@ -179,13 +178,7 @@ def train(
 
 def tree_learner(given: Learner | str | None) -> Learner:
     """The learner, or the one of that name; LearnerError if it does not train parsers."""
-    learner = DEFAULT if given is None else learner_of(given)
-    if "trees" not in learner.abilities:
-        raise LearnerError(
-            f"{type(learner).__name__} with these settings does not train parsers; choose Perceptron, MIRA, "
-            'PassiveAggressive, AROW, CRF, ExponentialLoss or "pcfg"'
-        )
-    return learner
+    return parser_learner(DEFAULT if given is None else given, ' or "pcfg"')
 
 
 def _check_options(

@@ -1,0 +1,25 @@
+"""What the training of all parsers checks, of dependency trees and of constituency trees."""
+
+from __future__ import annotations
+
+from trellis.arrays import Bools
+from trellis.errors import LearnerError
+from trellis.learning.learner import Learner
+from trellis.training.fit import learner_of
+
+
+def parser_learner(given: Learner | str, also: str = "") -> Learner:
+    """The learner, or the one of that name; LearnerError if it does not train parsers. ``also`` names what else does."""
+    learner = learner_of(given)
+    if "trees" not in learner.abilities:
+        raise LearnerError(
+            f"{type(learner).__name__} with these settings does not train parsers; choose Perceptron, MIRA, "
+            f"PassiveAggressive, AROW, CRF, ExponentialLoss{also}"
+        )
+    return learner
+
+
+def refuse_l1(kept: Bools | None) -> None:
+    """LearnerError where a learner asks for some of the weights alone, as the L1 penalty does."""
+    if kept is not None:
+        raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
