@@ -9,7 +9,7 @@ from trellis.training.fit import learner_of
 
 
 def parser_learner(given: Learner | str, also: str = "") -> Learner:
-    """The learner, or the one of that name; LearnerError if it does not train parsers. ``also`` names what else does."""
+    """The learner, or the one of that name; LearnerError if it trains no parsers. ``also`` names what else does."""
     learner = learner_of(given)
     if "trees" not in learner.abilities:
         raise LearnerError(
