@@ -484,3 +484,16 @@ def test_templates_of_arcs_are_written_as_they_are_read() -> None:
         parse_template("pos[between] & word[between]")
     with pytest.raises(trellis.TemplateError, match="looks at no token"):
         parse_template("pos[head] & word[0]")
+
+
+def test_a_wrong_label_costs_one() -> None:
+    """Heads cannot be wrong in sentences of one word: MIRA steps until the right label is one ahead."""
+    corpus = trellis.read(
+        {"word": [["a"], ["b"]], "pos": [["X"], ["X"]], "head": [["0"], ["0"]], "deprel": [["x"], ["y"]]}
+    )
+    learner = trellis.MIRA(epochs=1, C=1.0, average=False)
+    parser = parsing.train(corpus, features=["pos[head]", "label & word[dep]"], order=1, learner=learner)
+    for word, label in (("a", "x"), ("b", "y")):
+        sentence = {"word": [word], "pos": ["X"]}
+        [term] = parser.explain(sentence, 1)  # the step is loss / |d|², 1 / 2
+        assert (term.feature, term.weight) == (f"label={label} & word[dep]={word}", 0.5)
