@@ -32,6 +32,7 @@ OWN = (
     "hypergraphs",
     "segments",
     "parsing",
+    "parsing_peers",
     "trees",
     "segmentation",
     "many_labels",

@@ -1,4 +1,4 @@
-"""Dependency parsing: accuracy and speed on three treebanks, beside UDPipe where it installs.
+"""Dependency parsing: accuracy and speed on three treebanks; other parsers: parsing_peers.py.
 
 Templates, C and the number of epochs were chosen on the dev files; each test file is parsed once per row. Gold tags,
 punctuation counted, subtypes of labels ignored.
@@ -6,9 +6,7 @@ punctuation counted, subtypes of labels ignored.
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import trellis
@@ -17,7 +15,14 @@ from trellis import parsing
 from trellis.features.arc_presets import ARC_PRESETS
 
 Row = dict[str, Any]
+Treebank = dict[str, trellis.Corpus]  # train, dev and test
 SPLITS = ("train", "dev", "test")
+# Where each part is, and the columns of a file that does not name its own.
+TREEBANKS = {
+    "wsj-sample": ("wsj-sample/{}.tsv", "word,pos,head"),
+    "ud-english-ewt": ("ud-english-ewt/en_ewt-ud-{}.conllu", None),
+    "ud-french-sequoia": ("ud-french-sequoia/fr_sequoia-ud-{}.conllu", None),
+}
 
 
 def run(setting: Setting) -> Result:
@@ -26,15 +31,20 @@ def run(setting: Setting) -> Result:
     return Result(
         "dependency parsing, MIRA (C=0.01), test files; sentences per second and seconds are CPU time, one thread",
         rows,
-        notes=[
-            "published or measured elsewhere: MaltParser wsj-sample UAS 85.7, EWT 85.9 / 83.1, Sequoia 88.2 / 86.0",
-            "UDPipe 1.2, published: EWT 88.1 / 86.2, Sequoia 89.7 / 88.1",
-        ],
+        notes=["other parsers on the same files: `python -m benchmarks parsing_peers`"],
     )
 
 
+def treebank_of(setting: Setting, name: str) -> Treebank:
+    """The parts of a treebank; one that is packed is read as it is."""
+    path, columns = TREEBANKS[name]
+    found = [path.format(part) for part in SPLITS]
+    packed = [one if (setting.data / one).exists() else f"{one}.gz" for one in found]
+    return {part: trellis.read(setting.file(one), columns=columns) for part, one in zip(SPLITS, packed, strict=True)}
+
+
 def _wsj(setting: Setting) -> list[Row]:
-    read = {name: trellis.read(setting.file(f"wsj-sample/{name}.tsv"), columns="word,pos,head") for name in SPLITS}
+    read = treebank_of(setting, "wsj-sample")
     rows = [_row("wsj-sample", setting, read, f"order {order}", order=order, features="mst") for order in (1, 2)]
     rows.append(_row("wsj-sample", setting, read, "order 1, crossing", order=1, features="mst", projective=False))
     more = [*ARC_PRESETS["mst"], *_cluster_templates(str(setting.file("brown-clusters/bllip-clusters.gz")))]
@@ -61,16 +71,13 @@ def _cluster_templates(file: str) -> list[str]:
 
 
 def _ud(setting: Setting) -> list[Row]:
-    rows = list[Row]()
-    for name, stem, gz in (("ud-english-ewt", "en_ewt", ".gz"), ("ud-french-sequoia", "fr_sequoia", "")):
-        files = {one: setting.file(f"{name}/{stem}-ud-{one}.conllu{gz if one == 'train' else ''}") for one in SPLITS}
-        read = {one: trellis.read(file) for one, file in files.items()}
-        rows.append(_row(name, setting, read, "order 2", order=2, features="ud"))
-        rows += _udpipe(name, read)
-    return rows
+    return [
+        _row(name, setting, treebank_of(setting, name), "order 2", order=2, features="ud")
+        for name in ("ud-english-ewt", "ud-french-sequoia")
+    ]
 
 
-def _row(corpus: str, setting: Setting, read: dict[str, trellis.Corpus], what: str, **options: Any) -> Row:
+def _row(corpus: str, setting: Setting, read: Treebank, what: str, **options: Any) -> Row:
     train = read["train"][:300] if setting.quick else read["train"]
     learner = trellis.MIRA(C=0.01, epochs=2 if setting.quick else 8, shuffle=True)
     begun, cpu = time.perf_counter(), time.process_time()
@@ -88,52 +95,3 @@ def _row(corpus: str, setting: Setting, read: dict[str, trellis.Corpus], what: s
     scores |= {"dev, %": 100 * max(event["dev_score"] for event in parser.info["history"])}
     times = {"sentences/s": len(read["test"]) / best, "training, s": trained, "training, CPU s": trained_cpu}
     return {"corpus": corpus, "parser": f"trellis, {what}", **scores, **times}
-
-
-def _udpipe(name: str, read: dict[str, trellis.Corpus]) -> list[Row]:
-    """UDPipe 1's parser by its own defaults, trained on the same files; nothing where it is not installed."""
-    try:
-        from ufal.udpipe import InputFormat, Pipeline, ProcessingError, Sentences, Trainer
-    except ImportError:
-        return []
-    from ufal.udpipe import Model, Sentence
-
-    def sentences(corpus: trellis.Corpus) -> Any:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "part.conllu"
-            trellis.write(corpus, file)
-            reader, out, sentence = InputFormat.newConlluInputFormat(), Sentences(), Sentence()
-            reader.setText(file.read_text())
-            error = ProcessingError()
-            while reader.nextSentence(sentence, error):
-                out.append(sentence)
-                sentence = Sentence()
-            return out
-
-    with tempfile.TemporaryDirectory() as folder:
-        cpu, error = time.process_time(), ProcessingError()
-        trained = Trainer.train(
-            "morphodita_parsito", sentences(read["train"]), sentences(read["dev"]), "none", "none", "", error
-        )
-        seconds = time.process_time() - cpu
-        file = Path(folder) / "model"
-        file.write_bytes(trained)
-        model = Model.load(str(file))
-        gold = Path(folder) / "test.conllu"
-        trellis.write(read["test"], gold)
-        text, begun = gold.read_text(), time.process_time()
-        parsed = Pipeline(model, "conllu", "none", Pipeline.DEFAULT, "conllu").process(text, error)
-        took = time.process_time() - begun
-        found = Path(folder) / "parsed.conllu"
-        found.write_text(parsed)
-        words = read["test"].sentences("form")
-        trees = [_trees(trellis.read(one)) for one in (gold, found)]
-        report = parsing.attachment(words, *trees, subtypes=False)
-    n = len(read["test"])
-    scores = {"UAS, %": 100 * report.all.uas, "LAS, %": 100 * report.all.las}
-    return [{"corpus": name, "parser": "UDPipe 1", **scores, "sentences/s": n / took, "training, CPU s": seconds}]
-
-
-def _trees(corpus: trellis.Corpus) -> list[tuple[list[int], list[str]]]:
-    heads, labels = corpus.sentences("head"), corpus.sentences("deprel")
-    return [([int(head) for head in one], names) for one, names in zip(heads, labels, strict=True)]
