@@ -37,6 +37,7 @@ COMMANDS = {
     "segment run": "Put blanks between the words of a text.",
     "segment evaluate": "Measure a model of words.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",
+    "papers": "Rerun the experiments of the papers.",
     "demo": "Learn to correct typos, in seconds.",
 }
 FAMILIES = {

@@ -40,9 +40,9 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
             if spent and event.objective is None:  # an objective may converge long before the last epoch
                 left = round((event.epochs - event.epoch) * sum(spent) / len(spent))
                 shown.append(f"{left // 60}:{left % 60:02} left")
-            _write_over(", ".join(shown))
+            write_over(", ".join(shown))
 
-        _write_over(f"{what}: extracting features")
+        write_over(f"{what}: extracting features")
         try:
             yield observe
         finally:
@@ -64,7 +64,7 @@ def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
         now = time.monotonic()
         if now >= due:
             due = now + SECONDS
-            _write_over(f"tagging: {done:,} tokens, {done / max(now - begun, 1e-9):,.0f} tokens/s")
+            write_over(f"tagging: {done:,} tokens, {done / max(now - begun, 1e-9):,.0f} tokens/s")
 
     try:
         yield add
@@ -91,7 +91,7 @@ def describe(event: Event) -> str:
     return ", ".join(said)
 
 
-def _write_over(text: str) -> None:
+def write_over(text: str) -> None:
     """In place of what the terminal's last line showed; a longer line would not stay one line, so it is cut."""
     width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
     print(f"{CLEAR}{text[: width - 1]}", end="", file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trellis.arrays import Bytes, Ints, Longs
+from trellis.arrays import Bools, Bytes, Ints, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import OUTSIDE, split_label, starts_anew
 
@@ -93,6 +93,26 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
 
     A predicted span is correct if gold has one of the same type with the same first and last token.
     """
+    types, wanted, found, correct = _matched(gold, predicted, starts)
+    counts = [
+        np.bincount(chosen, minlength=len(types)).tolist()
+        for chosen in (wanted.types, found.types, found.types[correct])
+    ]
+    scores = {name: Score(*row) for name, *row in zip(types, *counts, strict=True) if row[0] or row[1]}
+    return SpanScores(Score(*(sum(column) for column in counts)), scores)
+
+
+def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:
+    """Of each sentence how many spans are correct, predicted and gold: [n_sentences, 3]."""
+    _, wanted, found, correct = _matched(gold, predicted, starts)
+    begins = (found.begins[correct], found.begins, wanted.begins)
+    n = len(starts) - 1
+    of = [np.bincount(np.searchsorted(starts, one, "right") - 1, minlength=n) for one in begins]
+    return np.stack(of, axis=1).astype(np.int64)
+
+
+def _matched(gold: Column, predicted: Column, starts: Longs) -> tuple[tuple[str, ...], SpanTable, SpanTable, Bools]:
+    """The types, the spans of gold, those predicted, and which of the latter are correct."""
     sides = [(gold, predicted), (predicted, gold)]
     readings = [SpanReading.of(one.values.tolist(), other.values.tolist()) for one, other in sides]
     types = readings[0].types
@@ -102,9 +122,4 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
     type_at = np.zeros(len(gold.codes) + 1, np.int64)
     end_at[wanted.begins], type_at[wanted.begins] = wanted.ends, wanted.types
     correct = (end_at[found.begins] == found.ends) & (type_at[found.begins] == found.types)
-    counts = [
-        np.bincount(chosen, minlength=len(types)).tolist()
-        for chosen in (wanted.types, found.types, found.types[correct])
-    ]
-    scores = {name: Score(*row) for name, *row in zip(types, *counts, strict=True) if row[0] or row[1]}
-    return SpanScores(Score(*(sum(column) for column in counts)), scores)
+    return types, wanted, found, correct

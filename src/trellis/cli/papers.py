@@ -1,0 +1,117 @@
+"""Rerun the experiments of the papers, and see the printed figures beside ours.
+
+Without a name the experiments are listed; "all" runs every one whose data are there. What is done is kept in --results, so
+that a run that was stopped goes on where it was. The corpora are looked for in the folder that --data or TRELLIS_DATA names;
+docs/papers.md says which there are and where to get them.
+
+example:
+  trellis papers collins-chunking --data corpora
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from trellis.cli.options import Parser, at_least
+from trellis.cli.outputs import align, show, show_json
+from trellis.cli.progress import say, write_over
+from trellis.errors import ArgumentError
+from trellis.papers import EXPERIMENTS, experiment
+from trellis.papers.data import missing
+from trellis.papers.report import Report, as_text
+from trellis.papers.steps import Kept, Setting, Watcher, run_steps
+
+RESULTS = "papers/results"
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="an experiment, or all; listed if left out")
+    add("--data", metavar="DIR", help="folder of corpora (default: TRELLIS_DATA)")
+    add("--ptb", metavar="DIR", help="of collins-pos: a Penn Treebank's folder of sections 00 to 24")
+    add("--quick", action="store_true", help="a part of the data, fewer passes: about a minute each")
+    add("--jobs", type=at_least(1), default=1, metavar="N", help="steps at a time")
+    add("--results", metavar="DIR", default=RESULTS, help="where figures are kept; those of --quick in its folder quick")
+    add("--again", action="store_true", help="run also what is already kept")
+    add("--report", metavar="DIR", help="write a page of all tables and curves there: index.html")
+    parser.share("quiet", "json")
+
+
+def command(given: Namespace) -> None:
+    """List, or run and show."""
+    if given.name is None:
+        rows = [["name", "what it reruns", "corpora"]]
+        rows += [[name, experiment(name).TITLE, ", ".join(experiment(name).DATA) or "made"] for name in EXPERIMENTS]
+        show(align(rows))
+        return
+    folder = given.data or os.environ.get("TRELLIS_DATA")
+    setting = Setting(Path(folder or "data").resolve(), given.quick, _threads(given.jobs), _ptb(given.ptb))
+    names = list(EXPERIMENTS) if given.name == "all" else [given.name]
+    if given.report is not None:
+        from trellis.papers.page import check_report
+
+        check_report(Path(given.report))
+    done = dict[str, tuple[Kept, Report]]()
+    for name in names:
+        absent = missing(setting, () if name == "collins-pos" and setting.ptb else experiment(name).DATA)
+        if absent and given.name != "all":
+            raise ArgumentError(absent)
+        if absent:
+            say(f"{name}: left out: {absent}", given.quiet)
+            continue
+        done[name] = _run(name, setting, given)
+        if not given.json:
+            show(f"{experiment(name).TITLE}\n\n{as_text(done[name][1])}\n")
+    if not done:
+        raise ArgumentError("no corpus is there; name their folder by --data or TRELLIS_DATA")
+    if given.json:
+        show_json({name: kept.about | {"steps": kept.steps} for name, (kept, _) in done.items()})
+    if given.report is not None:
+        from trellis.papers.page import write_report
+
+        write_report(Path(given.report), done)
+        say(f"wrote {Path(given.report) / 'index.html'}", given.quiet)
+
+
+def _threads(jobs: int) -> int:
+    """All cores, shared among the jobs."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // jobs)
+
+
+def _ptb(path: str | None) -> Path | None:
+    if path is None:
+        return None
+    if not Path(path).is_dir():
+        raise ArgumentError(f"--ptb {path}: no such folder; name the one that has the sections 00 to 24")
+    return Path(path).resolve()
+
+
+def _run(name: str, setting: Setting, given: Namespace) -> tuple[Kept, Report]:
+    options = [f"--ptb {setting.ptb.name}"] if setting.ptb else []
+    command_line = " ".join(["trellis papers", name, *options, *(["--quick"] if setting.quick else [])])
+    about = {"experiment": name, "command": command_line, "quick": setting.quick, "ptb": setting.ptb is not None}
+    folder = Path(given.results) / ("quick" if setting.quick else "")
+    kept = Kept.open(folder / f"{name}{'-ptb' if setting.ptb else ''}.json", about, again=given.again)
+    one = experiment(name)
+    run_steps(one.plan, setting, kept, jobs=given.jobs, watcher=_watcher(name, given.quiet))
+    return kept, one.report(kept.figures())
+
+
+def _watcher(name: str, quiet: bool) -> Watcher:
+    """Shows steps as they end; on a terminal also those under way."""
+
+    def shown(done: int, known: int, running: Mapping[str, float], ended: str | None) -> None:
+        if ended is not None:
+            say(f"{name}: {done} of {known} steps done: {ended}", quiet)
+        if running and not quiet and sys.stderr.isatty():
+            now = time.monotonic()
+            write_over(f"{name}: {done} of {known}; " + "; ".join(f"{one}, {now - t:.0f} s" for one, t in running.items()))
+
+    return shown

@@ -1,0 +1,100 @@
+"""Whether one system is better than another, or only luckier: three tests on the same sentences.
+
+- ``mcnemar`` counts the tokens that one of the two gets right and the other wrong.
+- ``randomisation`` swaps the outputs of the two, sentence by sentence at random, and counts how often their scores then
+  lie as far apart (Noreen 1989; of F1: Yeh 2000).
+- ``bootstrap`` draws as many sentences anew, and says between which figures the score then lies.
+
+The last two go by counts of each sentence: correct, predicted, gold. The score is F1, which for labels of tokens is the
+accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.arrays import Doubles, Longs
+from trellis.corpus.corpus import Column
+from trellis.errors import ArgumentError
+from trellis.evaluation.report import right_tokens
+from trellis.evaluation.spans import span_counts
+
+_AT_ONCE = 1000  # draws in one array
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a test found of two systems, A and B."""
+
+    a: float  # what speaks for A: tokens that only A has right, or its F1
+    b: float
+    p: float  # how probable such a difference is between systems of equal worth
+
+
+def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike) -> Comparison:
+    """McNemar's test, exact and two-sided, of which tokens each system has right."""
+    a, b = np.asarray(right_a, bool), np.asarray(right_b, bool)
+    if a.shape != b.shape:
+        raise ArgumentError(f"{a.size} and {b.size} tokens; compare the same sentences")
+    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    n, least = only_a + only_b, min(only_a, only_b)
+    # p = 2 * sum_{k <= least} (n over k) / 2^n, which counts the middle twice
+    logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(least + 1)]
+    return Comparison(only_a, only_b, min(1.0, 2 * math.fsum(map(math.exp, logs))))
+
+
+def sentence_counts(gold: Column, predicted: Column, starts: Longs, *, spans: bool) -> Longs:
+    """Of each sentence how many spans or tokens are correct, predicted and gold: [n_sentences, 3]."""
+    if spans:
+        return span_counts(gold, predicted, starts)
+    sums = np.concatenate([[0], np.cumsum(right_tokens(gold, predicted))])
+    lengths = np.diff(starts)
+    return np.stack([np.diff(sums[starts]), lengths, lengths], axis=1).astype(np.int64)
+
+
+def f1_of(counts: npt.ArrayLike) -> Doubles:
+    """2 correct / (predicted + gold), of the last axis; 0 where there is nothing."""
+    correct, predicted, gold = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
+    both = predicted + gold
+    return np.asarray(np.divide(2 * correct, both, out=np.zeros_like(both), where=both > 0))
+
+
+def randomisation(counts_a: npt.ArrayLike, counts_b: npt.ArrayLike, *, draws: int = 10_000, seed: int = 0) -> Comparison:
+    """Approximate randomisation of F1, two-sided; counts [n_sentences, 3] of the same sentences."""
+    a, b = _counts(counts_a), _counts(counts_b)
+    if a.shape != b.shape:
+        raise ArgumentError(f"{len(a)} and {len(b)} sentences; compare the same sentences")
+    f1 = [float(f1_of(one.sum(axis=0))) for one in (a, b)]
+    both, half, rng = (a + b).sum(axis=0), (a - b).astype(np.float64), np.random.default_rng(seed)
+    as_far = 0
+    for first in range(0, draws, _AT_ONCE):
+        signs = rng.integers(0, 2, (min(_AT_ONCE, draws - first), len(a))) * 2.0 - 1
+        shuffled = (both + signs @ half) / 2  # the counts of "A" after swapping
+        as_far += int((np.abs(f1_of(shuffled) - f1_of(both - shuffled)) >= abs(f1[0] - f1[1]) - 1e-12).sum())
+    return Comparison(*f1, (as_far + 1) / (draws + 1))
+
+
+def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000, seed: int = 0) -> tuple[float, float]:
+    """Between which figures F1 lies with probability ``level``, by percentiles; counts [n_sentences, 3]."""
+    given, rng = _counts(counts), np.random.default_rng(seed)
+    if not 0 < level < 1:
+        raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
+    if not len(given):
+        return 0.0, 0.0
+    found = list[Doubles]()
+    for first in range(0, draws, _AT_ONCE):
+        times = rng.multinomial(len(given), np.full(len(given), 1 / len(given)), min(_AT_ONCE, draws - first))
+        found.append(f1_of(times @ given))
+    low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _counts(given: npt.ArrayLike) -> Longs:
+    counts = np.asarray(given, np.int64)
+    if counts.ndim != 2 or counts.shape[1] != 3:
+        raise ArgumentError(f"counts must be [n_sentences, 3], not {list(counts.shape)}")
+    return counts

@@ -1,0 +1,183 @@
+"""Steps of experiments: each a function of the data and a few arguments, whose figures are kept as soon as it is done.
+
+An experiment's file has every step with its arguments and figures. A run that was killed goes on where it was: a step
+that the file has, of the same version and with the same arguments, is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import trellis
+from trellis.errors import ArgumentError, CorpusError
+from trellis.replacing import replacing
+
+Figures: TypeAlias = dict[str, Any]
+LOOK_EVERY = 0.5  # seconds, while steps are under way
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How an experiment is to be run."""
+
+    data: Path  # the folder of corpora
+    quick: bool = False  # a part of the data and fewer epochs: a minute
+    n_threads: int | None = None  # of one step
+    ptb: Path | None = None  # the Wall Street Journal part of a full Penn Treebank
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One training, or a few that belong together; the function is one of a module, so that another process can call it."""
+
+    name: str
+    work: Callable[..., Figures]  # of the setting and the arguments; its figures go into JSON
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Watcher(Protocol):
+    """Is told what happens."""
+
+    def __call__(self, done: int, known: int, running: Mapping[str, float], ended: str | None) -> None:
+        """How many steps are done of those known, which are running since when, and which has just ended."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """The file of one experiment's figures."""
+
+    path: Path
+    about: dict[str, Any]  # experiment, command and the like
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: Path, about: dict[str, Any], *, again: bool = False) -> Kept:
+        """What the file has of this version; nothing if there is none, or if all is to be run again."""
+        kept = cls(path, about | {"version": trellis.__version__, "machine": machine()})
+        if path.exists() and not again:
+            found = read_kept(path)
+            if all(found.get(name) == kept.about.get(name) for name in ("version", "quick", "ptb")):
+                kept.steps = found["steps"]
+        return kept
+
+    def has(self, step: Step) -> bool:
+        """Whether the step is done, with these arguments."""
+        return step.name in self.steps and self.steps[step.name]["arguments"] == _plain(step.arguments)
+
+    def add(self, step: Step, figures: Figures, seconds: float) -> None:
+        """Keep a step that is done; the file is written whole."""
+        self.steps[step.name] = {
+            "arguments": _plain(step.arguments),
+            "seconds": round(seconds, 2),
+            "figures": _plain(figures),
+        }
+        self.write()
+
+    def write(self) -> None:
+        """Write the file."""
+        total = sum(step["seconds"] for step in self.steps.values())
+        text = json.dumps(self.about | {"seconds": round(total, 1), "steps": self.steps}, indent=1, ensure_ascii=False)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(self.path, lambda why: ArgumentError(f"{self.path}: {why}")) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+    def figures(self) -> dict[str, Figures]:
+        """Of every step."""
+        return {name: step["figures"] for name, step in self.steps.items()}
+
+
+def read_kept(path: Path) -> dict[str, Any]:
+    """A file of figures; CorpusError if it is something else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if all("figures" in step and "arguments" in step for step in found["steps"].values()):
+            return dict(found)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        pass
+    raise CorpusError(str(path), None, "not a file of figures; remove it, or name another folder by --results")
+
+
+def run_steps(
+    plan: Callable[[Setting, Mapping[str, Figures]], list[Step]],
+    setting: Setting,
+    kept: Kept,
+    *,
+    jobs: int = 1,
+    watcher: Watcher = lambda done, known, running, ended: None,
+) -> None:
+    """Run what is not done, ``jobs`` steps at a time; a plan may grow when its steps are done."""
+    steps = plan(setting, {})
+    with _workers(jobs) as workers:
+        while True:
+            left = [step for step in steps if not kept.has(step)]
+            if left:
+                _run(left, len(steps) - len(left), setting, kept, jobs, workers, watcher)
+            longer = plan(setting, {step.name: kept.steps[step.name]["figures"] for step in steps})
+            if len(longer) == len(steps):
+                break
+            steps = longer
+    names = {step.name for step in steps}  # what a plan of before had is not of this one
+    if set(kept.steps) - names:
+        kept.steps = {name: step for name, step in kept.steps.items() if name in names}
+        kept.write()
+
+
+def _workers(jobs: int) -> Executor:
+    """One job: a thread, which native code leaves free; more: processes of their own."""
+    if jobs == 1:
+        return ThreadPoolExecutor(1)
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _run(
+    left: list[Step], done: int, setting: Setting, kept: Kept, jobs: int, workers: Executor, watcher: Watcher
+) -> None:
+    waiting, running = left[::-1], dict[Future[tuple[Figures, float]], tuple[Step, float]]()
+    known = done + len(left)
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                step = waiting.pop()
+                running[workers.submit(_timed, step, setting)] = step, time.monotonic()
+            watcher(done, known, {step.name: begun for step, begun in running.values()}, None)
+            for future in wait(running, LOOK_EVERY, FIRST_COMPLETED).done:
+                step, _ = running.pop(future)
+                kept.add(step, *future.result())
+                done += 1
+                watcher(done, known, {step.name: begun for step, begun in running.values()}, step.name)
+    except BaseException:
+        workers.shutdown(wait=False, cancel_futures=True)
+        for process in list((getattr(workers, "_processes", None) or {}).values()):
+            process.terminate()
+        raise
+
+
+def _timed(step: Step, setting: Setting) -> tuple[Figures, float]:
+    begun = time.perf_counter()
+    figures = step.work(setting, **step.arguments)
+    return figures, time.perf_counter() - begun
+
+
+def _plain(value: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = info.read_text(encoding="utf-8").splitlines()
+        cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"cpu": cpu, "cores": cores, "system": platform.system(), "python": platform.python_version()}
