@@ -1,8 +1,8 @@
 """Rerun the experiments of the papers, and see the printed figures beside ours.
 
-Without a name the experiments are listed; "all" runs every one whose data are there. What is done is kept in --results, so
-that a run that was stopped goes on where it was. The corpora are looked for in the folder that --data or TRELLIS_DATA names;
-docs/papers.md says which there are and where to get them.
+Without a name the experiments are listed; "all" runs every one whose data are there. What is done is kept in
+--results, so that a run that was stopped goes on where it was. The corpora are looked for in the folder that --data or
+TRELLIS_DATA names; docs/papers.md says which there are and where to get them.
 
 example:
   trellis papers collins-chunking --data corpora
@@ -37,7 +37,9 @@ def describe(parser: Parser) -> None:
     add("--ptb", metavar="DIR", help="of collins-pos: a Penn Treebank's folder of sections 00 to 24")
     add("--quick", action="store_true", help="a part of the data, fewer passes: about a minute each")
     add("--jobs", type=at_least(1), default=1, metavar="N", help="steps at a time")
-    add("--results", metavar="DIR", default=RESULTS, help="where figures are kept; those of --quick in its folder quick")
+    add(
+        "--results", metavar="DIR", default=RESULTS, help="where figures are kept; those of --quick in its folder quick"
+    )
     add("--again", action="store_true", help="run also what is already kept")
     add("--report", metavar="DIR", help="write a page of all tables and curves there: index.html")
     parser.share("quiet", "json")
@@ -112,6 +114,8 @@ def _watcher(name: str, quiet: bool) -> Watcher:
             say(f"{name}: {done} of {known} steps done: {ended}", quiet)
         if running and not quiet and sys.stderr.isatty():
             now = time.monotonic()
-            write_over(f"{name}: {done} of {known}; " + "; ".join(f"{one}, {now - t:.0f} s" for one, t in running.items()))
+            write_over(
+                f"{name}: {done} of {known}; " + "; ".join(f"{one}, {now - t:.0f} s" for one, t in running.items())
+            )
 
     return shown

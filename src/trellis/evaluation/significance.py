@@ -43,7 +43,9 @@ def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike) -> Comparison:
     only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
     n, least = only_a + only_b, min(only_a, only_b)
     # p = 2 * sum_{k <= least} (n over k) / 2^n, which counts the middle twice
-    logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(least + 1)]
+    logs = [
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(least + 1)
+    ]
     return Comparison(only_a, only_b, min(1.0, 2 * math.fsum(map(math.exp, logs))))
 
 
@@ -63,19 +65,21 @@ def f1_of(counts: npt.ArrayLike) -> Doubles:
     return np.asarray(np.divide(2 * correct, both, out=np.zeros_like(both), where=both > 0))
 
 
-def randomisation(counts_a: npt.ArrayLike, counts_b: npt.ArrayLike, *, draws: int = 10_000, seed: int = 0) -> Comparison:
+def randomisation(
+    counts_a: npt.ArrayLike, counts_b: npt.ArrayLike, *, draws: int = 10_000, seed: int = 0
+) -> Comparison:
     """Approximate randomisation of F1, two-sided; counts [n_sentences, 3] of the same sentences."""
     a, b = _counts(counts_a), _counts(counts_b)
     if a.shape != b.shape:
         raise ArgumentError(f"{len(a)} and {len(b)} sentences; compare the same sentences")
-    f1 = [float(f1_of(one.sum(axis=0))) for one in (a, b)]
+    f1_a, f1_b = (float(f1_of(one.sum(axis=0))) for one in (a, b))
     both, half, rng = (a + b).sum(axis=0), (a - b).astype(np.float64), np.random.default_rng(seed)
     as_far = 0
     for first in range(0, draws, _AT_ONCE):
         signs = rng.integers(0, 2, (min(_AT_ONCE, draws - first), len(a))) * 2.0 - 1
         shuffled = (both + signs @ half) / 2  # the counts of "A" after swapping
-        as_far += int((np.abs(f1_of(shuffled) - f1_of(both - shuffled)) >= abs(f1[0] - f1[1]) - 1e-12).sum())
-    return Comparison(*f1, (as_far + 1) / (draws + 1))
+        as_far += int((np.abs(f1_of(shuffled) - f1_of(both - shuffled)) >= abs(f1_a - f1_b) - 1e-12).sum())
+    return Comparison(f1_a, f1_b, (as_far + 1) / (draws + 1))
 
 
 def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000, seed: int = 0) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """The experiments of the papers, rerun: each a file of this package, each by one command, ``trellis papers NAME``.
 
-An experiment says which steps it is made of (``plan``), and what its figures mean (``report``): tables with the printed
-figures beside ours, findings of the paper that hold here or do not, and curves. Steps are run and kept by ``steps.py``.
+An experiment says which steps it is made of (``plan``), and what its figures mean (``report``): tables with the
+printed figures beside ours, findings of the paper that hold here or do not, and curves. Steps are run and kept by
+``steps.py``.
 """
 
 from __future__ import annotations

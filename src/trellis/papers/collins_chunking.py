@@ -1,10 +1,10 @@
 """Collins 2002, figure 4 (left) and section 4.3: noun phrases by the perceptron and by maximum entropy.
 
-The paper trained on sections 15-18 of the Wall Street Journal, chose on section 21 and tested on section 20. CoNLL-2000
-has 15-18 and 20, as train and test: the very sentences, with noun phrases and four kinds of phrases more, which we take
-out. It has no section 21, so the last tenth of train is our development set; training is on the other nine tenths. Tags
-are those of the corpus, by Brill's tagger as in the paper. Templates are those of figure 3, and labels depend on the two
-before them.
+The paper trained on sections 15-18 of the Wall Street Journal, chose on section 21 and tested on section 20.
+CoNLL-2000 has 15-18 and 20, as train and test: the very sentences, with noun phrases and four kinds of phrases more,
+which we take out. It has no section 21, so the last tenth of train is our development set; training is on the other
+nine tenths. Tags are those of the corpus, by Brill's tagger as in the paper. Templates are those of figure 3, and
+labels depend on the two before them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def on_test(setting: Setting, kind: str, cutoff: int, iterations: int) -> Figure
 def report(done: Mapping[str, Figures]) -> Report:
     """Figure 4, section 4.3, and what of its findings holds."""
     rows = [
-        [name, done[name]["best"], done[name]["iteration"], *PRINTED[name]] for name in (method.name for method in METHODS)
+        [name, done[name]["best"], done[name]["iteration"], *PRINTED[name]]
+        for name in (method.name for method in METHODS)
     ]
     tests = {name: done[f"test, {name}"] for name in PRINTED_TEST}
     best = [figure4.best_method(done, "", maxent).name for maxent in (False, True)]
@@ -88,6 +89,6 @@ def report(done: Mapping[str, Figures]) -> Report:
         figure4.picture(done, "", "collins-chunking", "Noun phrases: F1 by iteration", "F1"),
         [
             "Our development set is a tenth of the training sections, where the paper had section 21: figures on it are "
-            "not to be compared with the printed ones, their order is. Section 20 is the test set of both."
+            "not comparable with the printed ones, their order is. Section 20 is the test set of both.",
         ],
     )

@@ -1,10 +1,10 @@
 """Collins 2002, figure 4 (right) and section 4.3: parts of speech by the perceptron and by maximum entropy.
 
-The paper trained on sections 0-18 of the Wall Street Journal, chose on 19-21 and tested on 22-24. That treebank is sold:
-whoever has it names the folder of its sections by ``--ptb DIR``. By default the free sample of it takes its place (a
-twelfth of the training text, so error rates are higher), and beside it stand UD English-EWT with its Penn tags, and the
-Brown corpus, whose 174 tags and million words are trained by the perceptron only. Templates are Ratnaparkhi's, for all words
-alike, and labels depend on the two before them.
+The paper trained on sections 0-18 of the Wall Street Journal, chose on 19-21 and tested on 22-24. That treebank is
+sold: whoever has it names the folder of its sections by ``--ptb DIR``. By default the free sample of it takes its
+place (a twelfth of the training text, so error rates are higher), and beside it stand UD English-EWT with its Penn
+tags, and the Brown corpus, whose 174 tags and million words are trained by the perceptron only. Templates are
+Ratnaparkhi's, for all words alike, and labels depend on the two before them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _methods(corpus: str) -> list[Method]:
 def plan(setting: Setting, done: Mapping[str, Figures]) -> list[Step]:
     """The curves of every corpus; then the best of each kind on test."""
     steps = list[Step]()
-    for corpus in ([PTB] if setting.ptb else [WSJ, "ud-english-ewt", "brown-pos"]):
+    for corpus in [PTB] if setting.ptb else [WSJ, "ud-english-ewt", "brown-pos"]:
         curves, methods = list[Step](), _methods(corpus)
         for method in methods:
             most = SCALING if method.kind == "maxent" else BROWN if corpus == "brown-pos" else PERCEPTRON
@@ -92,7 +92,12 @@ def report(done: Mapping[str, Figures]) -> Report:
     for corpus in (name for name in TARGETS if any(step.startswith(name) for step in done)):
         methods = _methods(corpus)
         rows = [
-            [m.name, 100 - done[f"{corpus}, {m.name}"]["best"], done[f"{corpus}, {m.name}"]["iteration"], *PRINTED[m.name]]
+            [
+                m.name,
+                100 - done[f"{corpus}, {m.name}"]["best"],
+                done[f"{corpus}, {m.name}"]["iteration"],
+                *PRINTED[m.name],
+            ]
             for m in methods
         ]
         tables.append(
@@ -118,10 +123,12 @@ def report(done: Mapping[str, Figures]) -> Report:
         if len(tests) == 2:
             tables.append(compared(tests))
         findings += figure4.findings(done, f"{corpus}, ", corpus)
-        curves += figure4.picture(done, f"{corpus}, ", f"collins-pos-{corpus}", f"{corpus}: accuracy by iteration", "accuracy")
+        curves += figure4.picture(
+            done, f"{corpus}, ", f"collins-pos-{corpus}", f"{corpus}: accuracy by iteration", "accuracy"
+        )
     remarks = [
-        "Error rates depend on how much text there is: the sample has a twelfth of the paper's training sections. What is to "
-        "be compared is the order of the rows."
+        "Error rates depend on how much text there is: the sample has a twelfth of the paper's training sections. What "
+        "is to be compared is the order of the rows."
     ]
     return Report(tables, findings, curves, [] if any(step.startswith(PTB) for step in done) else remarks)
 

@@ -71,7 +71,9 @@ def curve(
     return {"scores": [round(score, 4) for score in scores], "best": best, "iteration": scores.index(best) + 1}
 
 
-def chosen(parts: Parts, setting: Setting, target: str, features: str, method: Method, iterations: int) -> trellis.Tagger:
+def chosen(
+    parts: Parts, setting: Setting, target: str, features: str, method: Method, iterations: int
+) -> trellis.Tagger:
     """The tagger of a row, after the number of iterations that was best on dev."""
     return trellis.train(
         parts.train,
@@ -105,13 +107,21 @@ def findings(done: Mapping[str, Figures], prefix: str, where: str) -> list[Findi
     if len(best) < len(METHODS):
         return out
     a, b = of("averaged", 0), of("averaged", 5)
-    out.append(Finding(f"{where}: the averaged perceptron better with all features than with cc=5", a > b, f"{a:.2f}, {b:.2f}"))
+    out.append(
+        Finding(f"{where}: the averaged perceptron better with all features than with cc=5", a > b, f"{a:.2f}, {b:.2f}")
+    )
     a, b = of("last", 0), of("last", 5)
     out.append(Finding(f"{where}: so is the perceptron that is not averaged", a > b, f"{a:.2f}, {b:.2f}"))
     a, b = of("maxent", 0), of("maxent", 5)
-    out.append(Finding(f"{where}: maximum entropy suffers when all features are included", a < b, f"{a:.2f}, {b:.2f} with cc=5"))
+    out.append(
+        Finding(
+            f"{where}: maximum entropy suffers when all features are included", a < b, f"{a:.2f}, {b:.2f} with cc=5"
+        )
+    )
     a, b = max(of("averaged", 0), of("averaged", 5)), max(of("maxent", 0), of("maxent", 5))
-    out.append(Finding(f"{where}: the best perceptron better than the best maximum entropy", a > b, f"{a:.2f}, {b:.2f}"))
+    out.append(
+        Finding(f"{where}: the best perceptron better than the best maximum entropy", a > b, f"{a:.2f}, {b:.2f}")
+    )
     spread = [_spread(done[prefix + method.name]["scores"]) for method in METHODS[:2]]
     claim = f"{where}: averaging makes scores steadier from iteration to iteration"
     seen = f"standard deviation after the fifth iteration {spread[0]:.3f}, {spread[1]:.3f} without"

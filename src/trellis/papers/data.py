@@ -18,14 +18,15 @@ from trellis.papers.steps import Setting
 # Folder to what is in it, and where it is to be had.
 SOURCES = {
     "conll2000": "train.txt and test.txt of the CoNLL-2000 shared task (NLTK's corpus conll2000 has them)",
-    "wsj-sample": "train, dev and test as .tsv (word, tag, head) and .trees (bracketed, one a line), made from NLTK's corpus "
-    "treebank: files 0001-0149, 0150-0169, 0170-0199",
+    "wsj-sample": "train, dev and test as .tsv (word, tag, head) and .trees (bracketed, one a line), made from NLTK's "
+    "corpus treebank: files 0001-0149, 0150-0169, 0170-0199",
     "ud-english-ewt": "the .conllu files of UD_English-EWT, universaldependencies.org",
     "ud-french-sequoia": "the .conllu files of UD_French-Sequoia, universaldependencies.org",
-    "brown-pos": "train.tsv.gz and test.tsv.gz (word, tag), made from NLTK's corpus brown: every tenth sentence is test",
+    "brown-pos": "train.tsv.gz and test.tsv.gz (word, tag), from NLTK's corpus brown: every tenth sentence is test",
     "typos": "train10.tsv, test10.tsv, train20.tsv and test20.tsv: typed word, tab, word meant",
     "ocr-letters": "letter.data.gz, Taskar's data of handwritten letters (ai.stanford.edu/~btaskar/ocr)",
-    "pku": "train.utf8.gz and test.utf8.gz: lines of words with blanks between them; the test file is PKU's of SIGHAN 2005",
+    "pku": "train.utf8.gz and test.utf8.gz: words with blanks between them; the test file is PKU's of SIGHAN 2005",
+    "brown-clusters": "bllip-clusters.gz: bits, tab, word, tab, count",
 }
 
 
@@ -35,7 +36,7 @@ def find(setting: Setting, folder: str, name: str) -> Path:
     for there in (path, path.with_name(f"{name}.gz")):
         if there.exists():
             return there
-    why = f"absent; it is one of {SOURCES[folder]}; name the folder above {folder}/ by --data or TRELLIS_DATA"
+    why = f"absent; it is one of {SOURCES[folder]}; name the folder above {folder}/ by --data"
     raise CorpusError(str(path), None, why)
 
 
@@ -43,7 +44,7 @@ def missing(setting: Setting, folders: Sequence[str]) -> str | None:
     """What is not there, in one line; nothing if all is."""
     for folder in folders:
         if not (setting.data / folder).is_dir():
-            return f"{setting.data / folder} is absent: {SOURCES[folder]}; name the folder above it by --data or TRELLIS_DATA"
+            return f"{setting.data / folder} is absent: {SOURCES[folder]}; name the folder above it by --data"
     return None
 
 
@@ -171,7 +172,7 @@ def letters(setting: Setting) -> list[list[list[Letter]]]:
             if after == "-1":  # the last letter of a word
                 folds[int(fold)].append(word)
                 word = []
-    return folds
+    return [fold[:120] for fold in folds] if setting.quick else folds
 
 
 def corpus_of_letters(words: Sequence[Sequence[Letter]]) -> trellis.Corpus:

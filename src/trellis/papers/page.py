@@ -20,8 +20,8 @@ table { border-collapse: collapse; margin: 1rem 0; } caption { text-align: left;
 th, td { border-bottom: 1px solid #ccc; padding: .2rem .6rem; text-align: left; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; } img { max-width: 100%; }
 .no { color: #a00; font-weight: 600; } .about { color: #555; font-size: .9rem; }
-@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } .no { color: #f88; } .about { color: #aaa; }
-img { background: #fff; } }"""
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } .no { color: #f88; }
+.about { color: #aaa; } img { background: #fff; } }"""
 
 
 def check_report(folder: Path) -> None:
@@ -42,8 +42,8 @@ def write_report(folder: Path, done: Mapping[str, tuple[Kept, Report]]) -> None:
     parts = [_section(name, kept, report) for name, (kept, report) in done.items()]
     title = "trellis: the experiments of the papers"
     text = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>'
-        f"<body><h1>{title}</h1><ul>{links}</ul>{''.join(parts)}</body></html>\n"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{STYLE}</style></head><body><h1>{title}</h1><ul>{links}</ul>{''.join(parts)}</body></html>\n"
     )
     path = folder / "index.html"
     with replacing(path, lambda why: ArgumentError(f"{path}: {why}")) as temporary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -50,7 +50,7 @@ class Curves:
     title: str
     x: str
     y: str
-    lines: dict[str, Sequence[tuple[float, float]]]
+    lines: Mapping[str, Sequence[tuple[float, float]]]
     log_x: bool = False
     log_y: bool = False
 

@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One training, or a few that belong together; the function is one of a module, so that another process can call it."""
+    """One training, or a few that belong together; ``work`` is a module's function, so another process can call it."""
 
     name: str
     work: Callable[..., Figures]  # of the setting and the arguments; its figures go into JSON
@@ -125,9 +125,10 @@ def run_steps(
             if len(longer) == len(steps):
                 break
             steps = longer
-    names = {step.name for step in steps}  # what a plan of before had is not of this one
-    if set(kept.steps) - names:
-        kept.steps = {name: step for name, step in kept.steps.items() if name in names}
+    if list(kept.steps) != (
+        names := [step.name for step in steps]
+    ):  # in the plan's order, without what another plan had
+        kept.steps = {name: kept.steps[name] for name in names}
         kept.write()
 
 
