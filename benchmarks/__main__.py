@@ -18,27 +18,19 @@ OWN = (
     "startup",
     "memory",
     "reading",
-    "papers_collins",
     "ud",
     "learners",
-    "boosting",
-    "noun_phrases",
     "rerank",
-    "typos",
-    "letters",
     "frank_wolfe",
     "l1",
     "batches",
     "hypergraphs",
     "segments",
-    "parsing",
     "parsing_peers",
-    "trees",
     "segmentation",
     "many_labels",
     "search",
     "growth",
-    "figure2",
     "roofline",
     "where",
 )
@@ -53,12 +45,11 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=os.environ.get("TRELLIS_DATA", "../shared/data"))
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many rounds counts")
     parser.add_argument("--quick", action="store_true", help="one round, less data; the result is not kept")
-    parser.add_argument("--fold", type=int, choices=range(10), help="of letters: only this fold; not kept")
     asked = parser.parse_args()
     if asked.name == "report":
         importlib.import_module("benchmarks.report").write()
         return 0
-    setting = Setting(Path(asked.data).resolve(), 1 if asked.quick else asked.rounds, asked.quick, asked.fold)
+    setting = Setting(Path(asked.data).resolve(), 1 if asked.quick else asked.rounds, asked.quick)
     results: dict[str, Result] = {}
     for name in GROUPS.get(asked.name, (asked.name,)):
         begun = time.monotonic()
@@ -72,7 +63,7 @@ def main() -> int:
             return 2
         print(f"{name}: {result}\n{time.monotonic() - begun:.0f} s in all\n", flush=True)
         results[name] = result
-        if not asked.quick and asked.fold is None:
+        if not asked.quick:
             result.save(name, setting)
     if bars := bars_of({name: result.rows for name, result in results.items()}):
         print(bars)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trellis
+from trellis.papers.steps import machine
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -28,7 +27,6 @@ class Setting:
     data: Path
     rounds: int  # each contender gets as many turns; its best counts
     quick: bool = False  # less data, and the result is not kept
-    fold: int | None = None  # of cross-validation: only this one, and the result is not kept
 
     def file(self, name: str) -> Path:
         """A file of the data folder."""
@@ -115,14 +113,3 @@ def best_of(rounds: int, *contenders: Callable[[], float]) -> list[float]:
 def seconds(work: Callable[[], object]) -> Callable[[], float]:
     """The work as a contender; what it gives is freed outside the clock."""
     return lambda: timed(work)[0]
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text(encoding="utf-8").splitlines()
-        cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"cpu": cpu, "cores": cores, "system": platform.system(), "python": platform.python_version()}

@@ -17,8 +17,10 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting
-from benchmarks.parsing import TREEBANKS, Treebank, treebank_of
 from trellis import parsing
+from trellis.papers import steps
+from trellis.papers.data import Parts
+from trellis.papers.parsing import DATA, treebank
 
 Row = dict[str, Any]
 Trees = list[tuple[list[int], list[str]]]
@@ -61,14 +63,14 @@ PROGRAMS = (
 def run(setting: Setting) -> Result:
     """Every parser that is on this machine, on every treebank that it can be trained on in reasonable time."""
     rows = list[Row]()
-    for name in TREEBANKS:
-        treebank = treebank_of(setting, name)
+    for name in DATA:
+        parts = treebank(steps.Setting(setting.data, setting.quick), name)
         for program in PROGRAMS:
             # MSTParser would train for hours on the treebanks that have labels.
             if os.environ.get(program.variable) and (program.variable != "MSTPARSER" or name == "wsj-sample"):
-                rows.append(_java(name, treebank, program))
-        if "deprel" in treebank["train"].columns:
-            rows += _udpipe(name, treebank)
+                rows.append(_java(name, parts, program))
+        if "deprel" in parts.train.columns:
+            rows += _udpipe(name, parts)
     return Result(
         "other dependency parsers on the same files, gold tags, by their defaults; test files",
         rows,
@@ -85,7 +87,7 @@ def _row(name: str, parser: str, test: trellis.Corpus, trees: Trees, times: Row)
     return {"corpus": name, "parser": parser, **scores, **times}
 
 
-def _java(name: str, treebank: Treebank, program: _Program) -> Row:
+def _java(name: str, parts: Parts, program: _Program) -> Row:
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)
 
@@ -95,11 +97,11 @@ def _java(name: str, treebank: Treebank, program: _Program) -> Row:
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
             return time.perf_counter() - begun
 
-        _write(treebank["train"], folder / "train")
+        _write(parts.train, folder / "train")
         trained = run(program.train)
-        _write(treebank["test"], folder / "test", times=1 + REPEATS)
+        _write(parts.test, folder / "test", times=1 + REPEATS)
         long = run(program.parse)
-        _write(treebank["test"], folder / "test")
+        _write(parts.test, folder / "test")
         short = run(program.parse)
         lines = [line.split("\t") for line in (folder / "parsed").read_text().splitlines()]
     trees: Trees = [([], [])]
@@ -109,9 +111,9 @@ def _java(name: str, treebank: Treebank, program: _Program) -> Row:
             trees[-1][1].append(fields[7])
         elif trees[-1][0]:
             trees.append(([], []))
-    speed = REPEATS * len(treebank["test"]) / (long - short)
+    speed = REPEATS * len(parts.test) / (long - short)
     times = {"sentences/s": speed, "training, s": trained}
-    return _row(name, program.name, treebank["test"], [tree for tree in trees if tree[0]], times)
+    return _row(name, program.name, parts.test, [tree for tree in trees if tree[0]], times)
 
 
 def _write(corpus: trellis.Corpus, file: Path, times: int = 1) -> None:
@@ -145,7 +147,7 @@ def _trees(corpus: trellis.Corpus) -> Trees:
     return list(zip(heads, labels, strict=True))
 
 
-def _udpipe(name: str, treebank: Treebank) -> list[Row]:
+def _udpipe(name: str, parts: Parts) -> list[Row]:
     """UDPipe 1's parser by its own defaults; its epoch is chosen on dev, as ours is."""
     try:
         from ufal.udpipe import InputFormat, Model, Pipeline, ProcessingError, Sentence, Sentences, Trainer
@@ -162,9 +164,9 @@ def _udpipe(name: str, treebank: Treebank) -> list[Row]:
         return out
 
     with tempfile.TemporaryDirectory() as folder:
-        files = {part: Path(folder) / f"{part}.conllu" for part in treebank}
+        files = {part: Path(folder) / f"{part}.conllu" for part in parts._fields}
         for part, file in files.items():
-            trellis.write(treebank[part], file)
+            trellis.write(getattr(parts, part), file)
         cpu = time.process_time()
         train, dev = sentences(files["train"]), sentences(files["dev"])
         trained = Trainer.train("morphodita_parsito", train, dev, "none", "none", "", error)
@@ -176,5 +178,5 @@ def _udpipe(name: str, treebank: Treebank) -> list[Row]:
         parsed.write_text(pipeline.process(text, error))
         took = time.process_time() - cpu
         trees = _trees(trellis.read(parsed))
-    times = {"sentences/s": len(treebank["test"]) / took, "training, CPU s": seconds}
-    return [_row(name, "UDPipe 1", treebank["test"], trees, times)]
+    times = {"sentences/s": len(parts.test) / took, "training, CPU s": seconds}
+    return [_row(name, "UDPipe 1", parts.test, trees, times)]

@@ -1,4 +1,7 @@
-"""The results that were kept as tables in README.md and docs/learners.md and as plots: python -m benchmarks report."""
+"""The results that were kept, as tables in pages and as plots: python -m benchmarks report.
+
+The pages are README.md, docs/learners.md, and docs/papers.md, which is made whole from papers/results.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from typing import Any
 from benchmarks.bars import barred
 from benchmarks.common import RESULTS
 from benchmarks.compare import OURS
+from benchmarks.papers_page import draw_papers, paper_rows, papers_page
 
 ROOT = Path(__file__).parent.parent
-README, LEARNERS, IMAGES = ROOT / "README.md", ROOT / "docs" / "learners.md", ROOT / "docs" / "img"
+README, LEARNERS, PAPERS = ROOT / "README.md", ROOT / "docs" / "learners.md", ROOT / "docs" / "papers.md"
+IMAGES = ROOT / "docs" / "img"
 BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 Kept = dict[str, Any]
@@ -32,7 +37,7 @@ def kept(name: str) -> Kept:
 
 def table() -> str:
     """All bars against peers, then the accuracies beside the published ones."""
-    lines = [*_against_peers(), *_against_papers()]
+    lines = [*_against_peers(), *_beside_others(), *paper_rows()]
     return (
         "\n".join(["| work | trellis | peer | speed-up | benchmark |", "| --- | --- | --- | --- | --- |", *lines])
         + "\n"
@@ -79,7 +84,7 @@ def _times(figure: float) -> str:
     return f"{figure:.0f}" if figure >= 19.95 else f"{figure:.1f}"
 
 
-def _against_papers() -> list[str]:
+def _beside_others() -> list[str]:
     lines = []
     if rows := kept("reading").get("rows"):
         row = rows[0]
@@ -88,31 +93,6 @@ def _against_papers() -> list[str]:
     if rows := kept("ud").get("rows"):
         ours = f"{rows[0]['accuracy, test']:.2f}%"
         lines.append(f"| UD English-EWT, UPOS, test | {ours} | best published linear tagger 94.8% | | `ud` |")
-    if rows := kept("papers_collins").get("rows"):
-        ours = f"F1 {rows[0]['F1, test']:.2f}"
-        lines.append(f"| noun phrases, perceptron of order 1 | {ours} | Collins 2002: 93.63 | | `papers_collins` |")
-    if rows := kept("noun_phrases").get("rows"):
-        plain, richer = rows[0]["F1, %"], rows[1]["F1, %"]
-        lines.append(
-            f"| noun phrases, CRF of order 2, ten templates more ({plain:.2f} without) | F1 {richer:.2f} "
-            "| Sha & Pereira 2003: 94.38 | | `noun_phrases` |"
-        )
-    if rows := kept("typos").get("rows"):
-        hmm = next(row for row in rows if row["learner"].startswith("HMM"))
-        best = min(rows, key=lambda row: row["letters wrong"])
-        lines += [
-            f"| typos, {name}, letters wrong | {100 * row['letters wrong']:.1f}% | Grover & Ngo Ho: 4% | | `typos` |"
-            for name, row in (
-                ('HMM of order 2, `smoothing="added"`', hmm),
-                (f"{best['learner']}, order {best.get('order')}", best),
-            )
-        ]
-    if rows := kept("letters").get("rows"):
-        best, second = min(rows, key=lambda row: row["mean"]), next(row for row in rows if row["order"] == 2)
-        lines.append(
-            f"| handwritten letters wrong, ten folds, averaged perceptron | order {best['order']}: {best['mean']:.2f}% "
-            f"| order 2: {second['mean']:.2f}% | | `letters` |"
-        )
     if rows := kept("rerank").get("rows"):
         first, _, *reranked = (row["F1, %"] for row in rows)
         lines.append(
@@ -123,42 +103,13 @@ def _against_papers() -> list[str]:
         chain, segments = (row["F1, %"] for row in rows[2:4])
         against = f"CRF with the same words {chain:.2f}"
         lines.append(f"| chunks, semi-Markov CRF | F1 {segments:.2f} | {against} | | `segments` |")
-    for row in kept("parsing").get("rows", []):
-        if row["parser"] in PARSERS and row["corpus"] in PARSERS[row["parser"]]:
-            scores = f"UAS {row['UAS, %']:.2f}" + (f", LAS {row['LAS, %']:.2f}" if "LAS, %" in row else "")
-            ours = f"{scores}, {row['sentences/s']:,.0f} sentences/s on one core"
-            against = PARSERS[row["parser"]][row["corpus"]]
-            lines.append(
-                f"| {row['corpus']}, dependency trees, {row['parser'][9:]} | {ours} | {against} | | `parsing` |"
-            )
-    if rows := [row for row in kept("segmentation").get("rows", []) if row["lines"] == "test"]:
-        unknown = (
-            f"{rows[0]['of unknown, %']:.1f}% ({rows[0]['of unknown in any width, %']:.1f}% if width does not count)"
-        )
-        ours = f"F1 {rows[0]['F1, %']:.2f}, recall of unknown words {unknown}"
-        lines.append(f"| Chinese words, PKU | {ours} | best published linear models 95.2 to 95.4 | | `segmentation` |")
-    if len(rows) == 2:
+    if len(rows := kept("segmentation").get("rows", [])) == 2:
         figures = [f"{row['characters/s']:,.0f} characters/s, {row['F1, %']:.2f}" for row in rows]
         gain = rows[0]["characters/s"] / rows[1]["characters/s"]
         lines.append(
             f"| Chinese words, file to file | {figures[0]} | jieba {figures[1]} | {gain:.1f} | `segmentation` |"
         )
-    for row in kept("trees").get("rows", []):
-        if row["model"] in TREES:
-            ours = f"F1 {row['F1, %']:.2f}, {row['sentences/s']:,.0f} sentences/s on one core"
-            lines.append(f"| wsj-sample, phrases, {row['model']} | {ours} | | | `trees` |")
     return lines
-
-
-TREES = ("PCFG, v2 h1", "perceptron, features of spans", "perceptron, features of spans, own tagger")
-PARSERS = {
-    "trellis, order 1": {"wsj-sample": "MaltParser UAS 85.7"},
-    "trellis, order 2": {
-        "wsj-sample": "MaltParser UAS 85.7",
-        "ud-english-ewt": "UDPipe 1.2, published: UAS 88.1, LAS 86.2",
-        "ud-french-sequoia": "UDPipe 1.2, published: UAS 89.7, LAS 88.1",
-    },
-}
 
 
 def section() -> str:
@@ -195,7 +146,8 @@ def with_section(text: str, made: str) -> str:
 def pages() -> dict[Path, str]:
     """The pages with sections made of results, as they should read."""
     made = {README: section(), LEARNERS: learners()}
-    return {page: with_section(page.read_text(encoding="utf-8"), text) for page, text in made.items()}
+    sections = {page: with_section(page.read_text(encoding="utf-8"), text) for page, text in made.items()}
+    return sections | {PAPERS: papers_page()}
 
 
 def write() -> None:
@@ -207,5 +159,6 @@ def write() -> None:
         draw_peers(bars, IMAGES / "peers.svg")
     if rows := kept("growth").get("rows"):
         draw_growth(rows, IMAGES / "growth.svg")
+    draw_papers(IMAGES / "papers")
     for page, text in pages().items():
         page.write_text(text, encoding="utf-8")

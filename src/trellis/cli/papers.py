@@ -10,7 +10,6 @@ example:
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from argparse import Namespace
@@ -21,10 +20,11 @@ from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import align, show, show_json
 from trellis.cli.progress import say, write_over
 from trellis.errors import ArgumentError
-from trellis.papers import EXPERIMENTS, experiment
-from trellis.papers.data import missing
-from trellis.papers.report import Report, as_text
-from trellis.papers.steps import Kept, Setting, Watcher, run_steps
+from trellis.papers import EXPERIMENTS, Run, experiment, run
+from trellis.papers.data import MissingCorpusError
+from trellis.papers.page import check_report, write_report
+from trellis.papers.report import as_text
+from trellis.papers.steps import Watcher
 
 RESULTS = "papers/results"
 
@@ -52,58 +52,40 @@ def command(given: Namespace) -> None:
         rows += [[name, experiment(name).TITLE, ", ".join(experiment(name).DATA) or "made"] for name in EXPERIMENTS]
         show(align(rows))
         return
-    folder = given.data or os.environ.get("TRELLIS_DATA")
-    setting = Setting(Path(folder or "data").resolve(), given.quick, _threads(given.jobs), _ptb(given.ptb))
     names = list(EXPERIMENTS) if given.name == "all" else [given.name]
     if given.report is not None:
-        from trellis.papers.page import check_report
-
         check_report(Path(given.report))
-    done = dict[str, tuple[Kept, Report]]()
+    done = dict[str, Run]()
     for name in names:
-        absent = missing(setting, () if name == "collins-pos" and setting.ptb else experiment(name).DATA)
-        if absent and given.name != "all":
-            raise ArgumentError(absent)
-        if absent:
-            say(f"{name}: left out: {absent}", given.quiet)
+        try:
+            done[name] = _run(name, given)
+        except MissingCorpusError as error:
+            if given.name != "all":
+                raise
+            say(f"{name}: left out: {error}", given.quiet)
             continue
-        done[name] = _run(name, setting, given)
         if not given.json:
-            show(f"{experiment(name).TITLE}\n\n{as_text(done[name][1])}\n")
+            show(f"{experiment(name).TITLE}\n\n{as_text(done[name].report)}\n")
     if not done:
         raise ArgumentError("no corpus is there; name their folder by --data or TRELLIS_DATA")
     if given.json:
-        show_json({name: kept.about | {"steps": kept.steps} for name, (kept, _) in done.items()})
+        show_json({name: run.kept.about | {"steps": run.kept.steps} for name, run in done.items()})
     if given.report is not None:
-        from trellis.papers.page import write_report
-
         write_report(Path(given.report), done)
         say(f"wrote {Path(given.report) / 'index.html'}", given.quiet)
 
 
-def _threads(jobs: int) -> int:
-    """All cores, shared among the jobs."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // jobs)
-
-
-def _ptb(path: str | None) -> Path | None:
-    if path is None:
-        return None
-    if not Path(path).is_dir():
-        raise ArgumentError(f"--ptb {path}: no such folder; name the one that has the sections 00 to 24")
-    return Path(path).resolve()
-
-
-def _run(name: str, setting: Setting, given: Namespace) -> tuple[Kept, Report]:
-    options = [f"--ptb {setting.ptb.name}"] if setting.ptb else []
-    command_line = " ".join(["trellis papers", name, *options, *(["--quick"] if setting.quick else [])])
-    about = {"experiment": name, "command": command_line, "quick": setting.quick, "ptb": setting.ptb is not None}
-    folder = Path(given.results) / ("quick" if setting.quick else "")
-    kept = Kept.open(folder / f"{name}{'-ptb' if setting.ptb else ''}.json", about, again=given.again)
-    one = experiment(name)
-    run_steps(one.plan, setting, kept, jobs=given.jobs, watcher=_watcher(name, given.quiet))
-    return kept, one.report(kept.figures())
+def _run(name: str, given: Namespace) -> Run:
+    return run(
+        name,
+        data=given.data,
+        ptb=given.ptb,
+        quick=given.quick,
+        jobs=given.jobs,
+        results=given.results,
+        again=given.again,
+        watcher=_watcher(name, given.quiet),
+    )
 
 
 def _watcher(name: str, quiet: bool) -> Watcher:

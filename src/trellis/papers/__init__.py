@@ -8,12 +8,17 @@ printed figures beside ours, findings of the paper that hold here or do not, and
 from __future__ import annotations
 
 import importlib
+import os
+import tempfile
 from collections.abc import Mapping
-from typing import Protocol, cast
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
 
+from trellis.arguments import thread_count
 from trellis.errors import ArgumentError
+from trellis.papers.data import check_there
 from trellis.papers.report import Report
-from trellis.papers.steps import Figures, Setting, Step
+from trellis.papers.steps import Figures, Kept, Setting, Step, Watcher, run_steps
 
 
 class Experiment(Protocol):
@@ -53,3 +58,49 @@ def experiment(name: str) -> Experiment:
     if name not in EXPERIMENTS:
         raise ArgumentError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
     return cast(Experiment, importlib.import_module(f"trellis.papers.{EXPERIMENTS[name]}"))
+
+
+class Run(NamedTuple):
+    """What came of an experiment."""
+
+    kept: Kept  # its figures, and the file they are in
+    report: Report
+
+
+def run(
+    name: str,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    ptb: str | os.PathLike[str] | None = None,
+    quick: bool = False,
+    jobs: int = 1,
+    results: str | os.PathLike[str] | None = None,
+    again: bool = False,
+    watcher: Watcher | None = None,
+) -> Run:
+    """Run an experiment, or what is left of it.
+
+    ``data`` is the folder of corpora (default: the environment's TRELLIS_DATA), ``ptb`` of collins-pos that of a whole
+    Penn Treebank's sections. ``results`` is where figures are kept and found again, unless ``again``; without it they
+    are not. ``watcher`` is told of steps as they begin and end.
+    """
+    one = experiment(name)
+    if jobs < 1:
+        raise ArgumentError(f"jobs must be at least 1, not {jobs!r}")
+    folder = Path(data or os.environ.get("TRELLIS_DATA") or "data").resolve()
+    setting = Setting(folder, quick, max(1, thread_count(None) // jobs), None if ptb is None else Path(ptb).resolve())
+    if setting.ptb and not setting.ptb.is_dir():
+        raise ArgumentError(f"{ptb}: no such folder; name the one that has the sections 00 to 24")
+    check_there(setting, () if name == "collins-pos" and setting.ptb else one.DATA)
+    options = [*(["--ptb DIR"] if setting.ptb else []), *(["--quick"] if quick else [])]
+    about = {
+        "experiment": name,
+        "command": " ".join(["trellis papers", name, *options]),
+        "quick": quick,
+        "ptb": setting.ptb is not None,
+    }
+    with tempfile.TemporaryDirectory() as nowhere:
+        place = Path(nowhere if results is None else results) / ("quick" if quick else "")
+        kept = Kept.open(place / f"{name}{'-ptb' if setting.ptb else ''}.json", about, again=again)
+        run_steps(one.plan, setting, kept, jobs=jobs, watcher=watcher or (lambda done, known, running, ended: None))
+    return Run(kept, one.report(kept.figures()))

@@ -72,9 +72,9 @@ def boosted(setting: Setting, features: str, rounds: int) -> Figures:
     )
     history, n = tagger.info["history"], len(tagger.info["history"])
     scores = {event["epoch"]: event["dev_score"] for event in history if event.get("dev_score") is not None}
-    best = max(scores, key=lambda epoch: scores[epoch])
+    best = max(scores, key=lambda epoch: scores[epoch], default=n)
     return tested(tagger, parts.test, "pos", setting) | {
-        "dev": 100 * scores[best],
+        "dev": 100 * tagger.evaluate(parts.dev, n_threads=setting.n_threads).token_accuracy,
         "weights": tagger.model.weights.n_nonzero,
         "rounds": best,
         "tokens again": 100 * sum(event["tokens"] for event in history) / (n * parts.train.n_tokens),

@@ -88,7 +88,7 @@ def report(done: Mapping[str, Figures]) -> Report:
         figure4.findings(done, "", "noun phrases"),
         figure4.picture(done, "", "collins-chunking", "Noun phrases: F1 by iteration", "F1"),
         [
-            "Our development set is a tenth of the training sections, where the paper had section 21: figures on it are "
-            "not comparable with the printed ones, their order is. Section 20 is the test set of both.",
+            "Our development set is a tenth of the training sections, where the paper had section 21: figures on it "
+            "are not comparable with the printed ones, their order is. Section 20 is the test set of both.",
         ],
     )

@@ -30,22 +30,26 @@ SOURCES = {
 }
 
 
+class MissingCorpusError(CorpusError):
+    """A corpus that an experiment needs is not there."""
+
+
 def find(setting: Setting, folder: str, name: str) -> Path:
-    """A file of a corpus, packed or not; CorpusError that says where it is to be had."""
+    """A file of a corpus, packed or not; MissingCorpusError that says where it is to be had."""
     path = setting.data / folder / name
     for there in (path, path.with_name(f"{name}.gz")):
         if there.exists():
             return there
-    why = f"absent; it is one of {SOURCES[folder]}; name the folder above {folder}/ by --data"
-    raise CorpusError(str(path), None, why)
+    why = f"absent: {SOURCES[folder]}; name the folder above {folder} by --data or TRELLIS_DATA"
+    raise MissingCorpusError(str(path), None, why)
 
 
-def missing(setting: Setting, folders: Sequence[str]) -> str | None:
-    """What is not there, in one line; nothing if all is."""
+def check_there(setting: Setting, folders: Sequence[str]) -> None:
+    """MissingCorpusError for the first folder that is not there."""
     for folder in folders:
         if not (setting.data / folder).is_dir():
-            return f"{setting.data / folder} is absent: {SOURCES[folder]}; name the folder above it by --data"
-    return None
+            why = f"absent: {SOURCES[folder]}; name the folder above it by --data or TRELLIS_DATA"
+            raise MissingCorpusError(str(setting.data / folder), None, why)
 
 
 def noun_phrases(corpus: trellis.Corpus) -> trellis.Corpus:

@@ -118,7 +118,7 @@ def report(done: Mapping[str, Figures]) -> Report:
         ),
         Finding(
             "high orders are a list of words: they gain far less where no test word is in training",
-            by_words[-1] / by_words[1] > 2 * by_folds[-1] / by_folds[1],
+            by_words[-1] * by_folds[1] > 2 * by_folds[-1] * by_words[1],
             f"perceptron, order 1 to {orders[-1]}: {by_folds[1]:.1f} to {by_folds[-1]:.1f} by folds, "
             f"{by_words[1]:.1f} to {by_words[-1]:.1f} by words",
         ),

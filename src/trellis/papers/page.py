@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trellis.errors import ArgumentError
-from trellis.papers import experiment
+from trellis.papers import Run, experiment
 from trellis.papers.report import Curves, Report, Table
 from trellis.papers.steps import Kept
 from trellis.replacing import replacing
@@ -36,7 +36,7 @@ def check_report(folder: Path) -> None:
         raise ArgumentError(f"--report {folder}: {error.strerror}; name a folder that can be made") from None
 
 
-def write_report(folder: Path, done: Mapping[str, tuple[Kept, Report]]) -> None:
+def write_report(folder: Path, done: Mapping[str, Run]) -> None:
     """FOLDER/index.html, which needs no other file."""
     links = "".join(f'<li><a href="#{name}">{html.escape(experiment(name).TITLE)}</a></li>' for name in done)
     parts = [_section(name, kept, report) for name, (kept, report) in done.items()]

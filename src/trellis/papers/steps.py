@@ -58,6 +58,7 @@ class Kept:
     path: Path
     about: dict[str, Any]  # experiment, command and the like
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    complete: bool = False  # whether all steps of the plan are there
 
     @classmethod
     def open(cls, path: Path, about: dict[str, Any], *, again: bool = False) -> Kept:
@@ -85,7 +86,8 @@ class Kept:
     def write(self) -> None:
         """Write the file."""
         total = sum(step["seconds"] for step in self.steps.values())
-        text = json.dumps(self.about | {"seconds": round(total, 1), "steps": self.steps}, indent=1, ensure_ascii=False)
+        about = self.about | {"seconds": round(total, 1), "complete": self.complete}
+        text = json.dumps(about | {"steps": self.steps}, indent=1, ensure_ascii=False)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self.path, lambda why: ArgumentError(f"{self.path}: {why}")) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
@@ -125,11 +127,9 @@ def run_steps(
             if len(longer) == len(steps):
                 break
             steps = longer
-    if list(kept.steps) != (
-        names := [step.name for step in steps]
-    ):  # in the plan's order, without what another plan had
-        kept.steps = {name: kept.steps[name] for name in names}
-        kept.write()
+    kept.steps = {step.name: kept.steps[step.name] for step in steps}  # in the plan's order, and nothing of another's
+    kept.complete = True
+    kept.write()
 
 
 def _workers(jobs: int) -> Executor:
