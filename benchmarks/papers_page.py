@@ -84,7 +84,7 @@ def papers_page() -> str:
         report = as_markdown(one.report(figures(name)), "img/papers")
         machine = found["machine"]
         about = f"`{found['command']}`: {found['seconds']:,.0f} s on {machine['cores']} cores ({machine['cpu']})."
-        parts += [f"## {one.TITLE}", *paragraphs, report, about]
+        parts += [f"## {name}", f"*{one.TITLE}.*", *paragraphs, report, about]
     corpora = "\n".join(f"| `{folder}` | {what} |" for folder, what in SOURCES.items())
     parts += [
         "## The corpora",

@@ -1,6 +1,7 @@
 """The results that were kept, as tables in pages and as plots: python -m benchmarks report.
 
-The pages are README.md, docs/learners.md, and docs/papers.md, which is made whole from papers/results.
+The pages are README.md, docs/learners.md, docs/parsing.md, and docs/papers.md, which is made whole from
+papers/results.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from benchmarks.compare import OURS
 from benchmarks.papers_page import draw_papers, paper_rows, papers_page
 
 ROOT = Path(__file__).parent.parent
-README, LEARNERS, PAPERS = ROOT / "README.md", ROOT / "docs" / "learners.md", ROOT / "docs" / "papers.md"
-IMAGES = ROOT / "docs" / "img"
+README, IMAGES = ROOT / "README.md", ROOT / "docs" / "img"
+LEARNERS, PARSING, PAPERS = (ROOT / "docs" / f"{name}.md" for name in ("learners", "parsing", "papers"))
 BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 Kept = dict[str, Any]
@@ -134,6 +135,15 @@ def learners() -> str:
     return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *lines]) + "\n"
 
 
+def parsers() -> str:
+    """What stands between the markers of docs/parsing.md: other parsers."""
+    lines = ["| corpus | parser | UAS, % | LAS, % | sentences/s |", "| --- | --- | ---: | ---: | ---: |"]
+    for row in kept("parsing_peers").get("rows", []):
+        las = f"{row['LAS, %']:.2f}" if "LAS, %" in row else "–"
+        lines.append(f"| {row['corpus']} | {row['parser']} | {row['UAS, %']:.2f} | {las} | {row['sentences/s']:,.0f} |")
+    return "\n".join(lines) + "\n"
+
+
 def with_section(text: str, made: str) -> str:
     """A page's text with the section between its markers made anew."""
     head, begin, rest = text.partition(BEGIN)
@@ -145,7 +155,7 @@ def with_section(text: str, made: str) -> str:
 
 def pages() -> dict[Path, str]:
     """The pages with sections made of results, as they should read."""
-    made = {README: section(), LEARNERS: learners()}
+    made = {README: section(), LEARNERS: learners(), PARSING: parsers()}
     sections = {page: with_section(page.read_text(encoding="utf-8"), text) for page, text in made.items()}
     return sections | {PAPERS: papers_page()}
 
