@@ -92,7 +92,7 @@ def as_markdown(report: Report, pictures: str) -> str:
     """For the pages; ``pictures`` is the folder of the curves."""
     parts = list[str]()
     for table in report.tables:
-        head, *rows = ([cell.replace("|", r"\|") for cell in row] for row in table.cells())
+        head, *rows = ([_escaped(cell) for cell in row] for row in table.cells())
         numbers = [_is_number(column) for column in zip(*rows, strict=True)] if rows else [False] * len(head)
         rule = ["---:" if to_right else "---" for to_right in numbers]
         parts.append("\n".join([f"**{table.title}**", "", *(f"| {' | '.join(row)} |" for row in (head, rule, *rows))]))
@@ -100,6 +100,11 @@ def as_markdown(report: Report, pictures: str) -> str:
         parts.append("\n".join(f"- {_emphasised(finding)}" for finding in report.findings))
     parts += [f"![{one.title}]({pictures}/{one.name}.svg)" for one in report.curves]
     return "\n\n".join([*parts, *report.remarks])
+
+
+def _escaped(cell: str) -> str:
+    """Without what Markdown and formulas would take for their own."""
+    return cell.replace("|", r"\|").replace("$", "&#36;")
 
 
 def _emphasised(finding: Finding) -> str:
