@@ -15,26 +15,66 @@ inline std::string_view utf8(nb::handle text) {
 
 inline std::string kind_of(nb::handle thing) { return Py_TYPE(thing.ptr())->tp_name; }
 
-inline std::string_view attribute_name(nb::handle name) {
-  if (!PyUnicode_Check(name.ptr()))
-    throw nb::type_error(("the name of an attribute is " + kind_of(name) + ", not a string").c_str());
-  return utf8(name);
+// A string, or bytes that are UTF-8; what the view looks at is kept.
+struct AttributeText {
+  nb::object kept;
+  std::string_view view;
+};
+
+inline bool is_text(nb::handle thing) { return PyUnicode_Check(thing.ptr()) || PyBytes_Check(thing.ptr()); }
+
+inline AttributeText attribute_text(nb::handle text) {
+  if (PyUnicode_Check(text.ptr())) return {nb::borrow(text), utf8(text)};
+  if (!PyBytes_Check(text.ptr()))
+    throw nb::type_error(("the name of an attribute is " + kind_of(text) + ", not a string").c_str());
+  const nb::object decoded =
+      nb::steal(PyUnicode_DecodeUTF8(PyBytes_AS_STRING(text.ptr()), PyBytes_GET_SIZE(text.ptr()), nullptr));
+  if (!decoded.is_valid()) {
+    PyErr_Clear();
+    throw nb::value_error("an attribute of bytes that are not UTF-8");
+  }
+  return {decoded, utf8(decoded)};
 }
 
-// Calls visit(name, value) for each attribute of a token: of a dict "name:string" with value 1, or name with a number or
-// truth value; of a list each name with value 1. A number's own conversion is Python code, which may do anything: whoever
-// calls this holds no lock and keeps the token, and name and value are kept here.
+inline bool is_collection(nb::handle thing) {
+  return PyList_Check(thing.ptr()) || PyTuple_Check(thing.ptr()) || PyAnySet_Check(thing.ptr());
+}
+
+// visit(before + name, 1) for each name of a list or set.
 template <class Visit>
-void each_attribute(nb::handle token, Visit visit) {
-  if (PyDict_Check(token.ptr())) {
-    PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(token.ptr(), &at, &key, &value);) {
-      const nb::object name = nb::borrow(key), said = nb::borrow(value);
-      if (PyUnicode_Check(value)) {
-        visit(std::string(attribute_name(name)).append(":").append(utf8(said)), 1.0f);
-        continue;
-      }
-      const std::string_view text = attribute_name(name);
+void each_name(nb::handle names, const std::string& before, Visit& visit) {
+  const nb::object all = nb::steal(PyAnySet_Check(names.ptr()) ? PySequence_List(names.ptr()) : names.inc_ref().ptr());
+  if (!all.is_valid()) throw nb::python_error();
+  if (PyAnySet_Check(names.ptr()) && PyList_Sort(all.ptr()) != 0) {  // else attributes would be numbered by chance
+    PyErr_Clear();
+    throw nb::type_error("a set of attributes has strings and something else");
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.ptr()); ++i) {
+    const AttributeText name = attribute_text(PySequence_Fast_GET_ITEM(all.ptr(), i));
+    if (before.empty())
+      visit(name.view, 1.0f);
+    else
+      visit(std::string(before).append(name.view), 1.0f);
+  }
+}
+
+constexpr int kDeepest = 50;  // dicts within dicts; a dict within itself has no end
+
+template <class Visit>
+void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& visit) {
+  if (depth > kDeepest) throw nb::value_error("attributes that are nested too deeply");
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict.ptr(), &at, &key, &value);) {
+    const nb::object said = nb::borrow(value);
+    const AttributeText name = attribute_text(key);
+    const auto with_colon = [&] { return std::string(before).append(name.view).append(":"); };
+    if (is_text(said)) {
+      visit(with_colon().append(attribute_text(said).view), 1.0f);
+    } else if (PyDict_Check(value)) {
+      each_of_dict(said, with_colon(), depth + 1, visit);
+    } else if (is_collection(said)) {
+      each_name(said, with_colon(), visit);
+    } else {
       const double number = PyFloat_AsDouble(value);
       if (number == -1 && PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
@@ -43,12 +83,25 @@ void each_attribute(nb::handle token, Visit visit) {
             ("the value of an attribute is " + kind_of(said) + ", neither a string, a number nor a truth value").c_str());
       }
       if (!std::isfinite(static_cast<float>(number))) throw nb::value_error("a value that is not a finite number");
-      if (value != Py_False) visit(text, static_cast<float>(number));
+      if (value == Py_False) continue;
+      if (before.empty())
+        visit(name.view, static_cast<float>(number));
+      else
+        visit(std::string(before).append(name.view), static_cast<float>(number));
     }
-  } else if (PyList_Check(token.ptr()) || PyTuple_Check(token.ptr())) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(token.ptr()); ++i)
-      visit(attribute_name(PySequence_Fast_GET_ITEM(token.ptr(), i)), 1.0f);
-  } else {
-    throw nb::type_error(("the attributes of a token must be a dict or a list, not " + kind_of(token)).c_str());
   }
+}
+
+// Calls visit(name, value) for each attribute of a token, by the rules of python-crfsuite: of a dict "name:string" with value
+// 1, name with a number or truth value, "name:" before each attribute of a dict or list below it; of a list or set each name
+// with value 1. A number's own conversion is Python code, which may do anything: whoever calls this holds no lock and keeps the
+// token, and name and value are kept here.
+template <class Visit>
+void each_attribute(nb::handle token, Visit visit) {
+  if (PyDict_Check(token.ptr()))
+    each_of_dict(token, std::string(), 0, visit);
+  else if (is_collection(token))
+    each_name(token, std::string(), visit);
+  else
+    throw nb::type_error(("the attributes of a token must be a dict or a list, not " + kind_of(token)).c_str());
 }

@@ -24,6 +24,7 @@ COMMANDS = {
     "calibrate": "Fit the probabilities of a model to a held-out file.",
     "explain": "Show why a sentence gets its labels.",
     "info": "Show what is in a model.",
+    "convert": "Read a model of another tool, or write one.",
     "rerank train": "Train a tagger and a reranker of its k best label sequences.",
     "rerank apply": "Label a file by a reranker.",
     "rerank evaluate": "Measure a reranker, and the best choice that its lists allow.",

@@ -103,6 +103,9 @@ def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[st
     return default if names is None else names
 
 
+_BAGS = (dict, list, tuple, set, frozenset)  # what the attributes of a token may be
+
+
 def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
     tokens = sentence if isinstance(sentence, list) else items(sentence)
     if tokens is None:
@@ -117,13 +120,13 @@ def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColu
     rows = [_as_list(row, i, origin) for i, row in enumerate(given)]
     first = next((token for row in rows for token in row), "")
     try:
-        if isinstance(first, (dict, list, tuple)):
+        if isinstance(first, _BAGS):
             (codes, data, ends), weights, places = _core.intern_bags([token for row in rows for token in row])
             return BagColumn(places, codes, weights, Strings(data, ends)), starts_of([len(row) for row in rows])
         (codes, data, ends), starts = _core.intern_sentences(rows)
         return Column(codes, Strings(data, ends)), starts
     except (TypeError, ValueError):
-        raise _culprit(name, rows, isinstance(first, (dict, list, tuple)), origin) from None
+        raise _culprit(name, rows, isinstance(first, _BAGS), origin) from None
 
 
 def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> CorpusError:
@@ -132,7 +135,7 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
         for t, token in enumerate(row):
             if token is None:
                 why = "is missing (None); leave the sentence out or fill it in"
-            elif isinstance(token, str if bags else (dict, list, tuple)):
+            elif isinstance(token, str if bags else _BAGS):
                 why = f"is {token!r}; a column holds either strings or bags of attributes"
             else:
                 why = _rejection(token, bags)
@@ -147,7 +150,8 @@ def _rejection(token: Any, bags: bool) -> str:
     except UnicodeEncodeError:
         return f"is {token!r}, which holds half a surrogate pair; decode the text properly"
     except ValueError as error:
-        return f"has {error}; give every attribute a finite number"
+        finite = "; give every attribute a finite number" if "finite" in str(error) else ""
+        return f"has {error}{finite}"
     except TypeError as error:
         return f"is {token!r}: {error}"
     return ""

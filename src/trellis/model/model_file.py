@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from trellis import _core
@@ -57,6 +58,15 @@ def from_bytes(data: bytes) -> Model:
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model; ModelError if the file is not one, or is damaged."""
     return load_as(path, lambda model: model)
+
+
+def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
+    """By which formats are told apart; nothing if there is no such file: reading will say so."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(n)
+    except (OSError, ValueError):
+        return b""
 
 
 def load_as(path: str | os.PathLike[str], make: Callable[[Model], T], *, copy: bool = True) -> T:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trellis.arguments import file_path, instance, items, real_number, thread_count
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.files import extension
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
 from trellis.model.model import Model
+from trellis.replacing import replacing
 from trellis.tagger.decoding import By, Decoder, one
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from trellis.tagger.heaviest import NamedWeight
     from trellis.tagger.posterior import Measure, Posterior
 
+CRFSUITE_MAGIC = b"lCRF"
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
 
 
@@ -314,12 +318,22 @@ class Tagger:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, kernel: KernelFunction | None = None) -> Tagger:
-        """Read what ``to_bytes`` gave, or the content of a model file."""
+        """Read what ``to_bytes`` gave, or the content of a model file, also of CRFsuite's."""
+        if bytes(data[:4]) == CRFSUITE_MAGIC:
+            return cls(_with_kernel(_crfsuite(bytes(data)), kernel))
         return cls(_with_kernel(model_file.from_bytes(data), kernel))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file."""
-        model_file.save(self._model, file_path("path", path))
+        """Write the model as one file; with a name that ends in ``.crfsuite``, as one of CRFsuite."""
+        place = file_path("path", path)
+        if extension(os.fspath(place)) != ".crfsuite":
+            model_file.save(self._model, place)
+            return
+        from trellis.model.crfsuite_file import write_crfsuite
+
+        data = write_crfsuite(self._model)
+        with replacing(place, lambda why: ModelError(f"cannot write {place}: {why}")) as temporary:
+            temporary.write_bytes(data)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
@@ -334,6 +348,11 @@ class Tagger:
             except ModelError as error:
                 raise ModelError(f"{path}: {error}") from error
 
+        if model_file.first_bytes(path, len(CRFSUITE_MAGIC)) == CRFSUITE_MAGIC:
+            try:
+                return made(_crfsuite(Path(path).read_bytes()))
+            except ModelError as error:
+                raise ModelError(f"{path}: {error}") from error
         return model_file.load_as(path, made, copy=copy)
 
     def __repr__(self) -> str:
@@ -344,12 +363,18 @@ class Tagger:
 
 
 def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
-    """Read a model that ``Tagger.save`` wrote; ``kernel`` is the function of a model whose kernel is one.
+    """Read a model that ``Tagger.save`` wrote, or one of CRFsuite; ``kernel`` is the function of a model that has one.
 
     With ``copy=False`` the file is mapped into memory, which all processes that load it share. It must then never be
     changed in place (``cp new.model old.model`` does that; ``mv`` and ``Tagger.save`` do not): that ends the process.
     """
     return Tagger.load(path, kernel=kernel, copy=copy)
+
+
+def _crfsuite(data: bytes) -> Model:
+    from trellis.model.crfsuite_file import read_crfsuite
+
+    return read_crfsuite(data)
 
 
 def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:

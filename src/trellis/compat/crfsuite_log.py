@@ -1,0 +1,93 @@
+"""What python-crfsuite tells of a training: the lines of its log, and the same as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import trellis
+from trellis.corpus.corpus import Column
+
+
+class LabelScore(NamedTuple):
+    """Of one label on held-out sentences: how often right, predicted, there; precision, recall, F1."""
+
+    match: int
+    model: int
+    ref: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class TrainLog:
+    """Iterations as dicts: num, loss, time, active_features; with held-out sentences also item_accuracy."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.iterations: list[dict[str, Any]] = []
+        self.log: list[str] = []
+        self.featgen_num_features: int | None = None
+        self.training_seconds = 0.0
+        self._say = say
+
+    @property
+    def last_iteration(self) -> dict[str, Any] | None:
+        """The one that ended last."""
+        return self.iterations[-1] if self.iterations else None
+
+    def line(self, text: str) -> None:
+        """One line more."""
+        self.log.append(text + "\n")
+        self._say(text + "\n")
+
+    def observe(self, event: trellis.Event) -> None:
+        """An epoch has ended."""
+        one: dict[str, Any] = {"num": event.epoch, "scores": {}, "time": event.seconds or 0.0}
+        self.line(f"***** Iteration #{event.epoch} *****")
+        loss = event.objective if event.objective is not None else event.mistakes
+        if loss is not None:
+            one["loss"] = float(loss)
+            self.line(f"Loss: {loss:f}")
+        if event.gradient_norm is not None:
+            one["error_norm"] = event.gradient_norm
+            self.line(f"Error norm: {event.gradient_norm:f}")
+        if event.nonzero is not None:
+            one["active_features"] = event.nonzero
+            self.line(f"Active features: {event.nonzero}")
+        if event.dev_score is not None:
+            one["item_accuracy_float"] = one["item_accuracy"] = event.dev_score
+            self.line(f"Item accuracy: {event.dev_score:f}")
+        self.line(f"Seconds required for this iteration: {one['time']:.3f}")
+        self.line("")
+        self.training_seconds += one["time"]
+        self.iterations.append(one)
+
+    def end(self, tagger: trellis.Tagger, dev: trellis.Corpus | None) -> None:
+        """Training has ended; of held-out sentences the scores by label are those of the last iteration."""
+        self.featgen_num_features = tagger.model.weights.n_nonzero
+        if dev is not None and self.iterations:
+            scores = label_scores(dev.column("label"), tagger.tag_corpus(dev))
+            known = [one for one in scores.values() if one.f1 is not None]
+            names = ("precision", "recall", "f1")
+            means = {f"avg_{name}": float(np.mean([getattr(one, name) for one in known] or [0.0])) for name in names}
+            report = tagger.evaluate(dev)
+            accuracy = report.sentence_accuracy
+            last = {"scores": scores, "instance_accuracy": accuracy, "instance_accuracy_float": accuracy}
+            self.iterations[-1] |= last | means
+        self.line(f"Total seconds required for training: {self.training_seconds:.3f}")
+        self.line("")
+
+
+def label_scores(gold: Column, predicted: Column) -> dict[str, LabelScore]:
+    """Of every label how often it was right, found and there."""
+    out = dict[str, LabelScore]()
+    wanted, found = np.array(gold.tolist()), np.array(predicted.tolist())
+    for label in sorted({*wanted.tolist(), *found.tolist()}):
+        ref, model, match = wanted == label, found == label, (wanted == label) & (found == label)
+        r, m, n = int(ref.sum()), int(model.sum()), int(match.sum())
+        precision, recall = n / m if m else 0.0, n / r if r else 0.0
+        f1 = 2 * n / (m + r) if m + r else 0.0
+        out[label] = LabelScore(n, m, r, precision, recall, f1)
+    return out

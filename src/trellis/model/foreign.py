@@ -1,0 +1,83 @@
+"""Models of other tools as ours: what their readers build, and what their writers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis.arrays import Doubles, Longs
+from trellis.corpus.corpus import Strings
+from trellis.errors import ModelError
+from trellis.features.extraction import Extractor
+from trellis.model.model import ChainWeights, Model, Rows, padded
+
+# Attributes, labels and weights, one of each per weight.
+Triples = tuple[Longs, Longs, Doubles]
+COLUMN = "attributes"
+
+
+def attribute_model(
+    labels: Sequence[str],
+    attributes: Sequence[str],
+    triples: Triples,
+    edge: Doubles,
+    info: dict[str, Any],
+    first: Doubles,
+    last: Doubles,
+) -> Model:
+    """A log-linear chain of order 1 over free-form attributes.
+
+    edge [L, L] are weights of label pairs, first [L] and last [L] those of the labels at either end.
+    """
+    vocabulary = Extractor([], {}, lambda name: np.empty(0, np.int64)).vocabulary(
+        (COLUMN, Strings.of(attributes), np.arange(len(attributes), dtype=np.int32))
+    )
+    n = len(labels)
+    table = np.zeros((n + 1, padded(n)), np.float32)
+    table[:n, :n], table[n, :n] = edge, first
+    end = np.zeros(padded(n), np.float32)
+    end[:n] = last
+    rows = rows_of(triples, len(attributes), n)
+    weights = ChainWeights(n, rows, None, table, None, end if last.any() else None)
+    return Model(tuple(labels), "label", 1, vocabulary, weights, info=info, family="log-linear")
+
+
+def rows_of(triples: Triples, n_attributes: int, n_labels: int) -> Rows:
+    """Weights sorted by attribute and label."""
+    attributes, labels, weights = triples
+    order = np.lexsort((labels, attributes))
+    starts = np.searchsorted(attributes[order], np.arange(n_attributes + 1)).astype(np.uint32)
+    if n_labels >= 1 << 16:
+        raise ModelError(f"{n_labels:,} labels are too many; a model here has fewer than 65,536")
+    return Rows(starts, labels[order].astype(np.uint16), weights[order].astype(np.float32))
+
+
+def weights_of_attributes(model: Model) -> tuple[int, Triples, Doubles, Doubles, Doubles]:
+    """Of a chain of order 1: how many attributes, their weights, those of pairs [L, L], of first and of last labels.
+
+    ModelError if the model has more than that.
+    """
+    weights, n = model.weights, len(model.labels)
+    for what, there in (
+        ("templates about label pairs", weights.edge_rows is not None),
+        ("weights of three labels and more", weights.tri is not None or weights.ngrams is not None),
+        ("votes", weights.votes is not None),
+        ("a kernel", weights.expansion is not None),
+        ("weights on parts of labels", weights.parts is not None),
+        ("segments", model.segments is not None),
+        ("labels normalised one by one", model.family == "local"),
+    ):
+        if there:
+            raise ModelError(f"the model has {what}, which the other format cannot hold")
+    starts = weights.rows.starts.astype(np.int64)
+    attributes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    columns: npt.NDArray[Any] = weights.rows.labels[: starts[-1]]
+    scores = (attributes, columns.astype(np.int64), weights.rows.weights[: starts[-1]].astype(np.float64))
+    edge = weights.edge[:, :n].astype(np.float64)
+    end = np.zeros(n) if weights.end is None else weights.end[:n].astype(np.float64)
+    if np.isinf(edge).any() or np.isinf(end).any():
+        raise ModelError("the model forbids label pairs, which the other format cannot hold; train without --scheme")
+    return len(starts) - 1, scores, edge[:n], edge[n], end
