@@ -38,8 +38,8 @@ _FEATURES = {
     ),
     "feature.possible_transitions": Parameter(_flag, False, "Weights also for label pairs that never occur."),
 }
-_C1 = Parameter(float, 0.0, "How strongly absolute weights are penalised.")
-_C2 = Parameter(float, 1.0, "How strongly squared weights are penalised.")
+_C1 = Parameter(float, 0.0, "How strongly absolute weights are penalised (L1).")
+_C2 = Parameter(float, 1.0, "How strongly squared weights are penalised (L2).")
 _NO_LIMIT = 2147483647
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import trellis
 from trellis.compat.crfsuite_log import TrainLog
@@ -41,14 +42,17 @@ class CRFSuiteError(Exception):
     """Training failed."""
 
 
+class NotOpenError(RuntimeError, ValueError):
+    """A tagger without a model was asked something."""
+
+
 class ItemSequence:
-    """A sentence: of each token its attributes with their values, made definite once."""
+    """A sentence: of each token its attributes with their values."""
 
     __slots__ = ("_items",)
 
     def __init__(self, pyseq: Iterable[Any]) -> None:
-        column = trellis.read({"attributes": [_tokens(pyseq)]}).columns["attributes"]
-        self._items: list[dict[str, float]] = column.tolist() if isinstance(column, trellis.BagColumn) else []
+        self._items = [dict(_attributes(token, "")) for token in _tokens(pyseq)]
 
     def items(self) -> list[dict[str, float]]:
         """Of each token a dict of attribute to value."""
@@ -58,14 +62,42 @@ class ItemSequence:
         return len(self._items)
 
     def __repr__(self) -> str:
-        return f"<ItemSequence ({len(self)}) {self._items[:2]!r}>"
+        return f"<ItemSequence ({len(self)})>"
+
+
+def _attributes(token: Any, before: str) -> Iterator[tuple[str, float]]:
+    """The attributes of a token by name: what native code makes of it (bind/attributes.hpp), with nothing left out."""
+    if not isinstance(token, dict):
+        yield from ((before + _text(name), 1.0) for name in token)
+        return
+    for key, value in token.items():
+        name = before + _text(key)
+        if isinstance(value, str | bytes):
+            yield f"{name}:{_text(value)}", 1.0
+        elif isinstance(value, _COLLECTIONS):
+            yield from _attributes(value, f"{name}:")
+        else:
+            yield name, float(value)
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str | bytes):
+        raise ValueError(f"the name of an attribute is {type(name).__name__}, not a string")
+    return name.decode() if isinstance(name, bytes) else name
+
+
+_COLLECTIONS = (dict, list, tuple, set, frozenset)
 
 
 def _tokens(xseq: Any) -> list[Any]:
     """A sentence as trellis takes it; a string is the list of its letters, as any list of strings would be."""
     if isinstance(xseq, ItemSequence):
         return xseq._items
-    return [list(token) if isinstance(token, str) else token for token in xseq]
+    return [token if isinstance(token, _COLLECTIONS) else _collection(token) for token in xseq]
+
+
+def _collection(token: Any) -> Any:
+    return dict(token) if isinstance(token, Mapping) else list(token)
 
 
 def corpus_of(sentences: Iterable[Any], labels: Iterable[Iterable[str]]) -> trellis.Corpus:
@@ -77,12 +109,21 @@ def corpus_of(sentences: Iterable[Any], labels: Iterable[Iterable[str]]) -> trel
 class BaseTrainer:
     """Sentences, an algorithm with its parameters, and ``train``; silent."""
 
+    verbose = True
+    logparser: TrainLog | None = None
+    _sentences: list[tuple[list[Any], list[str], int]]
+
+    def __new__(cls, *given: Any, **more: Any) -> Self:
+        """A trainer that works even where a subclass has an ``__init__`` that does not call this one's."""
+        made = super().__new__(cls)
+        made._sentences = []
+        made.select("lbfgs")
+        return made
+
     def __init__(
         self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
     ) -> None:
         self.verbose = verbose
-        self.logparser: TrainLog | None = None
-        self._sentences: list[tuple[list[Any], list[str], int]] = []
         self.select(algorithm or "lbfgs")
         self.set_params(params or {})
 
@@ -140,7 +181,8 @@ class BaseTrainer:
         """Train on the sentences of all groups but ``holdout``, and write a model file of CRFsuite."""
         kept = [one for one in self._sentences if one[2] != holdout]
         if not kept:
-            raise CRFSuiteError("there is nothing to train on; append sentences first")
+            warnings.warn("there is nothing to train on, so no model is written; append sentences first", stacklevel=2)
+            return
         held_out = [one for one in self._sentences if one[2] == holdout]
         try:
             tagger, self.logparser = trained(
@@ -187,6 +229,9 @@ def trained(
     """The tagger that takes the place of CRFsuite's, and the log of its training."""
     learner, options = learner_of(algorithm, given)
     log = TrainLog(say)
+    log.line("type: CRF1d")
+    for name, value in given.items():
+        log.line(f"{name}: {value}")
     tagger = trellis.train(
         train,
         target="label",
@@ -306,7 +351,10 @@ class Tagger:
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """The weights as text, to a file or to standard output."""
         known = self.info()
-        lines = ["TRANSITIONS = {"]
+        lines = list[str]()
+        for title, names in (("FILEHEADER", known.header), ("LABELS", known.labels), ("ATTRIBUTES", known.attributes)):
+            lines += [f"{title} = {{", *(f"  {number}: {name}" for name, number in names.items()), "}", ""]
+        lines += ["TRANSITIONS = {"]
         lines += [f"  (1) {a} --> {b}: {weight:f}" for (a, b), weight in known.transitions.items()]
         lines += ["}", "", "STATE_FEATURES = {"]
         lines += [f"  (0) {name} --> {label}: {weight:f}" for (name, label), weight in known.state_features.items()]
@@ -318,7 +366,7 @@ class Tagger:
 
     def _opened(self) -> trellis.Tagger:
         if self._tagger is None:
-            raise ValueError("no model is open; call open first")
+            raise NotOpenError("no model is open; call open first")
         return self._tagger
 
     def _current(self) -> list[Any]:
