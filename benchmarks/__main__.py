@@ -27,6 +27,7 @@ OWN = (
     "hypergraphs",
     "segments",
     "parsing_peers",
+    "crfsuite_models",
     "segmentation",
     "many_labels",
     "search",

@@ -40,6 +40,19 @@ inline bool is_collection(nb::handle thing) {
   return PyList_Check(thing.ptr()) || PyTuple_Check(thing.ptr()) || PyAnySet_Check(thing.ptr());
 }
 
+// Parts of a name joined, in memory that is used again: good until the next call.
+inline std::string_view joined(std::string_view before, std::string_view name, std::string_view after = {}) {
+  thread_local std::string text;
+  text.assign(before).append(name).append(after);
+  return text;
+}
+
+inline std::string_view joined_value(std::string_view before, std::string_view name, std::string_view value) {
+  thread_local std::string text;
+  text.assign(before).append(name).append(1, ':').append(value);
+  return text;
+}
+
 // visit(before + name, 1) for each name of a list or set.
 template <class Visit>
 void each_name(nb::handle names, const std::string& before, Visit& visit) {
@@ -51,10 +64,7 @@ void each_name(nb::handle names, const std::string& before, Visit& visit) {
   }
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.ptr()); ++i) {
     const AttributeText name = attribute_text(PySequence_Fast_GET_ITEM(all.ptr(), i));
-    if (before.empty())
-      visit(name.view, 1.0f);
-    else
-      visit(std::string(before).append(name.view), 1.0f);
+    visit(before.empty() ? name.view : joined(before, name.view), 1.0f);
   }
 }
 
@@ -65,15 +75,18 @@ void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& 
   if (depth > kDeepest) throw nb::value_error("attributes that are nested too deeply");
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict.ptr(), &at, &key, &value);) {
+    if (PyUnicode_Check(key) && PyUnicode_Check(value)) {  // nearly always, and no code of Python runs
+      visit(joined_value(before, utf8(key), utf8(value)), 1.0f);
+      continue;
+    }
     const nb::object said = nb::borrow(value);
     const AttributeText name = attribute_text(key);
-    const auto with_colon = [&] { return std::string(before).append(name.view).append(":"); };
     if (is_text(said)) {
-      visit(with_colon().append(attribute_text(said).view), 1.0f);
+      visit(joined_value(before, name.view, attribute_text(said).view), 1.0f);
     } else if (PyDict_Check(value)) {
-      each_of_dict(said, with_colon(), depth + 1, visit);
+      each_of_dict(said, std::string(joined(before, name.view, ":")), depth + 1, visit);
     } else if (is_collection(said)) {
-      each_name(said, with_colon(), visit);
+      each_name(said, std::string(joined(before, name.view, ":")), visit);
     } else {
       const double number = PyFloat_AsDouble(value);
       if (number == -1 && PyErr_Occurred()) {
@@ -84,10 +97,7 @@ void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& 
       }
       if (!std::isfinite(static_cast<float>(number))) throw nb::value_error("a value that is not a finite number");
       if (value == Py_False) continue;
-      if (before.empty())
-        visit(name.view, static_cast<float>(number));
-      else
-        visit(std::string(before).append(name.view), static_cast<float>(number));
+      visit(before.empty() ? name.view : joined(before, name.view), static_cast<float>(number));
     }
   }
 }
