@@ -8,24 +8,33 @@ examples:
   trellis evaluate --model chunk.trellis test.txt
   trellis evaluate tagged.txt --columns word,pos,chunk,label --gold chunk --predicted label
   trellis evaluate --model morphology.trellis en-dev.conllu --gold upos+feats
+  trellis evaluate --model ner.trellis test.txt --details --errors mistakes.tsv
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from trellis.cli.file_shape import FileShape, open_model
+from trellis.cli.mistakes import check_mistakes, write_mistakes
 from trellis.cli.options import Parser
 from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
+from trellis.corpus.corpus import Column, Strings
 from trellis.errors import CorpusError
+from trellis.evaluation.details import Details, details_of
 from trellis.evaluation.parts import Parts
-from trellis.evaluation.report import evaluate_columns
+from trellis.evaluation.report import evaluate_columns, right_tokens
 
 if TYPE_CHECKING:
+    from trellis.corpus.corpus import Corpus
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
+    from trellis.tagger import Tagger
 
 
 def describe(parser: Parser) -> None:
@@ -41,21 +50,56 @@ def describe(parser: Parser) -> None:
     add("--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)")
     parser.share("label-parts")
     add("--calibration", action="store_true", help="with a model: show how well calibrated it is")
+    add("--details", action="store_true", help="figures per label, confusions, known words, spans that match in part")
+    add("--errors", metavar="FILE", help="write the tokens that are wrong, as a table")
     parser.share("by", "scheme", "threads", "json")
     parser.share_file_options()
 
 
 def command(given: Namespace) -> None:
     """Show the figures."""
-    report, calibration = _model_figures(given) if given.model else (_column_figures(given), None)
+    check_mistakes(given.errors, given.source, given.model)
+    found = _model_figures(given) if given.model else _column_figures(given)
+    more = found.details(given) if given.details else None
+    if given.errors is not None:
+        found.write_errors(given.errors)
     if given.json:
-        more = {} if calibration is None else {"calibration": calibration.to_dict()}
-        show_json({**report.to_dict(), **more})
+        parts = {"calibration": found.calibration, "details": more}
+        known = {name: part.to_dict() for name, part in parts.items() if part is not None}
+        show_json({**found.report.to_dict(), **known})
     else:
-        show(f"{report}" if calibration is None else f"{report}\n\n{calibration}")
+        show("\n\n".join(str(part) for part in (found.report, more, found.calibration) if part is not None))
 
 
-def _model_figures(given: Namespace) -> tuple[Report, Calibration | None]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was measured, and what closer looks need."""
+
+    report: Report
+    corpus: Corpus
+    gold: Column
+    predicted: Column
+    word: str  # the column that has the words
+    tagger: Tagger | None = None
+    calibration: Calibration | None = None
+
+    def details(self, given: Namespace) -> Details:
+        """The closer look."""
+        known = None
+        vocabulary = None if self.tagger is None else self.tagger.model.vocabulary
+        if vocabulary is not None and vocabulary.given and vocabulary.given[0].name in self.corpus.columns:
+            column = self.corpus.column(vocabulary.given[0].name)
+            seen = set(vocabulary.given[0].values)
+            known = np.array([value in seen for value in column.values], bool)[column.codes]
+        return details_of(self.gold, self.predicted, self.corpus.starts, known=known)
+
+    def write_errors(self, path: str) -> None:
+        """The tokens that are wrong."""
+        wrong = np.flatnonzero(~right_tokens(self.gold, self.predicted)).tolist()
+        write_mistakes(path, self.corpus, self.word, [("true", self.gold), ("given", self.predicted)], wrong)
+
+
+def _model_figures(given: Namespace) -> _Found:
     """How good the model's labels of the file are, and with --calibration its probabilities."""
     if given.predicted is not None:
         raise CorpusError(given.source, None, "give --model or --predicted, not both")
@@ -63,10 +107,14 @@ def _model_figures(given: Namespace) -> tuple[Report, Calibration | None]:
     corpus = shape.read_for(given.source, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
     report = tagger.evaluate(corpus, by=given.by, label_parts=given.label_parts, **how)
-    return report, tagger.reliability(corpus, **how) if given.calibration else None
+    calibration = tagger.reliability(corpus, **how) if given.calibration else None
+    looked = given.details or given.errors is not None
+    gold = corpus.column(given.gold or tagger.target) if looked else Column(np.empty(0, np.int32), Strings.of([]))
+    predicted = tagger.tag_corpus(corpus, by=given.by, n_threads=given.threads) if looked else gold
+    return _Found(report, corpus, gold, predicted, tagger.columns[0], tagger, calibration)
 
 
-def _column_figures(given: Namespace) -> Report:
+def _column_figures(given: Namespace) -> _Found:
     """How good one column of the file is by another."""
     if given.calibration or given.scheme is not None:
         raise CorpusError(given.source, None, "--calibration and --scheme need a model; give --model")
@@ -80,4 +128,6 @@ def _column_figures(given: Namespace) -> Report:
     gold, predicted = given.gold or names[-2], given.predicted or names[-1]
     truth, guess = corpus.column(gold), corpus.column(predicted)
     say(f"column {predicted!r} compared with the true labels in column {gold!r}", given.json)
-    return evaluate_columns(truth, guess, corpus.starts, parts=Parts.of_column(gold, names, given.label_parts))
+    parts = Parts.of_column(gold, names, given.label_parts)
+    report = evaluate_columns(truth, guess, corpus.starts, parts=parts)
+    return _Found(report, corpus, truth, guess, "form" if shape.format == "conllu" else names[0])

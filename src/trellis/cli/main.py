@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "Train a model and write it to a file.",
     "tag": "Label a file or standard input.",
     "evaluate": "Measure a model, or a file that has been tagged.",
+    "compare": "Compare two models, and test whether they differ by luck.",
     "calibrate": "Fit the probabilities of a model to a held-out file.",
     "explain": "Show why a sentence gets its labels.",
     "info": "Show what is in a model.",

@@ -1,0 +1,115 @@
+"""Figures per label, confusions, partial matches, lists of mistakes, two models compared: against counts by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import Done, refused
+
+from trellis.evaluation.details import details
+
+Call = Callable[..., Done]
+
+GOLD = [["B-PER", "I-PER", "O", "B-LOC", "O"], ["B-ORG", "I-ORG", "I-ORG", "O", "B-PER"], ["O", "O"]]
+FOUND = [["B-PER", "I-PER", "O", "B-ORG", "O"], ["B-ORG", "I-ORG", "O", "O", "O"], ["B-LOC", "O"]]
+
+
+def test_labels_and_confusions_by_hand() -> None:
+    found = details(GOLD, FOUND, known=[[True] * 5, [True, True, False, False, False], [False, False]])
+    assert (found.labels["O"].gold, found.labels["O"].predicted, found.labels["O"].correct) == (5, 6, 4)
+    assert found.labels["B-PER"].recall == 0.5
+    assert found.confusions[0].times == 1
+    assert {(one.gold, one.predicted) for one in found.confusions} == {
+        ("B-LOC", "B-ORG"),
+        ("I-ORG", "O"),
+        ("B-PER", "O"),
+        ("O", "B-LOC"),
+    }
+    assert found.n_known == 7
+    assert found.known_accuracy == pytest.approx(6 / 7)
+    assert found.unknown_accuracy == pytest.approx(2 / 5)
+    there = [score.f1 for label, score in found.labels.items() if score.gold]
+    assert found.macro_f1 == pytest.approx(sum(there) / len(there))
+
+
+def test_spans_that_match_in_part_by_hand() -> None:
+    # gold PER(0,2) LOC(3,4) | ORG(5,8) PER(9,10); found PER(0,2) ORG(3,4) | ORG(5,7) | LOC(10,11)
+    found = details(GOLD, FOUND).partial
+    assert found is not None
+    as_counts = {
+        name: (one.correct, one.incorrect, one.partial, one.missed, one.spurious) for name, one in found.items()
+    }
+    assert as_counts == {
+        "strict": (1, 2, 0, 1, 1),
+        "exact": (2, 1, 0, 1, 1),
+        "partial": (2, 0, 1, 1, 1),
+        "type": (2, 1, 0, 1, 1),
+    }
+    assert found["partial"].precision == found["partial"].recall == 2.5 / 4
+    assert found["strict"].f1 == 0.25
+
+
+@pytest.mark.parametrize(
+    ("gold", "found", "counts"),
+    [
+        (["B-A", "I-A", "I-A", "I-A"], ["B-A", "B-A", "I-A", "O"], (0, 0, 1, 0, 1)),  # two on one: the first has it
+        (["B-A", "B-A"], ["B-A", "I-A"], (0, 0, 1, 1, 0)),  # one on two
+        (["O", "O"], ["O", "B-A"], (0, 0, 0, 0, 1)),
+        (["B-A", "O"], ["O", "O"], (0, 0, 0, 1, 0)),
+        (["B-A", "I-A", "B-B"], ["B-A", "B-B", "I-B"], (0, 0, 2, 0, 0)),
+    ],
+)
+def test_each_span_has_one_partner(gold: list[str], found: list[str], counts: tuple[int, ...]) -> None:
+    spans = details([gold], [found]).partial
+    if spans is None:  # no label of gold marks a span
+        spans = details([gold, ["B-A"]], [found, ["O"]]).partial
+        counts = (*counts[:3], counts[3] + 1, counts[4])
+    assert spans is not None
+    one = spans["partial"]
+    assert (one.correct, one.incorrect, one.partial, one.missed, one.spurious) == counts
+
+
+def test_labels_without_spans() -> None:
+    found = details([["D", "N"]], [["D", "V"]])
+    assert found.partial is None
+    assert found.n_known is None
+    assert "D  " in str(found)
+    assert found.to_dict()["confusions"] == [["N", "V", 1]]
+
+
+def test_the_commands(chunk: Path, call: Call) -> None:
+    text = (
+        Path("test.txt").read_text().replace("dog NN I-NP", "dog NN O", 1).replace("the DT B-NP\n", "some DT B-NP\n", 1)
+    )
+    Path("wrong.txt").write_text(text)
+    done = call("evaluate --model chunk.trellis wrong.txt --details --errors errors.tsv")
+    assert done.code == 0
+    assert "macro-averaged F1" in done.out
+    assert "of unknown words right" in done.out
+    assert "strict" in done.out
+    lines = Path("errors.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == ["sentence", "token", "word", "true", "given", "around"]
+    assert lines[1].split("\t")[:5] == ["1", "2", "dog", "O", "I-NP"]
+    assert lines[1].endswith("some [dog] sees")
+    figures = json.loads(call("evaluate --model chunk.trellis wrong.txt --details --json").out)["details"]
+    assert figures["labels"]["O"]["recall"] == 0.0
+    assert figures["partial"]["strict"]["missed"] == 0
+    done = call("evaluate wrong.txt --columns word,pos,gold,label --gold gold --predicted label")
+    assert done.code == 2  # three columns
+    refused(call("evaluate --model chunk.trellis wrong.txt --errors wrong.txt"), "would replace")
+    refused(call("evaluate --model chunk.trellis wrong.txt --errors none/x"), "no such folder")
+
+
+def test_two_models_compared(chunk: Path, call: Call) -> None:
+    assert call("train train.txt --columns word,pos,chunk --target chunk --learner hmm --model other --quiet").code == 0
+    done = call("compare chunk.trellis other test.txt --differences differ.tsv")
+    assert done.code == 0
+    assert "McNemar" in done.out
+    assert Path("differ.tsv").read_text().startswith("sentence\ttoken\tword\ttrue\tA\tB\taround")
+    figures = json.loads(call("compare chunk.trellis chunk.trellis test.txt --json").out)
+    assert figures["mcnemar"]["p"] == figures["randomisation"]["p"] == 1.0
+    assert figures["measure"] == "F1 of spans"
+    refused(call("compare chunk.trellis nothing test.txt"), "nothing")
