@@ -91,6 +91,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "scheme": (None, "iob2"),
     "segments": (False, True),
     "sample_weight": (None, [1.0, 2.0] * 15),
+    "label_weights": (None, {"L0": 3.0}),
     "label_costs": (None, {("L0", "L1"): 3.0}),
     "label_parts": (None, "L"),
     "init": (None, "a tagger"),
@@ -600,3 +601,38 @@ def test_free_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.free_bytes() == 3000
     monkeypatch.setattr(memory, "_GROUPS", [(str(tmp_path / "none"), str(tmp_path / "used"))])
     assert memory.free_bytes() == memory._meminfo()
+
+
+LABEL_WEIGHTS = {"word": [["a", "b"], ["b"], ["c", "a", "a"]], "y": [["A", "B"], ["B"], ["C", "A", "A"]]}
+
+
+@pytest.mark.parametrize("learner", [trellis.CRF(), trellis.MaxEnt(), trellis.Perceptron(), trellis.ExponentialLoss()])
+def test_label_weights_are_sentence_weights_by_the_mean_of_labels(learner):
+    options = {"target": "y", "features": ["word[0]"], "learner": learner}
+    by_labels = trellis.train(LABEL_WEIGHTS, label_weights={"A": 4.0, "C": 0.5}, **options)
+    by_hand = trellis.train(LABEL_WEIGHTS, sample_weight=[2.5, 1.0, 8.5 / 3], **options)
+    assert by_labels.to_bytes() == by_hand.to_bytes()
+    both = trellis.train(LABEL_WEIGHTS, label_weights={"A": 4.0, "C": 0.5}, sample_weight=[2, 1, 1], **options)
+    assert both.to_bytes() == trellis.train(LABEL_WEIGHTS, sample_weight=[5.0, 1.0, 8.5 / 3], **options).to_bytes()
+
+
+def test_label_weights_change_what_a_crf_prefers():
+    data = {"word": [["x"]] * 3, "y": [["A"], ["A"], ["B"]]}
+    options = {"target": "y", "features": ["word[0]"], "learner": trellis.CRF()}
+    assert trellis.train(data, **options).tag(["x"]) == ["A"]
+    assert trellis.train(data, label_weights={"B": 3.0}, **options).tag(["x"]) == ["B"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"X": 1.0}, "names 'X'; the labels are A, B, C"),
+        ({"A": "much"}, "no number"),
+        ({"A": -1.0}, "from 0 to"),
+        ([1.0], "a dict of label to number"),
+        ({"A": 0.0, "B": 0.0, "C": 0.0}, "nothing is left"),
+    ],
+)
+def test_label_weights_that_make_no_sense(given, why):
+    with pytest.raises(LearnerError, match=why):
+        trellis.train(LABEL_WEIGHTS, target="y", label_weights=given)

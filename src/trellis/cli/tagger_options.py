@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -30,6 +30,8 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--prune", type=_shares, nargs="?", const=True, metavar="SHARE[,SHARE]", help=prune)
     beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
     add("--beam", type=at_least(1), metavar="N", help=beam)
+    weights = "how much a sentence counts, by the mean over its labels (others: 1); may be given several times"
+    add("--label-weight", type=_weight, action="append", default=[], metavar="LABEL=NUMBER", help=weights)
     add("--label-parts", **SHARED["label-parts"])
     segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
     add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
@@ -53,6 +55,7 @@ def describe_learner(
 def tagger_options(given: Namespace) -> dict[str, Any]:
     """What is given of the model, as arguments of trellis.train."""
     options = {name: getattr(given, name) for name in AS_GIVEN}
+    options["label_weights"] = dict(given.label_weight) or None
     return {**options, **{name: getattr(given, name) or False for name in OFF_UNLESS_GIVEN}}
 
 
@@ -64,6 +67,14 @@ def tagger_learner(given: Namespace) -> Learner:
 def _dictionary(text: str) -> int | str:
     """The argument of a tag dictionary."""
     return text if text == "smoothed" else at_least(1)(text)
+
+
+def _weight(text: str) -> tuple[str, float]:
+    """The argument of a label's weight."""
+    label, _, weight = text.rpartition("=")
+    if not label:
+        raise ArgumentTypeError(f"must be LABEL=NUMBER, as PER=5, not {text!r}")
+    return label, float(weight)
 
 
 def _shares(text: str) -> float | list[float]:

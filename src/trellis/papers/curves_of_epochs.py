@@ -53,7 +53,15 @@ def learner(kind: str, iterations: int) -> trellis.Learner:
 
 
 def curve(
-    parts: Parts, setting: Setting, target: str, features: str, kind: str, cutoff: int, iterations: int
+    parts: Parts,
+    setting: Setting,
+    target: str,
+    features: str,
+    kind: str,
+    cutoff: int,
+    iterations: int,
+    *,
+    prune: bool = False,
 ) -> Figures:
     """The score on dev after every iteration, in per cent."""
     tagger = trellis.train(
@@ -64,6 +72,7 @@ def curve(
         order=ORDER,
         cutoff=cutoff,
         dev=parts.dev,
+        prune=prune,
         n_threads=setting.n_threads,
     )
     scores = [100 * event["dev_score"] for event in tagger.info["history"]]
@@ -72,7 +81,14 @@ def curve(
 
 
 def chosen(
-    parts: Parts, setting: Setting, target: str, features: str, method: Method, iterations: int
+    parts: Parts,
+    setting: Setting,
+    target: str,
+    features: str,
+    method: Method,
+    iterations: int,
+    *,
+    prune: bool = False,
 ) -> trellis.Tagger:
     """The tagger of a row, after the number of iterations that was best on dev."""
     return trellis.train(
@@ -82,6 +98,7 @@ def chosen(
         learner=learner(method.kind, iterations),
         order=ORDER,
         cutoff=method.cutoff,
+        prune=prune,
         n_threads=setting.n_threads,
     )
 

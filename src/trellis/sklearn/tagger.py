@@ -37,6 +37,7 @@ class SequenceTagger(SequenceEstimator):
         scheme: str | None = None,
         tag_dictionary: int | bool | str = False,
         label_costs: Any = None,
+        label_weights: Any = None,
         columns: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -48,6 +49,7 @@ class SequenceTagger(SequenceEstimator):
         self.scheme = scheme
         self.tag_dictionary = tag_dictionary
         self.label_costs = label_costs
+        self.label_weights = label_weights
         self.columns = columns
         self.n_jobs = n_jobs
 
@@ -86,6 +88,7 @@ class SequenceTagger(SequenceEstimator):
             scheme=self.scheme,
             tag_dictionary=self.tag_dictionary,  # type: ignore[arg-type]
             label_costs=self.label_costs,
+            label_weights=self.label_weights,
             sample_weight=sample_weight,
             n_threads=self.n_jobs,
         )

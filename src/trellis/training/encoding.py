@@ -156,6 +156,30 @@ def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> Doubles | N
     return weights
 
 
+def weighted_by_labels(
+    weights: Doubles | None, given: Mapping[str, float], labelling: Labelling, starts: Longs
+) -> Doubles:
+    """Sentence weights times the mean weight of each sentence's gold labels; labels that are not known count 1."""
+    if not isinstance(given, Mapping):
+        raise LearnerError(f"label_weights must be a dict of label to number, not {type(given).__name__}")
+    of_label = np.ones(len(labelling.labels) + 1)  # the last: not known
+    for label, weight in given.items():
+        if label not in labelling.labels:
+            raise LearnerError(f"label_weights names {label!r}; the labels are {', '.join(labelling.labels)}")
+        try:
+            of_label[labelling.labels.index(label)] = float(weight)
+        except (TypeError, ValueError):
+            raise LearnerError(f"label_weights: {label!r} has {weight!r}, which is no number") from None
+    if not ((of_label >= 0) & (of_label <= LARGEST)).all():
+        raise LearnerError(f"label_weights must be numbers from 0 to {LARGEST:g}")
+    sums = np.concatenate([[0.0], np.cumsum(of_label[labelling.gold])])
+    means = (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(1, np.diff(starts))
+    out = np.asarray(means if weights is None else weights * means)
+    if not out.any():
+        raise LearnerError("label_weights leave every sentence with weight 0: nothing is left to train on")
+    return out
+
+
 # ------------------------------------------------------------ attributes
 
 

@@ -49,6 +49,7 @@ from trellis.training.encoding import (
     encode,
     read_labels,
     sentence_weights,
+    weighted_by_labels,
 )
 from trellis.training.entries import check_learned, spans_twice, twice
 from trellis.training.pruning import SURVIVAL
@@ -76,6 +77,7 @@ def train(
     scheme: str | None = None,
     segments: bool | int = False,
     sample_weight: npt.ArrayLike | None = None,
+    label_weights: Mapping[str, float] | None = None,
     label_costs: Costs | None = None,
     label_parts: str | None = None,
     init: Tagger | None = None,
@@ -107,12 +109,13 @@ def train(
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B). ``segments`` trains a semi-Markov model of labels that mark
     spans: whole segments have features beside those of their tokens, and none is longer than the longest of its type in
-    training, or than the number given. ``sample_weight`` is one number per sentence, ``label_costs`` what it costs to
-    miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for learners with a
-    margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts then have weights
-    beside whole labels, so that rare labels learn from what they share with others. ``init`` is a tagger for a warm
-    start: training starts at its weights; its labels and features are kept, new ones join them, and ``order`` may be
-    higher than its own.
+    training, or than the number given. ``sample_weight`` is one number per sentence; ``label_weights``, {"PER": 5.0},
+    makes a sentence count by the mean weight of its gold labels (1 for those that are not named). ``label_costs`` is
+    what it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for
+    learners with a margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts
+    then have weights beside whole labels, so that rare labels learn from what they share with others. ``init`` is a
+    tagger for a warm start: training starts at its weights; its labels and features are kept, new ones join them, and
+    ``order`` may be higher than its own.
 
     With ``dev`` the best epoch on that corpus is kept, by ``metric`` (default: "auto", span F1 where labels mark spans,
     else token accuracy; "token", "sentence", "span"); with ``patience`` training stops after so many epochs without a
@@ -127,7 +130,8 @@ def train(
     if init is not None:
         check_start(init, learner)
     if stream is not None:
-        needs_all = {"init": init, "sample_weight": sample_weight, "tag_dictionary": tag_dictionary or None}
+        needs_all: dict[str, Any] = {"init": init, "sample_weight": sample_weight, "label_weights": label_weights}
+        needs_all |= {"tag_dictionary": tag_dictionary or None}
         check_streamed(learner, {**needs_all, "prune": prune or None, "pairs": None if pairs == "all" else pairs})
     check_observer(observer)
     if stream is None and (len(corpus) == 0 or corpus.n_tokens == 0):
@@ -162,6 +166,8 @@ def train(
         if copies == 2:
             corpus, weights = twice(corpus, weights)
         labelling = read_labels(corpus, target, partial=partial, known=init.labels if init is not None else ())
+        if label_weights is not None:
+            weights = weighted_by_labels(weights, label_weights, labelling, corpus.starts)
         sizes = len(corpus), corpus.n_tokens
     scheme, segmenting = _scheme(scheme, init), None
     if segments is not False:
