@@ -49,8 +49,8 @@ def read(
       to list of strings; ``.parquet``, ``.feather``, ``.arrow`` and ``.ipc`` are tables; everything else is
       CoNLL columns. Text formats may be compressed, with ``.gz`` at the end of the name;
     - ``-`` or an open binary file: columns, unless ``format`` says otherwise;
-    - a pandas, polars or pyarrow table: one row per sentence with lists of strings in its cells, or one row per
-      token with the column that tells sentences apart named by ``sentence``;
+    - a pandas, polars or pyarrow table, or a ``datasets.Dataset``: one row per sentence with lists of strings in its
+      cells, or one row per token with the column that tells sentences apart named by ``sentence``;
     - a dict from column name to sentences, each a list of strings;
     - a list of sentences, each a list of strings or of tuples (named by ``columns``), or a dict of lists.
 
@@ -78,7 +78,7 @@ def read(
     if hasattr(source, "read"):
         layout = Layout(names, bool(tabs), comments)
         return _read_text(source.read(), name_of(source), format or "conll", layout)
-    if type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow"):
+    if type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets"):
         from trellis.corpus.tables import from_table
 
         return from_table(source, names, sentence)

@@ -5,6 +5,7 @@ This module is imported when a table is met, and with it pyarrow.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -84,7 +85,10 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
         if table.column_names.count(name) != 1:
             why = f"no column {name!r}; the columns are {', '.join(map(str, table.column_names))}"
             raise CorpusError(path, None, why)
-    chosen = names or tuple(name for name in table.column_names if name != sentence)
+    table, labelled = _with_class_names(table, path)
+    # A dataset of Hugging Face has numbers and names of its sentences beside their lists.
+    others = {name for name in table.column_names if labelled and sentence is None and not _is_list(table.column(name))}
+    chosen = names or tuple(name for name in table.column_names if name != sentence and name not in others)
     if sentence is not None:
         ids = table.column(sentence).combine_chunks()
         columns = {name: _strings(name, table.column(name).combine_chunks(), path) for name in chosen}
@@ -101,6 +105,46 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
             raise CorpusError(path, None, why)
         nested[name] = _strings(name, flat, path)
     return Corpus(nested, starts, path)
+
+
+def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
+    """The table with names in the place of numbers where its schema names classes, as Hugging Face's datasets do.
+
+    Whether the schema has such a description at all is told, too.
+    """
+    said = (table.schema.metadata or {}).get(b"huggingface")
+    if said is None:
+        return table, False
+    try:
+        features = dict(json.loads(said)["info"]["features"])
+    except (ValueError, KeyError, TypeError):
+        raise CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again") from None
+    for name, feature in features.items():
+        inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
+        classes = inner.get("names") if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" else None
+        if classes is None or name not in table.column_names:
+            continue
+        cells = table.column(name).combine_chunks()
+        if isinstance(cells, pa.ChunkedArray):  # of an empty table
+            cells = pa.concat_arrays(cells.chunks) if cells.num_chunks else pa.array([], cells.type)
+        numbers = cells.flatten() if _is_list(cells) else cells
+        _reject_nulls(name, numbers, path)
+        codes = numbers.to_numpy(zero_copy_only=False)
+        if len(codes) and not (codes.min() >= 0 and codes.max() < len(classes)):
+            worst = int(codes.min() if codes.min() < 0 else codes.max())
+            why = f"column {name!r} has number {worst}, but classes 0 to {len(classes) - 1}; write it again"
+            raise CorpusError(path, None, why)
+        words = pa.array(list(map(str, classes)), pa.large_string()).take(pa.array(codes, pa.int64()))
+        if _is_list(cells):
+            sizes = cells.value_lengths().to_numpy(zero_copy_only=False)
+            offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+            words = pa.LargeListArray.from_arrays(offsets, words)
+        table = table.set_column(table.column_names.index(name), name, words)
+    return table, True
+
+
+def _is_list(cells: Any) -> bool:
+    return bool(pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type))
 
 
 def corpus_to_arrow(corpus: Corpus) -> pa.Table:
@@ -145,6 +189,8 @@ def _to_arrow(source: Any, path: str) -> pa.Table:
             return source.collect().to_arrow()
         if kind == ("polars", "DataFrame"):
             return source.to_arrow()
+        if kind == ("datasets", "Dataset"):
+            return source.with_format("arrow")[:]
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise CorpusError(path, None, f"not a table of strings or lists of strings: {_first_line(error)}") from None
     raise CorpusError(path, None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
@@ -152,7 +198,7 @@ def _to_arrow(source: Any, path: str) -> pa.Table:
 
 def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
-    if not (pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type)):
+    if not _is_list(cells):
         why = (
             f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, name the column "
             "that tells sentences apart with sentence=, and choose columns with columns="

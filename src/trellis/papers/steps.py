@@ -12,7 +12,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -117,33 +117,33 @@ def run_steps(
     watcher: Watcher = lambda done, known, running, ended: None,
 ) -> None:
     """Run what is not done, ``jobs`` steps at a time; a plan may grow when its steps are done."""
-    steps = plan(setting, {})
-    with _workers(jobs) as workers:
-        while True:
-            left = [step for step in steps if not kept.has(step)]
-            if left:
-                _run(left, len(steps) - len(left), setting, kept, jobs, workers, watcher)
-            longer = plan(setting, {step.name: kept.steps[step.name]["figures"] for step in steps})
-            if len(longer) == len(steps):
-                break
-            steps = longer
+    steps, run = plan(setting, {}), _run_here if jobs == 1 else _run_beside
+    while True:
+        left = [step for step in steps if not kept.has(step)]
+        if left:
+            run(left, len(steps) - len(left), setting, kept, jobs, watcher)
+        longer = plan(setting, {step.name: kept.steps[step.name]["figures"] for step in steps})
+        if len(longer) == len(steps):
+            break
+        steps = longer
     kept.steps = {step.name: kept.steps[step.name] for step in steps}  # in the plan's order, and nothing of another's
     kept.complete = True
     kept.write()
 
 
-def _workers(jobs: int) -> Executor:
-    """One job: a thread, which native code leaves free; more: processes of their own."""
-    if jobs == 1:
-        return ThreadPoolExecutor(1)
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+def _run_here(left: list[Step], done: int, setting: Setting, kept: Kept, jobs: int, watcher: Watcher) -> None:
+    """One after the other in this thread, which hears Ctrl-C also while native code works."""
+    for number, step in enumerate(left):
+        watcher(done + number, done + len(left), {step.name: time.monotonic()}, None)
+        kept.add(step, *_timed(step, setting))
+        watcher(done + number + 1, done + len(left), {}, step.name)
 
 
-def _run(
-    left: list[Step], done: int, setting: Setting, kept: Kept, jobs: int, workers: Executor, watcher: Watcher
-) -> None:
+def _run_beside(left: list[Step], done: int, setting: Setting, kept: Kept, jobs: int, watcher: Watcher) -> None:
+    """So many at a time, in processes of their own, which end with this one."""
     waiting, running = left[::-1], dict[Future[tuple[Figures, float]], tuple[Step, float]]()
     known = done + len(left)
+    workers = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -156,10 +156,11 @@ def _run(
                 done += 1
                 watcher(done, known, {step.name: begun for step, begun in running.values()}, step.name)
     except BaseException:
-        workers.shutdown(wait=False, cancel_futures=True)
         for process in list((getattr(workers, "_processes", None) or {}).values()):
-            process.terminate()
+            process.kill()
+        workers.shutdown(wait=False, cancel_futures=True)
         raise
+    workers.shutdown()
 
 
 def _timed(step: Step, setting: Setting) -> tuple[Figures, float]:
