@@ -34,7 +34,7 @@ PRINTED = {
     "CRF, perceptron": 0.2,
     "PerceptronTagger": 0.05,
 }
-NEAR = {0.04: 0.005, 0.05: 0.005, 0.1: 0.012, 0.2: 0.012}  # how far a figure may be from what is printed of it
+NEAR = {0.04: 0.005, 0.05: 0.005, 0.1: 0.015, 0.2: 0.015}  # how far a figure may be from what is printed of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,9 @@ def _explained(done: Mapping[str, Figures]) -> Table:
     """Of every printed figure the settings of that kind of model whose error is near it."""
     rows = list[list[Cell]]()
     for name, printed in PRINTED.items():
-        kind = "greedy" if name == "PerceptronTagger" else name
         found = list[tuple[str, str, float]]()
         for system in ("nothing done", *ALL):
-            if system != "nothing done" and not system.startswith(kind):
+            if system != "nothing done" and not _is_kind(system, name):
                 continue
             for share in SHARES:
                 for key in ("letters", "words"):
@@ -175,8 +174,13 @@ def _explained(done: Mapping[str, Figures]) -> Table:
         rows += [] if found else [[name, printed, "none of those tried", None, None]]
     columns = ["printed of", "printed", "setting that comes near it", "scored by", "error"]
     return Table(
-        "Which settings give the printed figures (to 0.005, and 0.012 of the two that have one digit)", columns, rows
+        "Which settings give the printed figures (to 0.005, and 0.015 of the two that have one digit)", columns, rows
     )
+
+
+def _is_kind(system: str, printed: str) -> bool:
+    """Whether a system may be what a printed figure is of; of the PerceptronTagger only that it was a perceptron."""
+    return "perceptron" in system if printed == "PerceptronTagger" else system.startswith(printed)
 
 
 def _by_order(done: Mapping[str, Figures]) -> Table:
@@ -221,6 +225,7 @@ def _remarks(done: Mapping[str, Figures]) -> list[str]:
         f"As typed, {idle['10']:.4f} of the letters are wrong in one test file and {idle['20']:.4f} in the other. The "
         "printed 0.1 of the perceptron's HMM and of the CRF, and the 0.2 of the perceptron's CRF, are what a model "
         "reaches that copies what was typed: one that has the letter but no labels before it, or that was stopped "
-        "after one pass without averaging. With trigrams of labels, which the text of the paper has, and a few "
-        "passes, none of our models comes near them; averaged, the perceptron is as good as counting.",
+        "after one pass without averaging. 0.2 is also the share of wrong words, not letters, that the averaged "
+        "perceptron leaves of the harder file. With trigrams of labels, which the text of the paper has, and a few "
+        "passes, none of our models comes near 0.1 on letters; averaged, the perceptron is as good as counting.",
     ]
