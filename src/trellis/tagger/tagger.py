@@ -15,6 +15,7 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import extension
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
+from trellis.model.foreign_files import FOREIGN_HEAD, is_foreign, read_foreign
 from trellis.model.model import Model
 from trellis.replacing import replacing
 from trellis.tagger.decoding import By, Decoder, one
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from trellis.tagger.heaviest import NamedWeight
     from trellis.tagger.posterior import Measure, Posterior
 
-CRFSUITE_MAGIC = b"lCRF"
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
 
 
@@ -318,10 +318,9 @@ class Tagger:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, kernel: KernelFunction | None = None) -> Tagger:
-        """Read what ``to_bytes`` gave, or the content of a model file, also of CRFsuite's."""
-        if bytes(data[:4]) == CRFSUITE_MAGIC:
-            return cls(_with_kernel(_crfsuite(bytes(data)), kernel))
-        return cls(_with_kernel(model_file.from_bytes(data), kernel))
+        """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
+        foreign = read_foreign(data)
+        return cls(_with_kernel(model_file.from_bytes(data) if foreign is None else foreign, kernel))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file; with a name that ends in ``.crfsuite``, as one of CRFsuite."""
@@ -348,12 +347,14 @@ class Tagger:
             except ModelError as error:
                 raise ModelError(f"{path}: {error}") from error
 
-        if model_file.first_bytes(path, len(CRFSUITE_MAGIC)) == CRFSUITE_MAGIC:
-            try:
-                return made(_crfsuite(Path(path).read_bytes()))
-            except ModelError as error:
-                raise ModelError(f"{path}: {error}") from error
-        return model_file.load_as(path, made, copy=copy)
+        if not is_foreign(model_file.first_bytes(path, FOREIGN_HEAD)):
+            return model_file.load_as(path, made, copy=copy)
+        try:
+            foreign = read_foreign(Path(path).read_bytes())
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+        assert foreign is not None
+        return made(foreign)
 
     def __repr__(self) -> str:
         return (
@@ -363,18 +364,14 @@ class Tagger:
 
 
 def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
-    """Read a model that ``Tagger.save`` wrote, or one of CRFsuite; ``kernel`` is the function of a model that has one.
+    """Read a model that ``Tagger.save`` wrote, or one of CRFsuite, CRF++ (binary or text) or Wapiti.
+
+    ``kernel`` is the function of a model whose kernel is one.
 
     With ``copy=False`` the file is mapped into memory, which all processes that load it share. It must then never be
     changed in place (``cp new.model old.model`` does that; ``mv`` and ``Tagger.save`` do not): that ends the process.
     """
     return Tagger.load(path, kernel=kernel, copy=copy)
-
-
-def _crfsuite(data: bytes) -> Model:
-    from trellis.model.crfsuite_file import read_crfsuite
-
-    return read_crfsuite(data)
 
 
 def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:

@@ -1,0 +1,30 @@
+"""Which tool wrote a model file, by its first bytes; its reader is imported when one is met."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from trellis.model.model import Model
+
+FOREIGN_HEAD = 64  # bytes that are enough to tell
+_CRFSUITE, _WAPITI, _CRFPP = b"lCRF", b"#mdl#", struct.pack("<Ii", 100, 0)
+_CRFPP_TEXT = re.compile(rb"version: \d+\r?\ncost-factor:")
+
+
+def is_foreign(head: bytes) -> bool:
+    """Whether a file that begins so is of CRFsuite, CRF++ or Wapiti."""
+    return head.startswith((_CRFSUITE, _WAPITI, _CRFPP)) or _CRFPP_TEXT.match(head) is not None
+
+
+def read_foreign(data: bytes) -> Model | None:
+    """The model in such a file, None if it is of another kind; ModelError if it is damaged."""
+    if not is_foreign(bytes(data[:FOREIGN_HEAD])):
+        return None
+    if bytes(data[:4]) == _CRFSUITE:
+        from trellis.model.crfsuite_file import read_crfsuite
+
+        return read_crfsuite(bytes(data))
+    from trellis.model.pattern_models import read_pattern_model
+
+    return read_pattern_model(bytes(data))

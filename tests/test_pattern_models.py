@@ -1,0 +1,105 @@
+"""Models of CRF++ and Wapiti, held against what these tools answered (tests/files/other_tools/README.md)."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+import trellis
+from trellis.errors import ModelError
+from trellis.model.pattern_models import _Pattern
+
+FILES = Path(__file__).parent / "files" / "other_tools"
+
+
+def sentences() -> list[list[tuple[str, str]]]:
+    blocks = (FILES / "test.txt").read_text().strip().split("\n\n")
+    return [[(w, p) for w, p, _ in map(str.split, block.splitlines())] for block in blocks]
+
+
+def answers(name: str) -> list[list[list[str]]]:
+    """The fields of each token, without lines about sentences."""
+    blocks = (FILES / name).read_text().strip().split("\n\n")
+    return [[line.split() for line in block.splitlines() if not line.startswith("# ")] for block in blocks]
+
+
+@pytest.mark.parametrize("name", ["crfpp.model", "crfpp.model.text"])
+def test_crfpp_gives_the_same_labels_and_probabilities(name: str) -> None:
+    tagger = trellis.load(FILES / name)
+    assert tagger.columns == ("word", "pos")
+    for sentence, theirs in zip(sentences(), answers("crfpp.output"), strict=True):
+        assert tagger.tag(sentence) == [fields[3].rpartition("/")[0] for fields in theirs]
+        posterior = tagger.marginals(sentence)
+        for token, fields in zip(posterior, theirs, strict=True):
+            for field in fields[4:]:
+                label, _, probability = field.rpartition("/")
+                assert token[label] == pytest.approx(float(probability), abs=2e-6)  # six digits are printed
+
+
+def test_wapiti_gives_the_same_labels_and_probabilities() -> None:
+    tagger = trellis.load(FILES / "wapiti.model")
+    both = zip(sentences(), answers("wapiti.output"), answers("wapiti.probabilities"), strict=True)
+    for sentence, theirs, scored in both:
+        assert tagger.tag(sentence) == [fields[3] for fields in theirs]
+        for token, fields in zip(tagger.marginals(sentence), scored, strict=True):
+            label, _, probability = fields[-1].rpartition("/")
+            assert token[label] == pytest.approx(float(probability), abs=2e-6)
+
+
+def test_a_maximum_entropy_model_of_wapiti_is_normalised_label_by_label() -> None:
+    tagger = trellis.load(FILES / "wapiti.memm")
+    assert tagger.model.family == "local"
+    for sentence, theirs in zip(sentences(), answers("wapiti.memm.output"), strict=True):
+        assert tagger.tag(sentence) == [fields[3] for fields in theirs]
+
+
+@pytest.mark.parametrize("name", ["crfpp.model", "crfpp.model.text", "wapiti.model"])
+def test_they_are_ordinary_taggers(name: str, tmp_path: Path) -> None:
+    tagger = trellis.load(FILES / name)
+    tagger.save(tmp_path / "model")
+    again = trellis.load(tmp_path / "model")
+    assert again.tag_batch(sentences()) == tagger.tag_batch(sentences())
+    assert trellis.Tagger.from_bytes((FILES / name).read_bytes()).tag_batch(sentences()) == again.tag_batch(sentences())
+    assert tagger.heaviest(5)
+    assert tagger.explain(sentences()[0])
+    assert tagger.tag([("new/word", "XX")]) == again.tag([("new/word", "XX")])
+
+
+def test_an_observation_is_cut_in_all_ways() -> None:
+    pattern = _Pattern.of("U05:%x[-1,0]/%x[0,0]")
+    assert list(pattern.values("U05:a/b/c")) == [("a", "b/c"), ("a/b", "c")]
+    assert list(pattern.values("U05:a")) == []
+    assert list(pattern.values("U06:a/b")) == []
+    assert list(_Pattern.of("U13").values("U13")) == [()]
+    assert list(_Pattern.of("U1:%x[0,0]!").values("U1:x!!")) == [("x!",)]
+
+
+def test_patterns_that_are_not_read_are_said(tmp_path: Path) -> None:
+    pattern = 'u:w=%m[0,0,"^.?.?"]'
+    text = (FILES / "wapiti.model").read_text().replace("11:u:w=%x[0,0],", f"{len(pattern)}:{pattern},")
+    (tmp_path / "m").write_text(text)
+    with pytest.raises(ModelError, match=r"m: .*a pattern that is not read: .*%m"):
+        trellis.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", ["crfpp.model", "crfpp.model.text", "wapiti.model"])
+def test_damaged_files_are_errors(name: str, tmp_path: Path) -> None:
+    data, rng = (FILES / name).read_bytes(), random.Random(3)
+    path = tmp_path / "bad"
+    for cut in (70, len(data) // 3, len(data) // 2, len(data) - 9):
+        path.write_bytes(data[:cut])
+        with pytest.raises(ModelError, match=re.escape(str(path))):
+            trellis.load(path)
+    refusals = 0
+    for _ in range(300):
+        bad = bytearray(data)
+        for _ in range(rng.randrange(1, 4)):
+            bad[rng.randrange(8, len(bad))] ^= 1 << rng.randrange(8)
+        try:
+            trellis.Tagger.from_bytes(bytes(bad)).tag([("dog", "NN")])
+        except (ModelError, trellis.ArgumentError, trellis.CorpusError):
+            refusals += 1
+    assert refusals > 10
