@@ -113,3 +113,20 @@ def test_two_models_compared(chunk: Path, call: Call) -> None:
     assert figures["mcnemar"]["p"] == figures["randomisation"]["p"] == 1.0
     assert figures["measure"] == "F1 of spans"
     refused(call("compare chunk.trellis nothing test.txt"), "nothing")
+
+
+def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None:
+    lines = call("dump chunk.trellis").out.splitlines()
+    assert lines[0] == "feature\tlabel\tweight"
+    assert len(lines) > 20
+    sizes = [abs(float(line.split("\t")[2])) for line in lines[1:]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert call("dump chunk.trellis --top 3 --output w.tsv").code == 0
+    assert Path("w.tsv").read_text().splitlines() == lines[:4]
+    refused(call("dump chunk.trellis --output chunk.trellis"), "would replace")
+    assert "perceptron" in call("learners").out
+    assert "c2" in call("learners crf").out
+    refused(call("learners svm"), "no learner 'svm'")
+    assert "ratnaparkhi-pos" in call("presets").out
+    assert "word[-1]" in call("presets default").out.splitlines()
+    refused(call("presets mine"), "no preset 'mine'")

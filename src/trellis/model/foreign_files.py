@@ -19,8 +19,8 @@ def is_foreign(head: bytes) -> bool:
 
 def read_foreign(data: bytes) -> Model | None:
     """The model in such a file, None if it is of another kind; ModelError if it is damaged."""
-    if not is_foreign(bytes(data[:FOREIGN_HEAD])):
-        return None
+    if not isinstance(data, bytes | bytearray | memoryview) or not is_foreign(bytes(data[:FOREIGN_HEAD])):
+        return None  # what is no bytes at all is rejected where ours are read
     if bytes(data[:4]) == _CRFSUITE:
         from trellis.model.crfsuite_file import read_crfsuite
 
