@@ -6,8 +6,8 @@ usaddress and probablepeople, which bring their own model files:
     python -m pytest -p benchmarks.in_their_place PATH/TO/tests -W ignore
 
 (from the folder above the tests). What cannot pass: test_logparser.py of python-crfsuite, which reads the text of
-CRFsuite's own log by a private module; and those tests of sklearn-crfsuite that compare a prediction with a table, which
-it makes of sentences of equal length.
+CRFsuite's own log by a private module; and those tests of sklearn-crfsuite that compare a prediction with a table,
+which it makes of sentences of equal length.
 """
 
 from __future__ import annotations
