@@ -114,6 +114,24 @@ class Tagger:
         codes, _ = self._decoder.best_codes(corpus, by, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
 
+    def tag_table(
+        self,
+        table: Any,
+        *,
+        sentence: str | None = None,
+        column: str | None = None,
+        by: By = "path",
+        n_threads: int | None = None,
+    ) -> Any:
+        """A table of pandas, polars or pyarrow with the labels as a column more, called ``column`` (default: "label").
+
+        A row is a sentence, and its cells are lists; or, with ``sentence``, a row is a token, and that column tells
+        sentences apart.
+        """
+        from trellis.tagger.tables import tagged_table
+
+        return tagged_table(self, table, sentence, column or "label", by, n_threads)
+
     def kbest(
         self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None
     ) -> list[tuple[list[str], float]]:
