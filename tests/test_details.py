@@ -130,3 +130,16 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     assert "ratnaparkhi-pos" in call("presets").out
     assert "word[-1]" in call("presets default").out.splitlines()
     refused(call("presets mine"), "no preset 'mine'")
+
+
+def test_cross_validation(here: Path, call: Call) -> None:
+    given = "cross-validate train.txt --columns word,pos,chunk --target chunk --features chunking --epochs 3"
+    done = call(f"{given} --folds 3")
+    assert done.code == 0
+    assert "F1 of spans" in done.out
+    assert "part 3 of 3" in done.err
+    figures = json.loads(call(f"{given} --folds 4 --mix 1 --json --quiet").out)
+    assert len(figures["token accuracy"]["parts"]) == 4
+    assert figures["token accuracy"]["mean"] == pytest.approx(sum(figures["token accuracy"]["parts"]) / 4)
+    refused(call(f"{given} --folds 100"), "k must be")
+    refused(call("cross-validate nothing.txt"), "nothing.txt")

@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "Train a model and write it to a file.",
     "tag": "Label a file or standard input.",
     "evaluate": "Measure a model, or a file that has been tagged.",
+    "cross-validate": "Train and test on parts of one file in turn.",
     "compare": "Compare two models, and test whether they differ by luck.",
     "calibrate": "Fit the probabilities of a model to a held-out file.",
     "explain": "Show why a sentence gets its labels.",
@@ -52,6 +53,7 @@ FAMILIES = {
     "rerank": "Choose again among the k best label sequences of a tagger, by features of whole sequences.",
     "segment": "Find the words of text that is written without blanks.",
 }
+_TO_MODULE = str.maketrans(" -", "__")
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141
@@ -63,7 +65,7 @@ def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) ->
         words = next((n for n in (2, 1) if " ".join(arguments[:n]) in COMMANDS), 0)
         if words:
             name, rest = " ".join(arguments[:words]), arguments[words:]
-            module = importlib.import_module(f"trellis.cli.{name.replace(' ', '_')}")
+            module = importlib.import_module(f"trellis.cli.{name.translate(_TO_MODULE)}")
             parser = Parser(f"trellis {name}", module.__doc__ or "")
             module.describe(parser)
             given = parser.parse(rest)
