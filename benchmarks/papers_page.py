@@ -57,7 +57,7 @@ for finding in run.report.findings:
     assert finding.holds
 ```
 
-This page is made from `papers/results` by `python -m benchmarks report`; nothing on it is typed.
+This page is made from `papers/results` by `python -m benchmarks report`; no figure on it is typed.
 """
 
 
