@@ -90,6 +90,10 @@ void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& 
     } else {
       const double number = PyFloat_AsDouble(value);
       if (number == -1 && PyErr_Occurred()) {
+        if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+          PyErr_Clear();
+          throw nb::value_error("a value that is not a finite number");
+        }
         if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
         PyErr_Clear();
         throw nb::type_error(

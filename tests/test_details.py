@@ -113,6 +113,18 @@ def test_two_models_compared(chunk: Path, call: Call) -> None:
     assert figures["mcnemar"]["p"] == figures["randomisation"]["p"] == 1.0
     assert figures["measure"] == "F1 of spans"
     refused(call("compare chunk.trellis nothing test.txt"), "nothing")
+    assert call("train train.txt --columns word,pos,chunk --target pos --model pos --quiet").code == 0
+    refused(call("compare chunk.trellis pos test.txt"), "labels 'chunk' and pos 'pos'")
+
+
+def test_a_table_keeps_its_fields(here: Path, call: Call) -> None:
+    rows = [{"word": ["a\tb", "c\nd"], "label": ["X", "Y"]}, {"word": ["a\tb"], "label": ["Y"]}]
+    Path("odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert call("train odd.jsonl --model odd --epochs 2 --quiet").code == 0
+    assert call("evaluate --model odd odd.jsonl --errors errors.tsv").code == 0
+    assert call("dump odd --output w.tsv").code == 0
+    for name, n in (("errors.tsv", 6), ("w.tsv", 3)):
+        assert {len(line.split("\t")) for line in Path(name).read_text().splitlines()} == {n}
 
 
 def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None:

@@ -109,6 +109,19 @@ def test_what_is_no_file_of_figures_is_rejected(tmp_path):
             Kept.open(path, {})
 
 
+@pytest.mark.parametrize("figures_kept", [None, {}, {"errors": "x"}, {"errors": []}])
+def test_damaged_figures_are_said(figures_kept, tmp_path):
+    path = tmp_path / "quick" / "label-bias.json"
+    papers.run("label-bias", quick=True, results=tmp_path)
+    kept = json.loads(path.read_text())
+    kept["steps"]["MEMM"]["figures"] = figures_kept
+    path.write_text(json.dumps(kept))
+    with pytest.raises(CorpusError, match="its figures are damaged"):
+        papers.run("label-bias", quick=True, results=tmp_path)
+    path.write_text(json.dumps(kept | {"experiment": "typos"}))
+    assert papers.run("label-bias", quick=True, results=tmp_path).report.findings  # not its own: run again
+
+
 def test_missing_corpora_are_named(tmp_path):
     with pytest.raises(MissingCorpusError, match=r"conll2000: absent: train.txt .* --data or TRELLIS_DATA"):
         papers.run("sha-pereira", data=tmp_path)

@@ -103,3 +103,42 @@ def test_damaged_files_are_errors(name: str, tmp_path: Path) -> None:
         except (ModelError, trellis.ArgumentError, trellis.CorpusError):
             refusals += 1
     assert refusals > 10
+
+
+def text_model(
+    *, columns: str = "1", labels: str = "A\nB", template: str = "U0:%x[0,0]", feature: str = "0 U0:a"
+) -> bytes:
+    weights = "\n".join(["0.5"] * 4)
+    head = f"version: 100\ncost-factor: 1\nmaxid: 4\nxsize: {columns}"
+    return f"{head}\n\n{labels}\n\n{template}\n\n{feature}\n\n{weights}\n\n".encode()
+
+
+def test_the_smallest_text_model() -> None:
+    assert trellis.Tagger.from_bytes(text_model()).tag(["a"]) == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"columns": "300000000"}, "columns"),
+        ({"columns": "0"}, "columns"),
+        ({"template": "U0:" + "%x[0,0]" * 8, "feature": "0 U0:" + "a" * 30}, "too many ways"),
+        ({"feature": "99999999999999999999 U0:a"}, "damaged"),
+        ({"feature": "-2 U0:a"}, "damaged"),
+        ({"feature": "3 U0:a"}, "damaged"),
+        ({"labels": ""}, "no labels"),
+        ({"labels": "A\nA"}, "one twice"),
+        ({"labels": "\n".join(f"L{i}" for i in range(9000))}, "9,000 labels"),
+    ],
+)
+def test_hostile_files_are_rejected_at_once(given: dict[str, str], why: str) -> None:
+    with pytest.raises(ModelError, match=why):
+        trellis.Tagger.from_bytes(text_model(**given))
+
+
+def test_a_weight_of_wapiti_that_is_no_number() -> None:
+    text = (FILES / "wapiti.model").read_text()
+    bad = re.sub(r"\n(\d+)=0x[^\n]*\n$", r"\n\1=0x1p5000\n", text)
+    assert bad != text
+    with pytest.raises(ModelError, match="damaged"):
+        trellis.Tagger.from_bytes(bad.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -146,7 +147,10 @@ def test_wrong_questions(model, tmp_path):
         tagger.marginal("D", 1)
     with pytest.raises(ValueError, match="2 labels for 1"):
         tagger.probability(["D", "N"])
-    assert tagger.probability(["X"]) == 0.0
+    with pytest.raises(RuntimeError, match="no label 'X'"):
+        tagger.probability(["X"])
+    assert tagger.probability([b"D"]) == tagger.probability(["D"])
+    assert tagger.marginal(b"D", 0) == tagger.marginal("D", 0)
     tagger.dump(tmp_path / "dump")
     assert "LABELS = {" in (tmp_path / "dump").read_text()
     trainer = ours.Trainer(verbose=False)
@@ -157,3 +161,64 @@ def test_wrong_questions(model, tmp_path):
     with pytest.warns(UserWarning, match="nothing to train on"):
         trainer.train(str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
+
+
+def test_what_was_appended_stays_as_it_was(tmp_path):
+    trainer, token = ours.Trainer(verbose=False), {"w": "x", "more": ["y"]}
+    trainer.append([token], [b"A"])
+    trainer.append([["z"]], ["A"])
+    token.clear()
+    token["other"] = "q"
+    trainer.append([["z"]], [b"B"])
+    trainer.train(str(tmp_path / "m"))
+    tagger = ours.Tagger()
+    tagger.open(os.fsencode(tmp_path / "m"))
+    assert tagger.labels() == ["A", "B"]
+    assert "w:x" in tagger.info().attributes
+    assert "more:y" in tagger.info().attributes
+
+
+def test_another_model_forgets_what_the_first_one_said(tmp_path):
+    for name, labels in (("one", ["A", "B", "A"]), ("two", ["B", "B", "A"])):
+        trainer = ours.Trainer(verbose=False)
+        for label in labels:
+            trainer.append([["x"]], [label])
+        trainer.train(str(tmp_path / name))
+    tagger = ours.Tagger()
+    tagger.open(tmp_path / "one")
+    tagger.set([["x"]])
+    first = tagger.marginal("A", 0)
+    tagger.open(tmp_path / "two")
+    tagger.set([["x"]])
+    assert tagger.marginal("A", 0) < first
+
+
+def test_subclasses_hear_of_what_happens(tmp_path):
+    heard = []
+
+    class Listening(ours.Trainer):
+        def on_start(self, log):
+            heard.append("start")
+
+        def on_iteration(self, log, info):
+            heard.append(info["num"])
+
+        def on_optimization_end(self, log):
+            heard.append("optimized")
+
+        def on_end(self, log):
+            heard.append("end")
+
+    trainer = Listening("lbfgs", {"max_iterations": 2}, verbose=False)
+    trainer.append([["x"], ["y"]], ["A", "B"])
+    trainer.train(str(tmp_path / "m"))
+    assert heard == ["start", 1, 2, "optimized", "end"]
+
+
+def test_parameters_that_make_no_sense(tmp_path):
+    trainer = ours.Trainer("pa", {"type": 3}, verbose=False)
+    trainer.append([["x"]], ["A"])
+    with pytest.raises(ValueError, match="type must be 0, 1 or 2"):
+        trainer.train(str(tmp_path / "m"))
+    with pytest.raises(trellis.CorpusError, match="finite number"):
+        trellis.read({"attributes": [[{"a": 10**400}]]})

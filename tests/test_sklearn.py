@@ -261,3 +261,43 @@ def test_metrics():
 def test_files_are_where_they_were_asked_for(tmp_path: Path):
     CRF(max_iterations=2, model_filename=str(tmp_path / "m")).fit(X, Y)
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+@pytest.mark.parametrize("given", [WORDS, X, [[(word, word[-1]) for word in sentence] for sentence in WORDS]])
+def test_sentences_without_tokens(given):
+    fitted = SequenceTagger(trellis.CRF(epochs=5)).fit(given, Y)
+    assert fitted.predict([]).tolist() == []
+    assert fitted.predict([[], []]).tolist() == [[], []]
+    assert [one.shape for one in fitted.predict_proba([[]])] == [(0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ([[("a", "b"), ("c",)]], "others are tuples of word, pos"),
+        ([[("a", "b"), "cd"]], "others are tuples"),
+        (["the dog"], "a sentence must be a list of tokens, not 'str'"),
+        ({"word": [["a"]]}, "X must be a list of sentences or a frame"),
+        ([None], "not 'NoneType'"),
+        (pd.DataFrame([[["a"], ["b"]]], columns=["word", "word"]), "two columns of one name"),
+        (pd.DataFrame({"word": ["abc"]}), "not 'str'"),
+    ],
+)
+def test_what_is_no_sentence(given, why):
+    with pytest.raises(trellis.ArgumentError, match=why):
+        SequenceTagger().fit(given, [["A"]])
+
+
+def test_scores_of_other_lengths():
+    fitted = tagger().fit(WORDS, Y)
+    with pytest.raises(trellis.ArgumentError, match="a label for every token"):
+        fitted.score(WORDS, Y[:-1])
+    with pytest.raises(trellis.ArgumentError, match="one number per sentence"):
+        fitted.score(WORDS, Y, sample_weight=[1.0])
+
+
+def test_a_model_that_cannot_be_written_is_not_fitted(tmp_path):
+    crf = CRF(max_iterations=2, model_filename=str(tmp_path / "none" / "m"))
+    with pytest.raises(trellis.ModelError, match="cannot write"):
+        crf.fit(X, Y)
+    assert crf.classes_ is None

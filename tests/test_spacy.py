@@ -77,6 +77,30 @@ def test_training_inside_initialize_and_files(tmp_path: Path) -> None:
     assert component.labels == nlp.get_pipe("trellis").labels
 
 
+def test_a_saved_pipeline_does_not_need_the_file_it_was_made_from(model: Path, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("trellis", config={"model": str(model)})
+    nlp.to_disk(tmp_path / "pipeline")
+    model.unlink()
+    assert [ent.label_ for ent in spacy.load(tmp_path / "pipeline")("Bob likes Rome .").ents] == ["PER", "LOC"]
+    nlp = spacy.blank("en")
+    nlp.add_pipe("trellis", config={"model": str(model)})
+    with pytest.raises(ModelError, match="ner"):
+        nlp("Bob")
+
+
+def test_blanks_are_no_words(model: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("trellis", config={"model": str(model)})
+    assert not nlp("   ").ents
+    assert [ent.text for ent in nlp("Ann  Lee lives  in   Paris .").ents] == ["Ann  Lee", "Paris"]
+    with pytest.raises(ArgumentError, match="batch_size"):
+        list(nlp.get_pipe("trellis").pipe([], batch_size=0))
+    untrained = spacy.blank("en")
+    untrained.add_pipe("trellis")
+    assert untrained.to_bytes()
+
+
 def test_tags() -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("trellis", config={"annotate": "tag", "features": ["word[0]"], "order": 1})

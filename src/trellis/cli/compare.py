@@ -44,6 +44,11 @@ def command(given: Namespace) -> None:
         shape_for(tagger, given, given.source).read_for(given.source, tagger, given.columns) for tagger in taggers
     ]
     target = given.gold or taggers[0].target
+    if given.gold is None and taggers[1].target != target:
+        other = taggers[1].target
+        raise ModelError(
+            f"{given.first} labels {target!r} and {given.second} {other!r}; name the true column by --gold"
+        )
     if corpora[0].starts.tolist() != corpora[1].starts.tolist():
         raise ModelError(
             f"{given.first} and {given.second} read {given.source} differently; give --columns and --format"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from trellis.cli.mistakes import one_field
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, writing
 from trellis.tagger import load
@@ -32,5 +33,4 @@ def command(given: Namespace) -> None:
     with writing(given.output) as file:
         file.write(b"feature\tlabel\tweight\n")
         for one in weights:
-            feature = one.feature.replace("\t", " ").replace("\n", " ")
-            file.write(f"{feature}\t{one.label}\t{one.weight:.6g}\n".encode())
+            file.write(f"{one_field(one.feature)}\t{one_field(one.label)}\t{one.weight:.6g}\n".encode())

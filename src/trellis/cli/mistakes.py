@@ -20,6 +20,11 @@ def check_mistakes(path: str | None, *inputs: str | None) -> None:
         check_apart(path, *inputs)
 
 
+def one_field(text: str) -> str:
+    """A text that stays one field of a table."""
+    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
+
+
 def write_mistakes(
     path: str, corpus: Corpus, word: str, columns: Sequence[tuple[str, Column]], some: Sequence[int]
 ) -> None:
@@ -34,6 +39,7 @@ def write_mistakes(
         begin, end = bounds[i]
         before, after = words[max(begin, t - AROUND) : t], words[t + 1 : min(end, t + 1 + AROUND)]
         around = " ".join([*before, f"[{words[t]}]", *after])
-        lines.append("\t".join([str(i + 1), str(t - begin + 1), words[t], *(value[t] for value in values), around]))
+        fields = [str(i + 1), str(t - begin + 1), words[t], *(value[t] for value in values), around]
+        lines.append("\t".join(map(one_field, fields)))
     with writing(path) as file:
         file.write(("\n".join(lines) + "\n").encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -110,7 +111,7 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
         if known[name].what.endswith("Without effect here.") and value != known[name].default:
             warnings.warn(f"{name} has no effect in trellis; leave it out", UserWarning, stacklevel=3)
     pairs = "all" if values["feature.possible_states"] else "seen"
-    options: dict[str, Any] = {"cutoff": max(0, int(values["feature.minfreq"])), "pairs": pairs}
+    options: dict[str, Any] = {"cutoff": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
     transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
     epochs = min(max(1, values["max_iterations"]), ENOUGH.get(algorithm, _NO_LIMIT))
     if algorithm == "lbfgs":
@@ -122,6 +123,8 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
     if algorithm == "ap":
         return trellis.Perceptron(epochs=epochs), options
     if algorithm == "pa":
+        if values["type"] not in (0, 1, 2):
+            raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
         variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
         C = None if variant == "PA" else values["c"]
         return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, C=C), options

@@ -14,7 +14,8 @@ import contextlib
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -96,6 +97,13 @@ def _tokens(xseq: Any) -> list[Any]:
     return [token if isinstance(token, _COLLECTIONS) else _collection(token) for token in xseq]
 
 
+def _kept(token: Any) -> Any:
+    """A token that stays as it is now, whatever becomes of the caller's."""
+    if not isinstance(token, dict):
+        return list(token)
+    return {key: deepcopy(value) if isinstance(value, _COLLECTIONS) else value for key, value in token.items()}
+
+
 def _collection(token: Any) -> Any:
     return dict(token) if isinstance(token, Mapping) else list(token)
 
@@ -129,7 +137,7 @@ class BaseTrainer:
 
     def append(self, xseq: Any, yseq: Iterable[str], group: int = 0) -> None:
         """Add a sentence with its labels; ``group`` is what ``train(holdout=)`` leaves out."""
-        tokens, labels = _tokens(xseq), list(yseq)
+        tokens, labels = [_kept(token) for token in _tokens(xseq)], [_text(label) for label in yseq]
         if len(tokens) != len(labels):
             raise ValueError(f"{len(tokens)} tokens and {len(labels)} labels; give every token one label")
         self._sentences.append((tokens, labels, group))
@@ -175,7 +183,19 @@ class BaseTrainer:
         return PARAMETERS[self._algorithm][self._known(name)].what
 
     def message(self, message: str) -> None:
-        """Is told every line of the log; for subclasses."""
+        """Is told every line of the log; for subclasses, as are the next four."""
+
+    def on_start(self, log: str) -> None:
+        """Training begins."""
+
+    def on_iteration(self, log: str, info: Mapping[str, Any]) -> None:
+        """A pass has ended."""
+
+    def on_optimization_end(self, log: str) -> None:
+        """The last pass has ended."""
+
+    def on_end(self, log: str) -> None:
+        """The model is written."""
 
     def train(self, model: str | os.PathLike[str], holdout: int = -1) -> None:
         """Train on the sentences of all groups but ``holdout``, and write a model file of CRFsuite."""
@@ -184,15 +204,23 @@ class BaseTrainer:
             warnings.warn("there is nothing to train on, so no model is written; append sentences first", stacklevel=2)
             return
         held_out = [one for one in self._sentences if one[2] == holdout]
+        self.on_start("")
         try:
             tagger, self.logparser = trained(
-                self._algorithm, self._given, _pair(kept), _pair(held_out) if held_out else None, self._say
+                self._algorithm,
+                self._given,
+                _pair(kept),
+                _pair(held_out) if held_out else None,
+                self._say,
+                lambda log: self.on_iteration("".join(log.log), log.iterations[-1]),
             )
+            self.on_optimization_end("".join(self.logparser.log))
             data = write_crfsuite(tagger.model, in_order(one[1] for one in kept))
             with replacing(model, lambda why: ModelError(f"cannot write {os.fspath(model)}: {why}")) as temporary:
                 temporary.write_bytes(data)
         except TrellisError as error:
             raise CRFSuiteError(str(error)) from error
+        self.on_end("".join(self.logparser.log))
 
     def _known(self, name: str) -> str:
         name = _ALIASES.get(name, name)
@@ -219,19 +247,28 @@ def _pair(sentences: Sequence[tuple[list[Any], list[str], int]]) -> trellis.Corp
 
 def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
     """Labels by first appearance, which is CRFsuite's order of them."""
-    seen = dict.fromkeys(label for some in labels for label in some)
-    return [label.decode() if isinstance(label, bytes) else label for label in seen]
+    return list(dict.fromkeys(_text(label) for some in labels for label in some))
 
 
 def trained(
-    algorithm: str, given: Mapping[str, Any], train: trellis.Corpus, dev: trellis.Corpus | None, say: Any
+    algorithm: str,
+    given: Mapping[str, Any],
+    train: trellis.Corpus,
+    dev: trellis.Corpus | None,
+    say: Callable[[str], None],
+    after: Callable[[TrainLog], None] = lambda log: None,
 ) -> tuple[trellis.Tagger, TrainLog]:
-    """The tagger that takes the place of CRFsuite's, and the log of its training."""
+    """The tagger that takes the place of CRFsuite's, and the log of its training; ``after`` is told of every pass."""
     learner, options = learner_of(algorithm, given)
     log = TrainLog(say)
     log.line("type: CRF1d")
     for name, value in given.items():
         log.line(f"{name}: {value}")
+
+    def observe(event: trellis.Event) -> None:
+        log.observe(event)
+        after(log)
+
     tagger = trellis.train(
         train,
         target="label",
@@ -240,7 +277,7 @@ def trained(
         order=1,
         dev=dev,
         metric=None if dev is None else "token",
-        observer=log.observe,
+        observer=observe,
         **options,
     )
     log.end(tagger, dev)
@@ -280,18 +317,21 @@ class Tagger:
         self._sentence: list[Any] | None = None
         self._posterior: trellis.Posterior | None = None
 
-    def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
+    def open(self, name: str | bytes | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Read a model file; ValueError if it is none."""
+        name = os.fsdecode(name)
         if not Path(name).exists():
-            raise OSError(f"{os.fspath(name)}: no such file")
+            raise FileNotFoundError(f"{name}: no such file")
+        self.close()
         try:
             self._tagger = trellis.load(name)
         except TrellisError as error:
-            raise ValueError(f"Error opening model file {os.fspath(name)!r}: {error}") from error
+            raise ValueError(f"Error opening model file {name!r}: {error}") from error
         return contextlib.closing(self)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Read the content of a model file; ValueError if it is none."""
+        self.close()
         try:
             self._tagger = trellis.Tagger.from_bytes(value)
         except TrellisError as error:
@@ -320,11 +360,13 @@ class Tagger:
 
     def probability(self, yseq: Sequence[str]) -> float:
         """How probable these labels are, all of them together."""
-        tagger, sentence, labels = self._opened(), self._current(), list(yseq)
+        tagger, sentence, labels = self._opened(), self._current(), [_text(label) for label in yseq]
         if len(labels) != len(sentence):
             raise ValueError(f"{len(labels)} labels for {len(sentence)} tokens")
-        if not sentence or not set(labels) <= set(tagger.labels):
-            return 0.0 if sentence else 1.0
+        if not sentence:
+            return 1.0
+        if unknown := set(labels) - set(tagger.labels):
+            raise RuntimeError(f"the model has no label {min(unknown)!r}")
         given = tagger.marginals(sentence, edges=True)
         # p(y) = p(y_1) * prod_t p(y_t, y_t+1) / p(y_t)
         steps = [given.edges(t)[labels[t - 1], labels[t]] for t in range(1, len(labels))]
@@ -332,9 +374,9 @@ class Tagger:
         first = given[0][labels[0]]
         return 0.0 if 0.0 in nodes else first * math.prod(a / b for a, b in zip(steps, nodes, strict=True))
 
-    def marginal(self, y: str, pos: int) -> float:
+    def marginal(self, y: str | bytes, pos: int) -> float:
         """How probable a label is at a position."""
-        tagger, sentence = self._opened(), self._current()
+        tagger, sentence, y = self._opened(), self._current(), _text(y)
         if y not in tagger.labels:
             raise ValueError(f"the model has no label {y!r}")
         if not 0 <= pos < len(sentence):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from trellis.arrays import Bytes, Doubles, Longs
 from trellis.errors import ModelError
 from trellis.features.known import attribute_names
-from trellis.model.foreign import attribute_model, weights_of_attributes
+from trellis.model.foreign import attribute_model, check_labels, weights_of_attributes
 from trellis.model.model import Model
 
 MAGIC = b"lCRF"
@@ -48,8 +48,9 @@ def read_crfsuite(data: bytes) -> Model:
         _strings(data, offsets[1], n_labels, "label"),
         _strings(data, offsets[2], n_attributes, "attribute"),
     )
-    if len(set(labels)) != len(labels) or not labels:
-        raise ModelError("the CRFsuite model has no labels, or one label twice")
+    check_labels(labels)
+    if len(set(attributes)) != len(attributes):
+        raise ModelError("the CRFsuite model has one attribute twice")
     if (features["label"] >= n_labels).any() or not (np.abs(features["weight"]) < _MOST).all():
         raise ModelError("the CRFsuite model has a feature of an unknown label, or a weight that is no number")
     states, pairs = (features[features["type"] == kind] for kind in (_STATE, _TRANSITION))

@@ -17,6 +17,15 @@ from trellis.model.model import ChainWeights, Model, Rows, padded
 # Attributes, labels and weights, one of each per weight.
 Triples = tuple[Longs, Longs, Doubles]
 COLUMN = "attributes"
+MOST_LABELS = 1 << 13  # of a model of another tool; the table of label pairs takes their square
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """ModelError for labels that cannot be, before anything is made for them."""
+    if not labels or len(set(labels)) != len(labels) or "" in labels:
+        raise ModelError("the model has no labels, an empty one, or one twice")
+    if len(labels) > MOST_LABELS:
+        raise ModelError(f"the model has {len(labels):,} labels; at most {MOST_LABELS:,} are read")
 
 
 def attribute_model(
@@ -40,18 +49,16 @@ def attribute_model(
     table[:n, :n], table[n, :n] = edge, first
     end = np.zeros(padded(n), np.float32)
     end[:n] = last
-    rows = rows_of(triples, len(attributes), n)
+    rows = rows_of(triples, len(attributes))
     weights = ChainWeights(n, rows, None, table, None, end if last.any() else None)
     return Model(tuple(labels), "label", 1, vocabulary, weights, info=info, family="log-linear")
 
 
-def rows_of(triples: Triples, n_attributes: int, n_labels: int) -> Rows:
+def rows_of(triples: Triples, n_attributes: int) -> Rows:
     """Weights sorted by attribute and label."""
     attributes, labels, weights = triples
     order = np.lexsort((labels, attributes))
     starts = np.searchsorted(attributes[order], np.arange(n_attributes + 1)).astype(np.uint32)
-    if n_labels >= 1 << 16:
-        raise ModelError(f"{n_labels:,} labels are too many; a model here has fewer than 65,536")
     return Rows(starts, labels[order].astype(np.uint16), weights[order].astype(np.float32))
 
 

@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from trellis.errors import ModelError, TemplateError
 from trellis.features.crfpp import parse_crfpp
 from trellis.features.extraction import Extraction, Extractor, freeze
 from trellis.features.templates import Template
+from trellis.model.foreign import check_labels
 from trellis.model.model import ChainWeights, Model, Rows, padded
 
+MOST_COLUMNS, MOST_WAYS = 1000, 200  # of a file; of an observation to be cut
 _MACRO = re.compile(r"%x\[(-?\d+),(\d+)\]")
 
 
@@ -80,7 +83,16 @@ def read_pattern_model(data: bytes) -> Model:
         if data.startswith(b"#mdl#"):
             return _model(_wapiti(data), "Wapiti")
         return _model(_crfpp_text(data) if data.startswith(b"version:") else _crfpp_binary(data), "CRF++")
-    except (ValueError, IndexError, KeyError, struct.error, UnicodeDecodeError, RecursionError) as error:
+    except (
+        ValueError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        MemoryError,
+        struct.error,
+        UnicodeDecodeError,
+        RecursionError,
+    ) as error:
         raise ModelError(f"the model is damaged: {error or type(error).__name__}; copy it again") from error
     except TemplateError as error:
         raise ModelError(f"the model has a pattern that is not read: {error}") from error
@@ -98,6 +110,7 @@ def _wapiti(data: bytes) -> _Parsed:
     texts = [lines.netstring() for _ in range(n_patterns)]
     labels = [lines.netstring() for _ in range(int(lines.marked("#qrk#")))]
     names = [lines.netstring() for _ in range(int(lines.marked("#qrk#")))]
+    check_labels(labels)
     patterns = []
     for text in texts:
         if re.sub(r"%x\[-?\d+,\d+\]", "", text).count("%") or "@" in text:
@@ -237,8 +250,9 @@ def _within(place: int, n: int) -> int:
 
 def _model(given: _Parsed, tool: str) -> Model:
     n = len(given.labels)
-    if n == 0 or len(set(given.labels)) != n:
-        raise ValueError("it has no labels, or one twice")
+    check_labels(given.labels)
+    if not 0 < given.n_columns <= MOST_COLUMNS:
+        raise ValueError(f"it has {given.n_columns:,} columns")
     if not np.isfinite(given.weights).all() or np.abs(given.weights).max(initial=0) > 1e30:
         raise ValueError("a weight is no number")
     columns = [("word", "pos")[i] if i < 2 else f"column{i + 1}" for i in range(given.n_columns)]
@@ -273,7 +287,10 @@ def _cut_up(pattern: _Pattern, on_edge: bool, given: _Parsed) -> _Cut:
     for text, of_labels, of_pairs in given.observations:
         first = of_pairs if on_edge else of_labels
         if first is not None:
-            out += [(values, first) for values in pattern.values(text)]
+            ways = list(islice(pattern.values(text), MOST_WAYS + 1))
+            if len(ways) > MOST_WAYS:
+                raise ValueError(f"{text[:40]!r} can be cut in too many ways")
+            out += [(values, _within(first, len(given.weights))) for values in ways]
     return out
 
 

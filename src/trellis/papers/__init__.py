@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from trellis.arguments import thread_count
-from trellis.errors import ArgumentError
+from trellis.errors import ArgumentError, CorpusError
 from trellis.papers.data import check_there
 from trellis.papers.report import Report
 from trellis.papers.steps import Figures, Kept, Setting, Step, Watcher, run_steps
@@ -103,4 +103,8 @@ def run(
         place = Path(nowhere if results is None else results) / ("quick" if quick else "")
         kept = Kept.open(place / f"{name}{'-ptb' if setting.ptb else ''}.json", about, again=again)
         run_steps(one.plan, setting, kept, jobs=jobs, watcher=watcher or (lambda done, known, running, ended: None))
-    return Run(kept, one.report(kept.figures()))
+    try:
+        return Run(kept, one.report(kept.figures()))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+        why = f"its figures are damaged ({type(error).__name__}: {error}); run it with --again"
+        raise CorpusError(str(kept.path), None, why) from error

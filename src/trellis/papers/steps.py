@@ -66,7 +66,7 @@ class Kept:
         kept = cls(path, about | {"version": trellis.__version__, "machine": machine()})
         if path.exists() and not again:
             found = read_kept(path)
-            if all(found.get(name) == kept.about.get(name) for name in ("version", "quick", "ptb")):
+            if all(found.get(name) == kept.about.get(name) for name in ("version", "experiment", "quick", "ptb")):
                 kept.steps = found["steps"]
         return kept
 

@@ -12,7 +12,9 @@ import trellis
 from trellis.compat import pycrfsuite
 from trellis.compat.crfsuite_log import TrainLog
 from trellis.compat.crfsuite_parameters import ALGORITHMS, PARAMETERS
+from trellis.errors import ModelError
 from trellis.model.crfsuite_file import write_crfsuite
+from trellis.replacing import replacing
 from trellis.sklearn.sequences import Objects, SequenceEstimator, as_objects, token_accuracy
 
 # The names of parameters here, and in CRFsuite.
@@ -106,9 +108,12 @@ class CRF(SequenceEstimator):
         dev = None if X_dev is None else pycrfsuite.corpus_of(X_dev, y_dev)
         say = _print if self.verbose else _nothing
         tagger, log = pycrfsuite.trained(algorithm, given, pycrfsuite.corpus_of(X, labels), dev, say)
-        self._model, self._labels, self.training_log_ = tagger, pycrfsuite.in_order(labels), log
+        order = pycrfsuite.in_order(labels)
         if self.model_filename is not None:
-            Path(self.model_filename).write_bytes(write_crfsuite(tagger.model, self._labels))
+            place, data = self.model_filename, write_crfsuite(tagger.model, order)
+            with replacing(place, lambda why: ModelError(f"cannot write {place}: {why}")) as temporary:
+                temporary.write_bytes(data)
+        self._model, self._labels, self.training_log_ = tagger, order, log
         return self
 
     def _asked(self) -> tuple[str, dict[str, Any]]:

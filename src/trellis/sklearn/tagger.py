@@ -97,12 +97,18 @@ class SequenceTagger(SequenceEstimator):
 
     def predict(self, X: Any) -> Objects:
         """The labels of every sentence: an array of lists."""
-        return as_objects(self._fitted().tag_batch(self._corpus(X), n_threads=self.n_jobs))
+        corpus = self._corpus(X)
+        if isinstance(corpus, int):
+            return as_objects([] for _ in range(corpus))
+        return as_objects(self._fitted().tag_batch(corpus, n_threads=self.n_jobs))
 
     def predict_proba(self, X: Any) -> Objects:
         """Of every sentence an array [n_tokens, n_classes] of probabilities, in the order of ``classes_``."""
-        posteriors = self._fitted().marginals_batch(self._corpus(X), n_threads=self.n_jobs)
-        labels = self.classes_.tolist()
+        self._fitted()
+        corpus, labels = self._corpus(X), self.classes_.tolist()
+        if isinstance(corpus, int):
+            return as_objects(np.empty((0, len(labels))) for _ in range(corpus))
+        posteriors = self._fitted().marginals_batch(corpus, n_threads=self.n_jobs)
         return as_objects(
             np.array([[token.get(label, 0.0) for label in labels] for token in one]).reshape(-1, len(labels))
             for one in posteriors
@@ -121,9 +127,12 @@ class SequenceTagger(SequenceEstimator):
         tagger: trellis.Tagger = self.tagger_
         return tagger
 
-    def _corpus(self, X: Any) -> trellis.Corpus:
+    def _corpus(self, X: Any) -> trellis.Corpus | int:
+        """The sentences; only their number where none has a token, which would tell what a token is."""
         tagger = self._fitted()
         columns = columns_of(X, self.columns)
+        if not any(sentence for some in columns.values() for sentence in some):
+            return len(next(iter(columns.values()), []))
         missing = [name for name in tagger.columns if name not in columns]
         if missing:
             raise ArgumentError(

@@ -10,7 +10,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span, SpanGroup
-from spacy.training import Example, biluo_to_iob, offsets_to_biluo_tags
+from spacy.training import Example
 
 import trellis
 from trellis.corpus.schemes import guess_scheme
@@ -83,7 +83,11 @@ class TrellisTagger:
         if annotate is not None and annotate not in ANNOTATIONS:
             raise ArgumentError(f"annotate must be one of {', '.join(ANNOTATIONS)}, not {annotate!r}")
         self.name = name
-        self.tagger: trellis.Tagger | None = None if model is None else trellis.load(model)
+        # A saved pipeline brings its own copy of the model; the file it was made from may be gone by then.
+        self._file = model
+        self.tagger: trellis.Tagger | None = None
+        if model is not None and Path(model).exists():
+            self.tagger = trellis.load(model)
         self._annotate, self._features, self._learner, self._order = annotate, features, learner, order
         self._spans_key = spans_key
         if not Span.has_extension(CONFIDENCE):
@@ -114,23 +118,27 @@ class TrellisTagger:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = BATCH) -> Iterator[Doc]:
         """Annotate documents, many at a time."""
+        if batch_size < 1:
+            raise ArgumentError(f"batch_size must be at least 1, not {batch_size}")
         docs = iter(stream)
         while batch := list(islice(docs, batch_size)):
             self._annotate_all(batch)
             yield from batch
 
     def _annotate_all(self, docs: Sequence[Doc]) -> None:
-        tagger, some = self._known(), [doc for doc in docs if len(doc)]
+        tagger = self._known()
+        words = [_words(doc) for doc in docs]
+        some = [(doc, tokens) for doc, tokens in zip(docs, words, strict=True) if tokens]
         if not some:
             return
-        corpus = trellis.read({name: [_column(name, doc) for doc in some] for name in tagger.columns})
+        corpus = trellis.read({name: [_column(name, tokens) for _, tokens in some] for name in tagger.columns})
         if self.annotate == "tag":
-            for doc, tags in zip(some, tagger.tag_batch(corpus), strict=True):
-                for token, tag in zip(doc, tags, strict=True):
+            for (_, tokens), tags in zip(some, tagger.tag_batch(corpus), strict=True):
+                for token, tag in zip(tokens, tags, strict=True):
                     token.tag_ = tag
             return
-        for doc, found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
-            spans = [Span(doc, span.begin, span.end, label=span.type) for span, _ in found]
+        for (doc, tokens), found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
+            spans = [Span(doc, tokens[span.begin].i, tokens[span.end - 1].i + 1, label=span.type) for span, _ in found]
             scores = [probability for _, probability in found]
             for span, score in zip(spans, scores, strict=True):
                 span._.set(CONFIDENCE, score)
@@ -146,15 +154,15 @@ class TrellisTagger:
         """Train on the examples, unless a model was given. ``settings`` go to ``trellis.train``."""
         if self.tagger is not None:
             return
-        docs = [example.reference for example in get_examples() if len(example.reference)]
+        docs = [example.reference for example in get_examples() if _words(example.reference)]
         annotate = self._annotate or ("ents" if any(doc.ents for doc in docs) else "tag")
-        labels = [_entity_labels(doc) if annotate == "ents" else [token.tag_ for token in doc] for doc in docs]
+        labels = [_entity_labels(doc) if annotate == "ents" else [token.tag_ for token in _words(doc)] for doc in docs]
         if not docs or not any(label not in ("", "O") for some in labels for label in some):
             raise ArgumentError(f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to learn")
         options = {"scheme": "iob2"} if annotate == "ents" else {}
         self._annotate = annotate
         self.tagger = trellis.train(
-            {"word": [_column("word", doc) for doc in docs], "label": labels},
+            {"word": [_column("word", _words(doc)) for doc in docs], "label": labels},
             target="label",
             features=self._features,
             learner=self._learner,
@@ -175,23 +183,28 @@ class TrellisTagger:
         """Write the model into a folder."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        self._known().save(folder / FILE)
+        if self.tagger is not None:
+            self.tagger.save(folder / FILE)
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> TrellisTagger:
         """Read it again."""
-        self.tagger = trellis.load(Path(path) / FILE)
+        if (Path(path) / FILE).exists():
+            self.tagger = trellis.load(Path(path) / FILE)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """The model as bytes."""
-        return self._known().to_bytes()
+        return b"" if self.tagger is None else self.tagger.to_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> TrellisTagger:
         """Read it again."""
-        self.tagger = trellis.Tagger.from_bytes(data)
+        if data:
+            self.tagger = trellis.Tagger.from_bytes(data)
         return self
 
     def _known(self) -> trellis.Tagger:
+        if self.tagger is None and self._file is not None:
+            self.tagger = trellis.load(self._file)
         if self.tagger is None:
             raise ModelError(
                 f"{self.name} has no model yet; name one in its config, or call nlp.initialize with examples"
@@ -199,14 +212,18 @@ class TrellisTagger:
         return self.tagger
 
 
-def _column(name: str, doc: Doc) -> list[str]:
+def _words(doc: Doc) -> list[Any]:
+    """The tokens that are not just blanks; no model has seen those."""
+    return [token for token in doc if not token.is_space]
+
+
+def _column(name: str, tokens: Sequence[Any]) -> list[str]:
     if name not in COLUMNS:
         raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
     value = COLUMNS[name]
-    return [value(token) for token in doc]
+    return [value(token) for token in tokens]
 
 
 def _entity_labels(doc: Doc) -> list[str]:
     """B-PER, I-PER, O of a document's entities."""
-    offsets = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
-    return list(biluo_to_iob(offsets_to_biluo_tags(doc, offsets)))
+    return [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in _words(doc)]
