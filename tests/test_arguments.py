@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
 import trellis
@@ -94,6 +95,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Tagger.tag": {"sentence": SENTENCE},
     "Tagger.tag_batch": {"sentences": SENTENCES},
     "Tagger.tag_corpus": {"corpus": CORPUS},
+    "Tagger.tag_table": {"table": pyarrow.table({"word": [["a", "b"]]})},
     "Tagger.kbest": {"sentence": SENTENCE, "k": 2},
     "Tagger.kbest_batch": {"sentences": SENTENCES, "k": 2},
     "Tagger.marginals": {"sentence": SENTENCE},

@@ -21,6 +21,10 @@ def tagged_table(tagger: Tagger, table: Any, sentence: str | None, name: str, by
     if kind not in ("pandas", "polars", "pyarrow") or not hasattr(table, "columns"):
         raise ArgumentError(f"a table of pandas, polars or pyarrow is tagged, not {type(table).__name__!r}")
     names = list(table.column_names if kind == "pyarrow" else table.columns)
+    if not isinstance(name, str):
+        raise ArgumentError(f"column must be the name of the new column, not {name!r}")
+    if sentence is not None and sentence not in names:
+        raise ArgumentError(f"the table has no column {sentence!r} to tell sentences apart; it has {', '.join(names)}")
     if name in names:
         raise ArgumentError(f"the table has a column {name!r} already; name another by column=")
     absent = next((one for one in tagger.columns if one not in names), None)
