@@ -21,7 +21,7 @@ def tagged_table(tagger: Tagger, table: Any, sentence: str | None, name: str, by
     if kind not in ("pandas", "polars", "pyarrow") or not hasattr(table, "columns"):
         raise ArgumentError(f"a table of pandas, polars or pyarrow is tagged, not {type(table).__name__!r}")
     names = list(table.column_names if kind == "pyarrow" else table.columns)
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name or not name.isprintable():
         raise ArgumentError(f"column must be the name of the new column, not {name!r}")
     if sentence is not None and sentence not in names:
         raise ArgumentError(f"the table has no column {sentence!r} to tell sentences apart; it has {', '.join(names)}")
