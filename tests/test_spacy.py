@@ -124,6 +124,16 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         TrellisTagger(model=str(tmp_path / "m"))(Doc(nlp.vocab, words=["a"]))
 
 
+def test_a_model_of_tags_needs_a_tagger_before_it(tmp_path: Path) -> None:
+    words = {"word": [["Ann", "ran"]] * 3, "pos": [["NNP", "VBD"]] * 3, "label": [["B-PER", "O"]] * 3}
+    trellis.train(words, target="label", features=["pos[0]"]).save(tmp_path / "m")
+    component = TrellisTagger(model=str(tmp_path / "m"))
+    with pytest.raises(ModelError, match="reads 'pos', which no component before it sets"):
+        component(Doc(Vocab(), words=["Ann", "ran"]))
+    doc = component(Doc(Vocab(), words=["Ann", "ran"], tags=["NNP", "VBD"]))
+    assert [ent.text for ent in doc.ents] == ["Ann"]
+
+
 CONFIG = """
 [paths]
 train = null

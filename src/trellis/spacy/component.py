@@ -220,8 +220,12 @@ def _words(doc: Doc) -> list[Any]:
 def _column(name: str, tokens: Sequence[Any]) -> list[str]:
     if name not in COLUMNS:
         raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
-    value = COLUMNS[name]
-    return [value(token) for token in tokens]
+    values = [COLUMNS[name](token) for token in tokens]
+    if not any(values):
+        raise ModelError(
+            f"the model reads {name!r}, which no component before it sets; put a tagger or lemmatizer there"
+        )
+    return values
 
 
 def _entity_labels(doc: Doc) -> list[str]:
