@@ -142,3 +142,26 @@ def test_a_weight_of_wapiti_that_is_no_number() -> None:
     assert bad != text
     with pytest.raises(ModelError, match="damaged"):
         trellis.Tagger.from_bytes(bad.encode())
+
+
+def test_a_pattern_file_of_wapiti_is_a_file_of_templates() -> None:
+    """Trained with it, the same attributes come out as the imported model has, with those that have no weight."""
+    blocks = (FILES / "train.txt").read_text().strip().split("\n\n")
+    rows = [[line.split() for line in block.splitlines()] for block in blocks]
+    columns = {name: [[row[i] for row in one] for one in rows] for i, name in enumerate(("word", "pos", "label"))}
+    tagger = trellis.train(
+        columns, target="label", features=FILES / "wapiti.pattern", learner=trellis.CRF(), pairs="all"
+    )
+    imported = trellis.load(FILES / "wapiti.model")
+    names = [str(template) for template in imported.model.vocabulary.templates]
+    assert [str(template) for template in tagger.model.vocabulary.templates] == names
+    assert len(names) == 6  # four of labels, and one of labels and of pairs
+    assert tagger.order == 1
+    assert tagger.tag_batch(sentences()) == imported.tag_batch(sentences())
+
+
+def test_templates_of_ours_are_not_taken_for_wapitis(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("bias\nupos[0]\n")
+    data = {"upos": [["D", "N"]] * 3, "label": [["A", "B"]] * 3}
+    tagger = trellis.train(data, target="label", features=tmp_path / "own")
+    assert [str(template) for template in tagger.model.vocabulary.templates] == ["bias", "upos[0]"]

@@ -337,7 +337,7 @@ def test_crfpp_orders(tmp_path: Path) -> None:
         ("U0:%y[0,0]", "template:1: .* has a macro that is not"),
         ("U0:%x[0,-1]", "template:1: .* has a macro that is not"),
         ("\nU0:%x[100,0]", "template:2: .* further than 99 rows"),
-        ("U0:%x[0,0]\nX:%x[0,0]", "template:2: a CRF.. template begins with U or B, not 'X'"),
+        ("U0:%x[0,0]\nX:%x[0,0]", "template:2: a CRF.. template begins with U or B, one of Wapiti"),
     ],
 )
 def test_crfpp_errors(tmp_path: Path, text: str, message: str) -> None:

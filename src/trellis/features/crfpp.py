@@ -1,4 +1,7 @@
-"""CRF++ template files, read as they are: ``U01:%x[-1,0]/%x[0,0]`` lines for labels, ``B`` lines for label pairs."""
+"""CRF++ template files, read as they are: ``U01:%x[-1,0]/%x[0,0]`` lines for labels, ``B`` lines for label pairs.
+
+Wapiti's patterns are the same with small letters, and ``*`` for both at once.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,14 @@ _MACRO = re.compile(r"%x\[(-?\d+),(\d+)\]")
 
 
 def looks_like_crfpp(lines: Sequence[str]) -> bool:
-    """Whether the first line that is not empty is a CRF++ one: U or B, and not a look at a column of such a name."""
-    said = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
-    first = next(said, "")
+    """Whether the first line that is not empty is a CRF++ one: U or B, and not a look at a column of such a name.
+
+    Wapiti's letters are also the first ones of other templates, so that one of its lines must have a macro.
+    """
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    first = said[0] if said else ""
+    if first[:1] in ("u", "b", "*") and any("%x[" in line for line in said):
+        return True
     return re.match(r"[UB]\S*$", first) is not None and ("%" in first or not re.search(r"[\[(&]", first))
 
 
@@ -28,17 +36,18 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
         if not text or text.startswith("#"):
             continue
         place = f"{path}:{number}"
-        if text[0] not in "UB":
-            raise TemplateError(f"{place}: a CRF++ template begins with U or B, not {text[0]!r}")
+        if text[0] not in "UBub*":
+            raise TemplateError(f"{place}: a CRF++ template begins with U or B, one of Wapiti with u, b or *")
         looks = tuple(_look(match, columns, place) for match in _MACRO.finditer(text))
         skeleton = _MACRO.sub("%x", text)
         if skeleton.count("%") != len(looks):
             raise TemplateError(f"{place}: {text!r} has a macro that is not %x[row,column]")
-        if text[0] == "B" and not looks:
-            bigrams = True
-            continue
-        templates.append(Template(looks, history=int(text[0] == "B")))
-        skeletons.append(skeleton)
+        for on_pairs in (False, True) if text[0] == "*" else (text[0] in "Bb",):
+            if on_pairs and not looks:
+                bigrams = True
+                continue
+            templates.append(Template(looks, history=int(on_pairs)))
+            skeletons.append(f"{int(on_pairs)}{skeleton}")
     if not templates and not bigrams:
         raise TemplateError(f"{path}: no template in this file")
     # CRF++ tells features apart by their text alone: lines that differ only in positions share theirs.
