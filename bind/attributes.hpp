@@ -1,8 +1,11 @@
 // Python's strings and free-form attributes of tokens.
 #pragma once
+#include <charconv>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bind.hpp"
 
@@ -106,16 +109,52 @@ void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& 
   }
 }
 
+// visit("[i]", value) for each number of a vector that is not 0; whether it is one: float32 or float64, one dimension.
+template <class Visit>
+bool each_number(nb::handle vector, Visit& visit) {
+  if (!PyObject_CheckBuffer(vector.ptr())) return false;
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(vector.ptr(), &buffer, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const std::string_view format = buffer.format ? buffer.format : "";
+  const bool single = format == "f" && buffer.itemsize == 4, twice = format == "d" && buffer.itemsize == 8;
+  const bool fits = buffer.ndim == 1 && (single || twice);
+  // Copied first, so that the memory is let go whatever happens.
+  std::vector<double> numbers;
+  for (Py_ssize_t i = 0; fits && i < buffer.shape[0]; ++i) {
+    const char* at = static_cast<const char*>(buffer.buf) + i * buffer.strides[0];
+    float one;
+    double two;
+    if (single)
+      std::memcpy(&one, at, sizeof one), numbers.push_back(one);
+    else
+      std::memcpy(&two, at, sizeof two), numbers.push_back(two);
+  }
+  PyBuffer_Release(&buffer);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const float value = static_cast<float>(numbers[i]);
+    if (!std::isfinite(value)) throw nb::value_error("a value that is not a finite number");
+    if (value == 0) continue;
+    char text[24] = "[";
+    char* end = std::to_chars(text + 1, text + sizeof text - 1, i).ptr;
+    *end = ']';
+    visit(std::string_view(text, static_cast<std::size_t>(end + 1 - text)), value);
+  }
+  return fits;
+}
+
 // Calls visit(name, value) for each attribute of a token, by the rules of python-crfsuite: of a dict "name:string" with value
 // 1, name with a number or truth value, "name:" before each attribute of a dict or list below it; of a list or set each name
-// with value 1. A number's own conversion is Python code, which may do anything: whoever calls this holds no lock and keeps the
-// token, and name and value are kept here.
+// with value 1; of a vector its numbers. A number's own conversion is Python code, which may do anything: whoever calls this
+// holds no lock and keeps the token, and name and value are kept here.
 template <class Visit>
 void each_attribute(nb::handle token, Visit visit) {
   if (PyDict_Check(token.ptr()))
     each_of_dict(token, std::string(), 0, visit);
   else if (is_collection(token))
     each_name(token, std::string(), visit);
-  else
-    throw nb::type_error(("the attributes of a token must be a dict or a list, not " + kind_of(token)).c_str());
+  else if (!each_number(token, visit))
+    throw nb::type_error(("the attributes of a token must be a dict, a list or a vector of floats, not " + kind_of(token)).c_str());
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,18 @@ def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[st
     return default if names is None else names
 
 
-_BAGS = (dict, list, tuple, set, frozenset)  # what the attributes of a token may be
+def _sparse_rows(matrix: Any) -> list[dict[str, float]]:
+    """The rows as dicts, numbers called as those of dense vectors are (bind/attributes.hpp)."""
+    places, values = matrix.indices.tolist(), matrix.data.tolist()
+    return [{f"[{places[k]}]": values[k] for k in range(a, b)} for a, b in pairwise(matrix.indptr.tolist())]
+
+
+_BAGS = (dict, list, tuple, set, frozenset, np.ndarray)  # what the attributes of a token may be
 
 
 def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
+    if hasattr(sentence, "tocsr"):  # a sparse matrix of SciPy: a row is a token
+        return _sparse_rows(sentence.tocsr())
     tokens = sentence if isinstance(sentence, list) else items(sentence)
     if tokens is None:
         raise origin.error(i, f"a sentence must be a list of tokens, not {type(sentence).__name__}")
