@@ -285,7 +285,7 @@ BOTH = KINDS["bag and columns"]
         (TWO, [("a", 1)], r"a token is int; this model reads \(word, pos\)"),
         (TWO, [{"word": "a"}], r"a token is dict; this model reads \(word, pos\)"),
         (TWO, {"word": ["a", "b"], "pos": ["c"]}, "different lengths"),
-        (BAG, ["a"], "the attributes of a token must be a dict or a list, not str"),
+        (BAG, ["a"], "the attributes of a token must be a dict, a list or a vector of floats, not str"),
         (BAG, [[1]], "the name of an attribute is int, not a string"),
         (BAG, [{1: 2}], "the name of an attribute is int, not a string"),
         (BAG, [{"a": None}], "neither a string, a number nor a truth value"),
@@ -297,7 +297,7 @@ BOTH = KINDS["bag and columns"]
             r"a token is dict; this model reads \(word, pos, attributes\) per token",
         ),
         (BOTH, [("a", "P0")], "a token has 2 values"),
-        (BOTH, [("a", "P0", "x1")], "the attributes of a token must be a dict or a list, not str"),
+        (BOTH, [("a", "P0", "x1")], "the attributes of a token must be a dict, a list or a vector of floats, not str"),
         (ONE, ["a\ud800"], "surrogate"),
     ],
 )
