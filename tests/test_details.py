@@ -155,3 +155,23 @@ def test_cross_validation(here: Path, call: Call) -> None:
     assert figures["token accuracy"]["mean"] == pytest.approx(sum(figures["token accuracy"]["parts"]) / 4)
     refused(call(f"{given} --folds 100"), "k must be")
     refused(call("cross-validate nothing.txt"), "nothing.txt")
+
+
+def test_two_columns_looked_at_closely(here: Path, call: Call) -> None:
+    Path("tagged.txt").write_text("Ann NNP B-NP B-NP\nran VBD O B-VP\n\nBob NNP B-NP O\n")
+    done = call("evaluate tagged.txt --columns word,pos,gold,found --details --errors errors.tsv")
+    assert done.code == 0
+    assert "known words" not in done.out  # no model, so nobody knows
+    assert [line.split("\t")[:5] for line in Path("errors.tsv").read_text().splitlines()[1:]] == [
+        ["1", "2", "ran", "O", "B-VP"],
+        ["2", "1", "Bob", "B-NP", "O"],
+    ]
+
+
+def test_weights_of_labels_on_the_command_line(here: Path, call: Call) -> None:
+    Path("two.txt").write_text("x A\n\nx A\n\nx B\n")
+    for option, label in (("", "A"), ("--label-weight B=5", "B")):
+        assert call(f"train two.txt --learner crf --model m --quiet {option}").code == 0
+        assert call("tag --model m", "x\n").out.split() == ["x", label]
+    refused(call("train two.txt --model m --label-weight B"), "LABEL=NUMBER")
+    refused(call("train two.txt --model m --label-weight C=2"), "names 'C'")

@@ -14,7 +14,9 @@ examples:
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,14 +26,13 @@ from trellis.cli.mistakes import check_mistakes, write_mistakes
 from trellis.cli.options import Parser
 from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
-from trellis.corpus.corpus import Column, Strings
 from trellis.errors import CorpusError
 from trellis.evaluation.details import Details, details_of
 from trellis.evaluation.parts import Parts
 from trellis.evaluation.report import evaluate_columns, right_tokens
 
 if TYPE_CHECKING:
-    from trellis.corpus.corpus import Corpus
+    from trellis.corpus.corpus import Column, Corpus
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
     from trellis.tagger import Tagger
@@ -60,9 +61,10 @@ def command(given: Namespace) -> None:
     """Show the figures."""
     check_mistakes(given.errors, given.source, given.model)
     found = _model_figures(given) if given.model else _column_figures(given)
-    more = found.details(given) if given.details else None
-    if given.errors is not None:
-        found.write_errors(given.errors)
+    predicted = found.predicted() if given.details or given.errors is not None else None
+    more = found.details(predicted) if given.details and predicted is not None else None
+    if given.errors is not None and predicted is not None:
+        found.write_errors(given.errors, predicted)
     if given.json:
         parts = {"calibration": found.calibration, "details": more}
         known = {name: part.to_dict() for name, part in parts.items() if part is not None}
@@ -78,12 +80,12 @@ class _Found:
     report: Report
     corpus: Corpus
     gold: Column
-    predicted: Column
+    predicted: Callable[[], Column]  # asked only where someone looks closer
     word: str  # the column that has the words
     tagger: Tagger | None = None
     calibration: Calibration | None = None
 
-    def details(self, given: Namespace) -> Details:
+    def details(self, predicted: Column) -> Details:
         """The closer look."""
         known = None
         vocabulary = None if self.tagger is None else self.tagger.model.vocabulary
@@ -91,12 +93,12 @@ class _Found:
             column = self.corpus.column(vocabulary.given[0].name)
             seen = set(vocabulary.given[0].values)
             known = np.array([value in seen for value in column.values], bool)[column.codes]
-        return details_of(self.gold, self.predicted, self.corpus.starts, known=known)
+        return details_of(self.gold, predicted, self.corpus.starts, known=known)
 
-    def write_errors(self, path: str) -> None:
+    def write_errors(self, path: str, predicted: Column) -> None:
         """The tokens that are wrong."""
-        wrong = np.flatnonzero(~right_tokens(self.gold, self.predicted)).tolist()
-        write_mistakes(path, self.corpus, self.word, [("true", self.gold), ("given", self.predicted)], wrong)
+        wrong = np.flatnonzero(~right_tokens(self.gold, predicted)).tolist()
+        write_mistakes(path, self.corpus, self.word, [("true", self.gold), ("given", predicted)], wrong)
 
 
 def _model_figures(given: Namespace) -> _Found:
@@ -108,10 +110,9 @@ def _model_figures(given: Namespace) -> _Found:
     how = {"target": given.gold, "n_threads": given.threads}
     report = tagger.evaluate(corpus, by=given.by, label_parts=given.label_parts, **how)
     calibration = tagger.reliability(corpus, **how) if given.calibration else None
-    looked = given.details or given.errors is not None
-    gold = corpus.column(given.gold or tagger.target) if looked else Column(np.empty(0, np.int32), Strings.of([]))
-    predicted = tagger.tag_corpus(corpus, by=given.by, n_threads=given.threads) if looked else gold
-    return _Found(report, corpus, gold, predicted, tagger.columns[0], tagger, calibration)
+    gold = corpus.column(given.gold or tagger.target)
+    tagged = partial(tagger.tag_corpus, corpus, by=given.by, n_threads=given.threads)
+    return _Found(report, corpus, gold, tagged, tagger.columns[0], tagger, calibration)
 
 
 def _column_figures(given: Namespace) -> _Found:
@@ -130,4 +131,4 @@ def _column_figures(given: Namespace) -> _Found:
     say(f"column {predicted!r} compared with the true labels in column {gold!r}", given.json)
     parts = Parts.of_column(gold, names, given.label_parts)
     report = evaluate_columns(truth, guess, corpus.starts, parts=parts)
-    return _Found(report, corpus, truth, guess, "form" if shape.format == "conllu" else names[0])
+    return _Found(report, corpus, truth, lambda: guess, "form" if shape.format == "conllu" else names[0])
