@@ -178,7 +178,11 @@ def test_jsonl_and_tables(chunk: Path, here: Path, call) -> None:
     (here / "in.jsonl").write_text('{"word": ["the", "dog", "sees"], "pos": ["DT", "NN", "VB"]}\n')
     done = call("tag -m chunk.trellis in.jsonl")
     assert json.loads(done.out)["chunk"] == ["B-NP", "I-NP", "B-VP"]
-    assert json.loads(call("tag -m chunk.trellis in.jsonl --json").out) == {"labels": ["B-NP", "I-NP", "B-VP"]}
+    assert json.loads(call("tag -m chunk.trellis in.jsonl --json").out) == {
+        "word": ["the", "dog", "sees"],
+        "pos": ["DT", "NN", "VB"],
+        "labels": ["B-NP", "I-NP", "B-VP"],
+    }
     trellis.write(trellis.read("in.jsonl"), "in.parquet")
     refused(call("tag -m chunk.trellis in.parquet"), "--output")
     assert call("tag -m chunk.trellis in.parquet --output out.parquet").code == 0

@@ -82,7 +82,13 @@ def test_confidence(noisy: Path, call) -> None:
         assert record["confidence"] == pytest.approx([node[t][z] for t, z in enumerate(record["labels"])])
         expected = [{**span._asdict(), "confidence": p} for span, p in tagger.tag_spans(words)]
         assert record["spans"] == expected
-    assert call("tag --model noisy.trellis noisy.txt --confidence").code == 2
+    columns = [
+        line.split() for line in call("tag --model noisy.trellis noisy.txt --confidence").out.splitlines() if line
+    ]
+    labels, sure = zip(*(row[-2:] for row in columns), strict=True)
+    records = [json.loads(line) for line in done.out.splitlines()]
+    assert list(labels) == [label for record in records for label in record["labels"]]
+    assert [float(p) for p in sure] == pytest.approx([p for record in records for p in record["confidence"]], abs=1e-6)
     assert call("tag --model noisy.trellis noisy.txt --json --kbest 2 --confidence").code == 2
 
 

@@ -13,7 +13,7 @@ import pytest
 from command_line import COLUMNS, TRAIN, refused
 
 import trellis
-from trellis.cli import tag
+from trellis.cli import running_text
 
 CHUNKS = trellis.read({"chunk": [["B-NP", "I-NP", "B-VP"]] * 12}).sentences("chunk")
 
@@ -104,13 +104,13 @@ def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> N
 
 
 def test_running_text(words: Path, here: Path, call: Any) -> None:
-    done = call("tag -m pos.trellis --text", "the dog ran\n\n  the\tcat sees  \nthe dog")
+    done = call("tag -m pos.trellis --words", "the dog ran\n\n  the\tcat sees  \nthe dog")
     assert done.out == "the DT\ndog NN\nran VBD\n\nthe DT\ncat NN\nsees VBD\n\nthe DT\ndog NN\n\n"
     assert done.err == ""
-    done = call("tag -m pos.trellis --text --json --kbest 1", "the dog ran\nthe")
+    done = call("tag -m pos.trellis --lines --json --kbest 1", "the dog ran\nthe")
     assert [len(json.loads(line)["kbest"][0]["labels"]) for line in done.out.splitlines()] == [3, 1]
     (here / "text.txt").write_text("the dog ran\n" * 1000)
-    assert call("tag -m pos.trellis --text text.txt -o out.jsonl").code == 0
+    assert call("tag -m pos.trellis --words text.txt -o out.jsonl").code == 0
     assert trellis.read("out.jsonl").sentences("pos") == [["DT", "NN", "VBD"]] * 1000
     lines = call("tag -m pos.trellis --text --kbest 2", "the\n").out.splitlines()
     assert lines[0].split()[:2] == ["the", "DT"]
@@ -119,10 +119,10 @@ def test_running_text(words: Path, here: Path, call: Any) -> None:
 
 
 def test_running_text_into_a_table(words: Path, here: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tag, "PIECE_BYTES", 16)
+    monkeypatch.setattr(running_text, "PIECE_BYTES", 16)
     (here / "text.txt").write_text("the dog ran\n" * 5)
     for name in ("out.parquet", "out.jsonl"):
-        assert call(f"tag -m pos.trellis --text text.txt -o {name}").code == 0
+        assert call(f"tag -m pos.trellis --lines text.txt -o {name}").code == 0
         assert trellis.read(name).sentences("pos") == [["DT", "NN", "VBD"]] * 5
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,3 +166,16 @@ def test_templates_of_ours_are_not_taken_for_wapitis(tmp_path: Path) -> None:
     data = {"upos": [["D", "N"]] * 3, "label": [["A", "B"]] * 3}
     tagger = trellis.train(data, target="label", features=tmp_path / "own")
     assert [str(template) for template in tagger.model.vocabulary.templates] == ["bias", "upos[0]"]
+
+
+@pytest.mark.parametrize("option", ["--all-labels", "--confidence"])
+def test_the_layout_of_crf_test(call: Any, option: str) -> None:
+    """Byte for byte, but for the last digit of probabilities; -v1 is -v2 without the columns of all labels."""
+    done = call(f"tag -m {FILES / 'crfpp.model'} {FILES / 'test.txt'} --crf-test {option} --quiet")
+    theirs = (FILES / "crfpp.output").read_text().splitlines()
+    if option == "--confidence":
+        theirs = ["\t".join(line.split("\t")[:4]) for line in theirs]
+    number = re.compile(r"\d\.\d{6}")
+    assert [number.sub("#", line) for line in done.out.splitlines()] == [number.sub("#", line) for line in theirs]
+    ours, expected = (list(map(float, number.findall("\n".join(lines)))) for lines in (done.out.splitlines(), theirs))
+    assert ours == pytest.approx(expected, abs=2.1e-6)

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus as Corpus
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
+    from trellis.corpus.tokens import Token as Token
+    from trellis.corpus.tokens import tokenize as tokenize
     from trellis.corpus.tree import PhraseTree as PhraseTree
     from trellis.corpus.write import write as write
+    from trellis.display.trellises import Picture as Picture
     from trellis.engine.hypergraph import Derivation as Derivation
     from trellis.engine.hypergraph import DerivationMarginals as DerivationMarginals
     from trellis.engine.hypergraph import Hypergraph as Hypergraph
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from trellis.evaluation.attachment import AttachmentReport as AttachmentReport
     from trellis.evaluation.attachment import AttachmentScore as AttachmentScore
     from trellis.evaluation.brackets import BracketReport as BracketReport
+    from trellis.evaluation.details import Confusion as Confusion
+    from trellis.evaluation.details import Details as Details
+    from trellis.evaluation.details import PartialScore as PartialScore
     from trellis.evaluation.parts import PartScores as PartScores
     from trellis.evaluation.reliability import Bin as Bin
     from trellis.evaluation.reliability import Calibration as Calibration
@@ -70,8 +76,12 @@ if TYPE_CHECKING:
     from trellis.tagger.explanation import TokenExplanation as TokenExplanation
     from trellis.tagger.heaviest import NamedWeight as NamedWeight
     from trellis.tagger.posterior import Posterior as Posterior
+    from trellis.tagger.tagger import Paths as Paths
     from trellis.tagger.tagger import Tagger as Tagger
     from trellis.tagger.tagger import load as load
+    from trellis.tagger.text import TaggedSentence as TaggedSentence
+    from trellis.tagger.text import TaggedText as TaggedText
+    from trellis.tagger.text import TextSpan as TextSpan
     from trellis.training import partial_fit as partial_fit
     from trellis.training import train as train
     from trellis.trees.parser import PhraseTerm as PhraseTerm
@@ -84,8 +94,10 @@ _HOMES = {
     "trellis.corpus.corpus": ["BagColumn", "Column", "Corpus"],
     "trellis.corpus.read": ["read"],
     "trellis.corpus.schemes": ["Span"],
+    "trellis.corpus.tokens": ["Token", "tokenize"],
     "trellis.corpus.tree": ["PhraseTree"],
     "trellis.corpus.write": ["write"],
+    "trellis.display.trellises": ["Picture"],
     "trellis.engine.hypergraph": ["Derivation", "DerivationMarginals", "Hypergraph", "Hypergraphs"],
     "trellis.errors": [
         "ArgumentError",
@@ -98,6 +110,7 @@ _HOMES = {
     ],
     "trellis.evaluation.attachment": ["AttachmentReport", "AttachmentScore"],
     "trellis.evaluation.brackets": ["BracketReport"],
+    "trellis.evaluation.details": ["Confusion", "Details", "PartialScore"],
     "trellis.evaluation.parts": ["PartScores"],
     "trellis.evaluation.reliability": ["Bin", "Calibration", "Reliability"],
     "trellis.evaluation.report": ["Report", "evaluate"],
@@ -124,7 +137,8 @@ _HOMES = {
     "trellis.tagger.explanation": ["Explanation", "PathExplanation", "Term", "TokenExplanation"],
     "trellis.tagger.heaviest": ["NamedWeight"],
     "trellis.tagger.posterior": ["Posterior"],
-    "trellis.tagger.tagger": ["Tagger", "load"],
+    "trellis.tagger.tagger": ["Paths", "Tagger", "load"],
+    "trellis.tagger.text": ["TaggedSentence", "TaggedText", "TextSpan"],
     "trellis.training": ["partial_fit", "train"],
     "trellis.trees.parser": ["PhraseTerm", "RuleExplanation", "TreeParser"],
 }

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from trellis.corpus.corpus import Column, Corpus
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
-    from trellis.tagger import Tagger
 
 
 def describe(parser: Parser) -> None:
@@ -61,10 +60,9 @@ def command(given: Namespace) -> None:
     """Show the figures."""
     check_mistakes(given.errors, given.source, given.model)
     found = _model_figures(given) if given.model else _column_figures(given)
-    predicted = found.predicted() if given.details or given.errors is not None else None
-    more = found.details(predicted) if given.details and predicted is not None else None
-    if given.errors is not None and predicted is not None:
-        found.write_errors(given.errors, predicted)
+    more = found.details() if given.details else None
+    if given.errors is not None:
+        found.write_errors(given.errors)
     if given.json:
         parts = {"calibration": found.calibration, "details": more}
         known = {name: part.to_dict() for name, part in parts.items() if part is not None}
@@ -81,22 +79,13 @@ class _Found:
     corpus: Corpus
     gold: Column
     predicted: Callable[[], Column]  # asked only where someone looks closer
+    details: Callable[[], Details]
     word: str  # the column that has the words
-    tagger: Tagger | None = None
     calibration: Calibration | None = None
 
-    def details(self, predicted: Column) -> Details:
-        """The closer look."""
-        known = None
-        vocabulary = None if self.tagger is None else self.tagger.model.vocabulary
-        if vocabulary is not None and vocabulary.given and vocabulary.given[0].name in self.corpus.columns:
-            column = self.corpus.column(vocabulary.given[0].name)
-            seen = set(vocabulary.given[0].values)
-            known = np.array([value in seen for value in column.values], bool)[column.codes]
-        return details_of(self.gold, predicted, self.corpus.starts, known=known)
-
-    def write_errors(self, path: str, predicted: Column) -> None:
+    def write_errors(self, path: str) -> None:
         """The tokens that are wrong."""
+        predicted = self.predicted()
         wrong = np.flatnonzero(~right_tokens(self.gold, predicted)).tolist()
         write_mistakes(path, self.corpus, self.word, [("true", self.gold), ("given", predicted)], wrong)
 
@@ -109,10 +98,11 @@ def _model_figures(given: Namespace) -> _Found:
     corpus = shape.read_for(given.source, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
     report = tagger.evaluate(corpus, by=given.by, label_parts=given.label_parts, **how)
+    details = partial(tagger.details, corpus, by=given.by, **how)
     calibration = tagger.reliability(corpus, **how) if given.calibration else None
     gold = corpus.column(given.gold or tagger.target)
     tagged = partial(tagger.tag_corpus, corpus, by=given.by, n_threads=given.threads)
-    return _Found(report, corpus, gold, tagged, tagger.columns[0], tagger, calibration)
+    return _Found(report, corpus, gold, tagged, details, tagger.columns[0], calibration)
 
 
 def _column_figures(given: Namespace) -> _Found:
@@ -131,4 +121,5 @@ def _column_figures(given: Namespace) -> _Found:
     say(f"column {predicted!r} compared with the true labels in column {gold!r}", given.json)
     parts = Parts.of_column(gold, names, given.label_parts)
     report = evaluate_columns(truth, guess, corpus.starts, parts=parts)
-    return _Found(report, corpus, truth, lambda: guess, "form" if shape.format == "conllu" else names[0])
+    details = partial(details_of, truth, guess, corpus.starts)
+    return _Found(report, corpus, truth, lambda: guess, details, "form" if shape.format == "conllu" else names[0])

@@ -1,13 +1,15 @@
-"""Label a file or standard input.
+"""Label a file, standard input or running text.
 
 A file of columns gets one more column; in CoNLL-U, JSON lines and tables the target's own column is filled in.
 Columns are known by their position, as in the training file, with or without the target. Standard input is
-answered as it comes.
+answered as it comes. Running text (--text) is cut into sentences and words first.
 
 examples:
   trellis tag --model chunk.trellis test.txt --output tagged.txt
   trellis tag --model chunk.trellis test.txt --output tagged.parquet
-  echo "the dog ran" | trellis tag --model pos.trellis --text
+  echo "The dog didn't run." | trellis tag --model pos.trellis --text
+  trellis tag --model ner.trellis --text --json --confidence report.txt
+  trellis tag --model chunk.trellis test.txt --confidence --all-labels
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis.arguments import thread_count
+from trellis.cli.crf_test import crf_test_lines
 from trellis.cli.file_shape import FileShape, open_model
 from trellis.cli.labelled_files import (
-    PIECE_BYTES,
     TABLES,
     Label,
     check_place,
@@ -31,16 +33,18 @@ from trellis.cli.labelled_files import (
     formatted,
     labelled,
     output_shape,
+    send,
     write_labelled,
     write_texts,
 )
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
 from trellis.cli.progress import count_tokens
-from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.corpus.files import STANDARD_STREAM, message_name, read_bytes, reading
+from trellis.cli.running_text import labelled_texts, text_corpus, text_pieces
+from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
+from trellis.corpus.files import STANDARD_STREAM
 from trellis.corpus.read import format_of
-from trellis.errors import ArgumentError, CorpusError
+from trellis.errors import ArgumentError
 
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
@@ -54,9 +58,14 @@ def describe(parser: Parser) -> None:
     add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="what to tag; - is standard input")
     parser.share("model")
     add("--output", "-o", metavar="FILE", help="where to write, in the format of its extension")
-    add("--text", action="store_true", help="tag running text: one sentence per line, words between blanks")
+    add("--text", action="store_true", help="tag running text, cut into sentences and words by plain rules")
+    add("--lines", action="store_true", help="running text in which every line is a sentence")
+    add("--words", action="store_true", help="the same, and words stand between blanks")
+    add("--inline", action="store_true", help="of running text: a sentence per line with its labels in it")
     add("--kbest", type=at_least(1), metavar="K", help="the K best label sequences, one column each")
-    add("--confidence", action="store_true", help="with --json: how probable each label and each span is")
+    add("--confidence", action="store_true", help="how probable each label is, as one more column; in JSON also spans")
+    add("--all-labels", action="store_true", help="how probable every label is, a column each: LABEL/0.98")
+    add("--crf-test", action="store_true", help="the layout of CRF++: --confidence is its -v1, --all-labels -v2")
     parser.share("by", "scheme", "threads", "quiet")
     add("--json", action="store_true", help="one JSON line per sentence; with --kbest also scores")
     parser.share_file_options()
@@ -64,6 +73,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Label what is given."""
+    given.text = given.text or given.lines or given.words
     tagger, shape = open_model(given, given.source)
     wanted = _output_shape(given, shape)
     check_apart(given.output, given.source, given.model)
@@ -72,7 +82,13 @@ def command(given: Namespace) -> None:
     shown = not given.quiet and (given.output is not None or not standard_output().isatty())
 
     with count_tokens(shown) as count:
-        if given.json or given.text:
+        if given.text and ((given.json and given.kbest is None) or given.inline):
+            with writing(given.output) as out:
+                for lines, n_tokens in labelled_texts(given, tagger):
+                    out.write(lines.encode())
+                    send(out)
+                    count(n_tokens)
+        elif given.json or given.text or given.crf_test:
             _write_others(given, tagger, shape, wanted, count)
         else:
             labeller = partial(_label, tagger, given)
@@ -82,21 +98,27 @@ def command(given: Namespace) -> None:
 def _write_others(
     given: Namespace, tagger: Tagger, shape: FileShape, wanted: FileShape, count: Callable[[int], None]
 ) -> None:
-    """Labels of running text, or as JSON lines."""
+    """Labels of running text in columns or tables, as JSON lines, as crf_test has them."""
     label, column = _label(tagger, given, given.threads), tagger.columns[0]
     if wanted.format in TABLES and not given.json:  # written whole
         from trellis.corpus.write import write
 
-        whole = _text_corpus(read_bytes(given.source), column, message_name(given.source), 1)
-        write(labelled(label, tagger.target, whole), given.output, format=wanted.format)
+        sentences = [sentence for _, _, some in text_pieces(given) for sentence in some]
+        write(labelled(label, tagger.target, text_corpus(sentences, column)), given.output, format=wanted.format)
         return
 
     def text(corpus: Corpus) -> str:
         if given.json:
             return _json_lines(tagger, corpus, given)
+        if given.crf_test:
+            return crf_test_lines(tagger, corpus, given)
         return formatted(labelled(label, tagger.target, corpus), wanted)
 
-    pieces = _text_pieces(given.source, column) if given.text else corpora(given.source, given.columns, tagger, shape)
+    pieces = (
+        (text_corpus(sentences, column) for _, _, sentences in text_pieces(given) if sentences)
+        if given.text
+        else corpora(given.source, given.columns, tagger, shape)
+    )
     with writing(given.output) as out:
         write_texts(text, pieces, out, count)
 
@@ -106,7 +128,7 @@ def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
     if given.text:
         shape = FileShape()
     if not given.json:
-        return output_shape(given.output, shape, ", or give --json for the labels alone")
+        return output_shape(given.output, shape, ", or give --json for one JSON line per sentence")
     if given.output not in (None, STANDARD_STREAM) and format_of(given.output) not in ("conll", "jsonl"):
         raise ArgumentError(f"{given.output}: --json writes JSON lines; name a .jsonl file")
     return shape
@@ -114,45 +136,29 @@ def _output_shape(given: Namespace, shape: FileShape) -> FileShape:
 
 def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
     """ArgumentError for options that do not go together."""
-    if given.kbest is not None and (given.by != "path" or given.confidence):
+    sure = given.confidence or given.all_labels
+    if given.kbest is not None and (given.by != "path" or (sure and not given.crf_test)):
         raise ArgumentError("--kbest gives the best paths with their scores; leave out --by and --confidence")
-    if given.confidence and not given.json:
-        raise ArgumentError("--confidence has no place in columns; give it with --json")
+    if given.crf_test and (given.json or given.inline or given.by != "path"):
+        raise ArgumentError("--crf-test is a layout of its own; leave out --json, --inline and --by")
     if given.text and len(tagger.columns) > 1:
         raise ArgumentError(f"--text: the model reads {', '.join(tagger.columns)}; running text has only words")
     if given.text and (given.columns or given.format):
         raise ArgumentError("--text: running text has no columns; leave out --columns and --format")
+    if given.inline and (not given.text or given.json or sure or given.kbest is not None):
+        raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
     if given.json:
         return
-    if given.kbest is not None and format != "conll":
-        raise ArgumentError(f"--kbest: {format} has one place for a label; give --json, or write columns")
+    for option, asked in (("--kbest", given.kbest is not None), ("--confidence", sure), ("--crf-test", given.crf_test)):
+        if asked and format != "conll":
+            raise ArgumentError(f"{option}: {format} has one place for a label; give --json, or write columns")
     check_place(given.output, tagger.target, format, "give --json")
-
-
-def _text_pieces(path: str, column: str) -> Iterator[Corpus]:
-    """The sentences of running text, as many lines at once as are there."""
-    with reading(path) as file:
-        rest, number = b"", 1
-        while block := file.read1(PIECE_BYTES):  # type: ignore[attr-defined]
-            text, newline, rest = (rest + block).rpartition(b"\n")
-            yield _text_corpus(text + newline, column, message_name(path), number)
-            number += text.count(b"\n") + len(newline)
-        yield _text_corpus(rest, column, message_name(path), number)
-
-
-def _text_corpus(text: bytes, column: str, source: str, first_line: int) -> Corpus:
-    from trellis.corpus.objects import from_mapping
-
-    try:
-        sentences = [line.split() for line in text.decode().splitlines()]
-    except UnicodeDecodeError as error:
-        line = first_line + text.count(b"\n", 0, error.start)
-        raise CorpusError(source, line, "not valid UTF-8; convert the file, for example with iconv -t UTF-8") from None
-    return from_mapping({column: [words for words in sentences if words]}, None)
 
 
 def _label(tagger: Tagger, given: Namespace, n_threads: int | None) -> Label:
     """A function from sentences to the columns of their labels, best first. It may be called from several threads."""
+    if given.confidence or given.all_labels:
+        return lambda corpus: _sure_columns(tagger, corpus, given, n_threads)
     if given.kbest is None:
         return lambda corpus: [tagger.tag_corpus(corpus, by=given.by, n_threads=n_threads)]
     k, values = given.kbest, Strings.of((*tagger.labels, NO_PATH))
@@ -171,8 +177,26 @@ def _label(tagger: Tagger, given: Namespace, n_threads: int | None) -> Label:
     return label
 
 
+def _sure_columns(tagger: Tagger, corpus: Corpus, given: Namespace, n_threads: int | None) -> list[Column]:
+    """The labels, how probable each is, and if asked for how probable all others are."""
+    labels = tagger.tag_corpus(corpus, by=given.by, n_threads=n_threads)
+    if not corpus.n_tokens:
+        return [labels]
+    node = np.concatenate([posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)])
+    columns = [labels, _texts(node[np.arange(len(node)), labels.codes], "")]
+    if given.all_labels:
+        columns += [_texts(node[:, z], f"{label}/") for z, label in enumerate(tagger.labels)]
+    return columns
+
+
+def _texts(shares: Any, before: str) -> Column:
+    """Probabilities as a column, each with the same text before it."""
+    rounded, codes = np.unique(np.round(shares, 6), return_inverse=True)
+    return Column(codes.astype(np.int32), Strings.of([f"{before}{share:.6f}" for share in rounded.tolist()]))
+
+
 def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> str:
-    """One line per sentence: its labels (with confidence: how sure they are), or its k best paths with their scores."""
+    """One line per sentence: what was read, its labels (with confidence: how sure they are), or its k best paths."""
     records: Iterable[dict[str, Any]]
     if given.kbest is not None:
         found = tagger.kbest_batch(corpus, given.kbest, n_threads=given.threads)
@@ -180,9 +204,13 @@ def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> str:
     else:
         tagged = tagger.tag_batch(corpus, by=given.by, n_threads=given.threads)
         records = ({"labels": labels} for labels in tagged)
-        if given.confidence:
+        if given.confidence or given.all_labels:
             records = _with_confidence(tagger, corpus, tagged, given)
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    read = [name for name in tagger.columns if not isinstance(corpus.columns.get(name), (BagColumn, type(None)))]
+    rows = zip(*(corpus.sentences(name) for name in read), strict=True) if read else ((),) * len(corpus)
+    both = zip(rows, records, strict=True)
+    lines = ({**dict(zip(read, row, strict=True)), **record} for row, record in both)
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def _with_confidence(
@@ -198,6 +226,8 @@ def _with_confidence(
     for labels, posterior, found in zip(tagged, marginals, spans, strict=True):
         sure = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
         record: dict[str, Any] = {"labels": labels, tagger.measure: sure}
+        if given.all_labels:
+            record["all_labels"] = list(posterior)
         if has_spans:
             record["spans"] = [{**span._asdict(), tagger.measure: p} for span, p in found]
         yield record

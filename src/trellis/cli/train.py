@@ -23,10 +23,11 @@ from trellis.cli.interrupts import keeping_the_best
 from trellis.cli.learner_options import list_parameters
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
-from trellis.cli.plot import check_plot, draw, score_name
+from trellis.cli.plot import check_plot, draw
 from trellis.cli.progress import say, watch_epochs
 from trellis.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
 from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
+from trellis.display.figures import score_name
 from trellis.errors import ArgumentError
 from trellis.features.presets import PRESETS
 from trellis.model.model import MANY_LABELS

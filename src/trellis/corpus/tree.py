@@ -95,6 +95,9 @@ class PhraseTree:
 
         return to_svg(self)
 
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
 
 def escaped(word: str) -> str:
     """A word as brackets can hold it: ( and ) are written as the Penn Treebank does."""

@@ -194,6 +194,11 @@ class Hypergraph:
         tails = [self.tails_of(e) for e in range(self.n_edges)]
         return Drawing(self.heads.tolist(), tails, nodes, edges, set(marked)).to_svg()
 
+    def _repr_svg_(self) -> str | None:
+        from trellis.engine.drawing import MOST_EDGES, MOST_NODES
+
+        return self.to_svg() if self.n_nodes <= MOST_NODES and self.n_edges <= MOST_EDGES else None
+
 
 class Hypergraphs:
     """Many hypergraphs at a time, on threads; results do not depend on how many threads there are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.report import right_tokens, score_figures, score_table
 from trellis.evaluation.spans import Score, SpanReading
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Confusion(NamedTuple):
@@ -54,7 +57,7 @@ class PartialScore:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Details:
     """What a tagging gets wrong."""
 
@@ -90,6 +93,20 @@ class Details:
                 for name, score in self.partial.items()
             }
         return out
+
+    def plot(self) -> Figure:
+        """What is taken for what, as a figure of matplotlib."""
+        from trellis.display.figures import confusion_figure
+
+        return confusion_figure(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import details_html
+
+        return details_html(self)
 
     def __str__(self) -> str:
         lines = [f"labels, macro-averaged F1 {100 * self.macro_f1:.2f}", *score_table(self.labels)]

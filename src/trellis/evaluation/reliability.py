@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis.arguments import whole_number
 from trellis.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,12 @@ class Reliability:
     def to_dict(self) -> dict[str, Any]:
         """The table as plain dicts, ready for JSON."""
         return asdict(self)
+
+    def plot(self, title: str = "reliability") -> Figure:
+        """How often answers of each confidence are right, as a figure of matplotlib."""
+        from trellis.display.figures import reliability_figure
+
+        return reliability_figure(self, title)
 
     def __str__(self) -> str:
         lines = ["  from    to        n  confidence    right"]

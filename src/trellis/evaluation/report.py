@@ -38,7 +38,7 @@ def sentence_accuracy(right: Bools, starts: Longs) -> float:
     return float((mistakes[starts[1:]] == mistakes[starts[:-1]]).mean())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """How good a tagging is."""
 
@@ -71,6 +71,14 @@ class Report:
             features = {name: score_figures(score) for name, score in self.parts.features.items()}
             figures["parts"] = {"accuracy": self.parts.accuracy, "features": features}
         return figures
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import report_html
+
+        return report_html(self)
 
     def __str__(self) -> str:
         lines = [

@@ -56,7 +56,7 @@ class PathExplanation:
     terms: list[Term]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """A sentence, its best path, the next best, and what made the difference."""
 
@@ -98,6 +98,14 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        return self.text(n_labels=1)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import explanation_html
+
+        return explanation_html(self)
 
 
 def _terms(terms: Sequence[Term], label: str, n: int) -> str:

@@ -76,6 +76,16 @@ def posteriors(
     return found
 
 
+def log_partitions(decoder: Decoder, sentences: Any, n_threads: int) -> list[float]:
+    """log Z of every sentence at the model's temperature."""
+    temperature = decoder.model.temperature
+    return [
+        log_z
+        for chains in decoder.pieces(listed(sentences), None, n_threads)
+        for log_z in chains.log_partition(n_threads, temperature).tolist()
+    ]
+
+
 def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: int) -> Ints:
     """The most probable label at every position, the lowest among equals: [n_tokens].
 

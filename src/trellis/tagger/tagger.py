@@ -21,8 +21,12 @@ from trellis.replacing import replacing
 from trellis.tagger.decoding import By, Decoder, one
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from trellis.corpus.schemes import Span
+    from trellis.display.trellises import Picture
     from trellis.engine.temperature import Loss
+    from trellis.evaluation.details import Details
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
     from trellis.model.constraints import AllowedLabels
@@ -31,8 +35,20 @@ if TYPE_CHECKING:
     from trellis.tagger.explanation import Explanation
     from trellis.tagger.heaviest import NamedWeight
     from trellis.tagger.posterior import Measure, Posterior
+    from trellis.tagger.text import TaggedText
 
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
+
+
+class Paths(list[tuple[list[str], float]]):
+    """Label sequences with their scores, best first: a list that notebooks show as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import paths_html
+
+        return paths_html(self)
 
 
 class Tagger:
@@ -132,14 +148,25 @@ class Tagger:
 
         return tagged_table(self, table, sentence, column or "label", by, n_threads)
 
-    def kbest(
-        self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None
-    ) -> list[tuple[list[str], float]]:
+    def tag_text(
+        self, text: str, *, lines: bool = False, confidence: bool = False, by: By = "path", n_threads: int | None = None
+    ) -> TaggedText:
+        """Label running text: its sentences and words are found by ``trellis.tokenize``, and keep their places.
+
+        With ``lines`` every line is a sentence. With ``confidence`` labels and spans have their probabilities.
+        """
+        from trellis.corpus.tokens import tokenize
+        from trellis.tagger.text import tag_sentences
+
+        found = tokenize(text, lines=lines)
+        return tag_sentences(self, text, found, confidence=confidence, by=by, n_threads=n_threads)
+
+    def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> Paths:
         """The k best label sequences with their scores, best first; fewer if there are not as many.
 
         Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
         """
-        return self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0]
+        return Paths(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
 
     def kbest_batch(
         self,
@@ -173,6 +200,17 @@ class Tagger:
 
         n_threads = thread_count(n_threads)
         return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=n_threads)
+
+    def log_partition_batch(
+        self, sentences: Sequence[Sentence] | Corpus, *, n_threads: int | None = None
+    ) -> list[float]:
+        """The logarithm of the sum over all label sequences of exp(score / temperature), of each sentence.
+
+        A label sequence with score s has the probability exp(s / temperature - log_partition).
+        """
+        from trellis.tagger.posterior import log_partitions
+
+        return log_partitions(self._decoder, sentences, thread_count(n_threads))
 
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
@@ -263,6 +301,23 @@ class Tagger:
 
         return explain(self._decoder, sentence, one(allowed))
 
+    def draw(self, sentence: Sentence, *, most_labels: int = 12, allowed: AllowedLabels | None = None) -> Picture:
+        """The trellis of a sentence as a picture: tokens across, labels down, the best path bold.
+
+        The larger a label and the wider a line, the more probable. Labels that matter least are left out.
+        """
+        from trellis.tagger.drawing import draw
+
+        return draw(self, sentence, most_labels, allowed)
+
+    def plot_history(self) -> Figure:
+        """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""
+        from trellis.display.figures import history_figure, score_name
+
+        learner = self.info.get("learner", {}).get("name", "")
+        score = score_name(self.info.get("metric"), self.labels)
+        return history_figure(self.info.get("history", []), f"{self.target}: {learner}", score)
+
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
         given = items(labels)
@@ -300,6 +355,19 @@ class Tagger:
             label_parts = self._model.weights.parts.separator
         parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
+
+    def details(
+        self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
+    ) -> Details:
+        """What it gets wrong: figures per label, confusions, known and unknown words, spans that match in part."""
+        from trellis.evaluation.details import details_of
+
+        corpus, gold = self._labelled(corpus, target)
+        known, given = None, self._model.vocabulary.given
+        if given and given[0].name in corpus.columns:
+            column, seen = corpus.column(given[0].name), set(given[0].values)
+            known = np.array([value in seen for value in column.values], bool)[column.codes]
+        return details_of(gold, self.tag_corpus(corpus, by=by, n_threads=n_threads), corpus.starts, known=known)
 
     def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
         """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
@@ -373,6 +441,11 @@ class Tagger:
             raise ModelError(f"{path}: {error}") from error
         assert foreign is not None
         return made(foreign)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import tagger_html
+
+        return tagger_html(self)
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,110 @@
+"""Running text in, piece by piece; its words with labels out."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from trellis.cli.labelled_files import PIECE_BYTES
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.files import message_name, reading
+from trellis.corpus.tokens import Token, tokenize
+from trellis.errors import CorpusError
+from trellis.tagger.text import TaggedText, tag_sentences
+
+if TYPE_CHECKING:
+    from trellis.tagger import Tagger
+
+LONGEST = 1 << 24  # characters that may wait for the end of a sentence
+
+Sentences = list[list[Token]]
+Piece = tuple[int, str, Sentences]  # where it begins in the text, its own text, its sentences
+
+_WORD = re.compile(r"[^\s\ufeff]+")
+
+
+def text_pieces(given: Namespace) -> Iterator[Piece]:
+    """The sentences of running text, as many at once as are there."""
+    by_line, split = _splitter(given)
+    rest, base, ended = "", 0, False
+    for text in _decoded(given.source):
+        ended = not text
+        rest += text
+        if ended:
+            cut, sentences = len(rest), split(rest)
+        elif by_line:
+            cut = rest.rfind("\n") + 1
+            sentences = split(rest[:cut])
+        else:  # the last sentence may go on
+            sentences = split(rest)
+            cut = sentences[-1][0].start if len(sentences) > 1 else 0
+            sentences.pop() if sentences else None
+            if not sentences and len(rest) > LONGEST:
+                cut = max(rest.rfind(" "), rest.rfind("\n")) + 1 or len(rest)
+                sentences = split(rest[:cut])
+        yield base, rest[:cut], sentences
+        rest, base = rest[cut:], base + cut
+
+
+def text_corpus(sentences: Sentences, column: str) -> Corpus:
+    """The words of sentences as a corpus."""
+    from trellis.corpus.objects import from_mapping
+
+    return from_mapping({column: [[token.text for token in sentence] for sentence in sentences]}, None)
+
+
+def labelled_texts(given: Namespace, tagger: Tagger) -> Iterator[tuple[str, int]]:
+    """The lines of every piece, inline or as JSON, and how many words it has."""
+    for base, text, sentences in text_pieces(given):
+        if sentences:
+            wanted = given.confidence and given.json
+            tagged = tag_sentences(tagger, text, sentences, confidence=wanted, by=given.by, n_threads=given.threads)
+            lines = _json(tagged, base) if given.json else map(tagged.inline, tagged)
+            yield "".join(f"{line}\n" for line in lines), sum(map(len, sentences))
+
+
+def _json(tagged: TaggedText, base: int) -> Iterator[str]:
+    return (json.dumps(record, ensure_ascii=False) for record in tagged.to_dicts(offset=base))
+
+
+def _splitter(given: Namespace) -> tuple[bool, Callable[[str], Sentences]]:
+    """Whether a line is a sentence, and how a text becomes sentences."""
+    if given.words:
+        return True, _words
+    return given.lines, lambda text: tokenize(text, lines=given.lines)
+
+
+def _words(text: str) -> Sentences:
+    """Every line is a sentence, and words stand between blanks."""
+    sentences: Sentences = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        found = [Token(match[0], at + match.start(), at + match.end()) for match in _WORD.finditer(line)]
+        sentences += [found] if found else []
+        at += len(line)
+    return sentences
+
+
+def _decoded(path: str) -> Iterator[str]:
+    """The text of a file in pieces, and an empty one at its end."""
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    with reading(path) as file:
+        while True:
+            block = file.read1(PIECE_BYTES)  # type: ignore[attr-defined]
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                line += error.object.count(b"\n", 0, error.start)
+                why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+                raise CorpusError(message_name(path), line, why) from None
+            if text or not block:
+                yield text
+            if not block:
+                if text:
+                    yield ""
+                return
+            line += text.count("\n")

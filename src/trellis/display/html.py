@@ -1,0 +1,82 @@
+"""Pieces of HTML: tables, bars, colours. Text is escaped here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+# Backgrounds for dark text, apart from each other in light and dark pages; types take them in turn.
+COLOURS = ("#9ecbff", "#ffc58f", "#a8e6a1", "#f5b5d0", "#d3c0f9", "#f4e27a", "#8fe3dc", "#e0c9a6", "#ffb3a7", "#c5d86d")
+
+_STYLE = (
+    ".trellis{font:14px/1.5 system-ui,sans-serif;overflow-x:auto}"
+    ".trellis table{border-collapse:collapse;margin:.4em 0}"
+    ".trellis th,.trellis td{padding:.15em .6em;text-align:left;border-bottom:1px solid #8884;vertical-align:top}"
+    ".trellis .n{text-align:right;font-variant-numeric:tabular-nums}"
+    ".trellis mark{color:#1a1a1a;border-radius:.3em;padding:.1em .3em;margin:0 .1em;white-space:nowrap}"
+    ".trellis mark b{font-size:75%;margin-left:.4em}"
+    ".trellis .bar{display:inline-block;height:.8em;border-radius:.15em;vertical-align:middle}"
+    ".trellis summary{cursor:pointer}"
+)
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+class Number(Html):
+    """A number, written out."""
+
+    __slots__ = ()
+
+
+def piece(*parts: str) -> str:
+    """Parts as one piece of a page, with its style."""
+    return f'<div class="trellis"><style>{_STYLE}</style>{"".join(map(said, parts))}</div>'
+
+
+def said(value: object) -> str:
+    """A value as HTML: escaped unless it is HTML already, numbers as a person reads them."""
+    if isinstance(value, Html):
+        return value
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return escape(str(value))
+
+
+def element(name: str, *parts: object, **attributes: str) -> Html:
+    """An element with what is in it; ``class_`` is its class."""
+    given = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
+    return Html(f"<{name}{given}>{''.join(map(said, parts))}</{name}>")
+
+
+def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> Html:
+    """Rows of cells; numbers end where they end."""
+    lines = [element("tr", *(element("th", name) for name in head))] if head else []
+    for row in rows:
+        cells = [
+            element("td", cell, **({"class_": "n"} if isinstance(cell, (int, float, Number)) else {})) for cell in row
+        ]
+        lines.append(element("tr", *cells))
+    return element("table", *lines)
+
+
+def percent(share: float) -> Number:
+    """A share as a number of hundredths with two digits."""
+    return Number(f"{100 * share:.2f}")
+
+
+def bar(value: float, greatest: float) -> Html:
+    """A bar to the right of its number: blue for what speaks for, red for what speaks against."""
+    width = 0.0 if not greatest else 8 * min(1.0, abs(value) / greatest)
+    colour = "#3b78c2" if value >= 0 else "#c2453b"
+    return Html(f'<span class="bar" style="width:{width:.2f}em;background:{colour}"></span> {value:+.3f}')
+
+
+def colours_of(types: Iterable[str]) -> dict[str, str]:
+    """A colour for each type, the same for the same types."""
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(sorted(set(types)))}

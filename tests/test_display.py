@@ -1,0 +1,195 @@
+"""What notebooks show: pieces of pages that hold together, pictures, figures."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trellis
+from trellis.corpus.brackets import parse_trees
+from trellis.evaluation.details import details
+
+NASTY = "<script>alert('&')</script>"
+
+
+@pytest.fixture(scope="module")
+def tagger() -> trellis.Tagger:
+    corpus = {
+        "word": [["the", "dog", NASTY], ["Ann", "ran"]] * 3,
+        "chunk": [["B-NP", "I-NP", "O"], ["B-NP", "B-VP"]] * 3,
+    }
+    return trellis.train(corpus, target="chunk", learner=trellis.CRF(epochs=20), dev=corpus)
+
+
+class Checked(HTMLParser):
+    """All elements closed in turn; the text and the names of elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open, self.words, self.names = list[str](), list[str](), set[str]()
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.names.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.words.append(data)
+
+
+def shown(thing: Any) -> Checked:
+    found = Checked(thing._repr_html_())
+    assert "script" not in found.names
+    return found
+
+
+def test_a_tagger(tagger: trellis.Tagger) -> None:
+    words = " ".join(shown(tagger).words)
+    assert all(part in words for part in ("chunk: ", "B-NP", "CRF(", "6 sentences", "100.00%", "heaviest"))
+
+
+def test_a_text(tagger: trellis.Tagger) -> None:
+    text = "the dog <b>ran</b> & Ann ran"
+    for confidence in (False, True):
+        found = shown(tagger.tag_text(text, confidence=confidence))
+        assert "mark" in found.names
+        marked = "".join(found.words)
+        for name in tagger.tag_text(text).spans:
+            assert name.text in marked
+    assert "b" in Checked(tagger.tag_text("the dog").to_html()).names
+
+
+def test_an_explanation(tagger: trellis.Tagger) -> None:
+    explained = tagger.explain(["the", "dog", NASTY])
+    words = " ".join(shown(explained).words)
+    assert NASTY in words
+    assert "beats the second" in words
+    assert repr(explained) == explained.text(n_labels=1)
+
+
+def test_reports(tagger: trellis.Tagger) -> None:
+    corpus = {"word": [["the", "cat"]], "chunk": [["B-NP", "O"]]}
+    report, found = tagger.evaluate(corpus), tagger.details(corpus)
+    assert f"{100 * report.token_accuracy:.2f}" in shown(report).words
+    assert repr(report) == str(report)
+    assert "unknown words" in shown(found).words
+    assert (found.n_known, found.unknown_accuracy) == (1, float(tagger.tag(["the", "cat"])[1] == "O"))
+    parts = trellis.evaluate([["N|Case=Nom"]], [["N|Case=Acc"]], label_parts="|")
+    assert "Case" in " ".join(shown(parts).words)
+
+
+def test_k_best(tagger: trellis.Tagger) -> None:
+    paths = tagger.kbest(["the", "dog"], 4)
+    assert isinstance(paths, list)
+    assert len(shown(paths).words) >= 4 * 3
+
+
+# ------------------------------------------------------------ the trellis
+
+
+def circles(svg: str) -> list[dict[str, str]]:
+    return [node.attrib for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}circle")]
+
+
+def test_the_trellis_of_a_sentence(tagger: trellis.Tagger, tmp_path: Path) -> None:
+    sentence = ["the", "dog", NASTY]
+    picture = tagger.draw(sentence)
+    assert picture._repr_svg_() == picture.svg
+    names = [title.text or "" for title in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}title")]
+    node = tagger.marginals(sentence)
+    for t, label in enumerate(tagger.tag(sentence)):
+        assert f"{sentence[t]}, {label}: {node[t][label]:.3f}" in names
+    on_path = [circle for circle in circles(picture.svg) if circle["class"] == "p"]
+    assert len(on_path) == len(sentence)
+    assert len(circles(picture.svg)) % len(sentence) == 0
+    picture.save(tmp_path / "t.svg")
+    assert (tmp_path / "t.svg").read_text() == picture.svg
+    with pytest.raises(trellis.ArgumentError, match=r"\.svg"):
+        picture.save(tmp_path / "t.png")
+
+
+def test_size_tells_probability(tagger: trellis.Tagger) -> None:
+    sentence = ["dog", "Ann"]
+    node = tagger.marginals(sentence).node
+    drawn = {c["cx"] + c["cy"]: float(c["r"]) for c in circles(tagger.draw(sentence).svg)}
+    titles = [t.text or "" for t in ET.fromstring(tagger.draw(sentence).svg).iter("{http://www.w3.org/2000/svg}title")]
+    shares = [float(t.rsplit(": ", 1)[1]) for t in titles if ", " in t]
+    radii = list(drawn.values())
+    order = np.argsort(shares, kind="stable")
+    assert all(radii[a] <= radii[b] + 0.06 for a, b in pairwise(order.tolist()))
+    assert max(shares) == pytest.approx(node.max(), abs=5e-4)
+
+
+def test_labels_that_matter_least_are_left_out(tagger: trellis.Tagger) -> None:
+    few = tagger.draw(["the"], most_labels=1)
+    assert len(circles(few.svg)) == 1
+    with pytest.raises(trellis.ArgumentError, match="most_labels"):
+        tagger.draw(["the"], most_labels=0)
+
+
+def test_what_is_allowed_is_drawn(tagger: trellis.Tagger) -> None:
+    picture = tagger.draw(["the", "dog"], allowed={1: "O"})
+    assert "dog, O: 1.000" in picture.svg
+
+
+def test_trees_and_lattices_show_themselves() -> None:
+    [tree] = parse_trees("(S (NP a) (VP b))").trees
+    assert tree._repr_svg_() == tree.to_svg()
+    graph = trellis.Hypergraph.from_arrays([1, 2], [0, 1, 2], [0, 1])
+    assert graph._repr_svg_() == graph.to_svg()
+
+
+# ------------------------------------------------------------ figures
+
+
+def texts(figure: Any) -> str:
+    from matplotlib.text import Text
+
+    return " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+def test_the_history(tagger: trellis.Tagger) -> None:
+    said = texts(tagger.plot_history())
+    assert all(part in said for part in ("chunk: CRF", "objective", "F1 of spans on dev", "best: 100.00"))
+    hmm = trellis.train({"word": [["a"]], "y": [["A"]]}, target="y", learner=trellis.HMM())
+    with pytest.raises(trellis.ArgumentError, match="history"):
+        hmm.plot_history()
+
+
+def test_confusions_are_drawn_where_they_belong() -> None:
+    found = details([["A", "A", "B", "C"]], [["A", "B", "B", "A"]])
+    figure = found.plot()
+    [axes] = figure.axes
+    shares = np.asarray(axes.images[0].get_array()) ** 2
+    expected = np.array([[0.5, 0.5, 0], [0, 1, 0], [1, 0, 0]])
+    np.testing.assert_allclose(shares, expected)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B", "C"]
+
+
+def test_reliability_is_drawn(tagger: trellis.Tagger) -> None:
+    found = tagger.reliability({"word": [["the", "dog", "Ann"]], "chunk": [["B-NP", "I-NP", "O"]]})
+    above, below = found.tokens.plot("labels").axes
+    seen = above.get_lines()[1]
+    some = [bin for bin in found.tokens.bins if bin.n]
+    np.testing.assert_allclose(seen.get_ydata(), [bin.accuracy for bin in some])
+    assert sum(bar.get_height() for bar in below.patches) == 3
+
+
+def test_without_matplotlib_one_line_says_what_to_do(tagger: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(trellis.ArgumentError, match=r"trellis-tagger\[plot\]"):
+        tagger.plot_history()
