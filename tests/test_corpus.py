@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import trellis
 from trellis import _core
 from trellis.corpus.corpus import Strings
+from trellis.errors import CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
 SENTENCES = [["a", "b"], [], ["c"], ["a"], ["d", "e", "a"]]
@@ -119,3 +121,37 @@ def test_sentences_have_their_attributes() -> None:
     tagger = trellis.train(corpus, target="tag", features="attributes")
     assert [tagger.tag(sentence) for sentence in corpus] == tagger.tag_batch(corpus) == labels
     assert tagger.tag(corpus[0]) == labels[0]
+
+
+# ------------------------------------------------------------ one after the other
+
+
+def test_two_corpora_are_as_one_file_of_both(tmp_path: Path) -> None:
+    parts = ["a A\nb B\n\nc A\n", "c C\na A\n\nd B\n"]
+    for i, text in enumerate((*parts, "\n".join(parts))):
+        (tmp_path / f"{i}.txt").write_text(text)
+    one, other, both = (trellis.read(tmp_path / f"{i}.txt") for i in range(3))
+    joined = one + other
+    assert list(joined) == list(both)
+    for name, column in both.columns.items():
+        assert joined.column(name).values.tolist() == column.values.tolist()
+    assert joined.source.endswith("1.txt")
+    assert trellis.train(joined, target="label").to_bytes() == trellis.train(both, target="label").to_bytes()
+
+
+def test_attributes_one_after_the_other() -> None:
+    a = trellis.read({"attributes": [[["x", "y"]], [["y"]]], "z": [["A"], ["B"]]})
+    b = trellis.read({"attributes": [[{"y": 2.0, "q": 1.0}]], "z": [["B"]]})
+    assert list(a + b) == [*a, *b]
+    assert list(a + a) == [*a, *a]
+    assert list(b[:0] + a[1:]) == [*a[1:]]
+
+
+def test_what_cannot_follow() -> None:
+    a, b = trellis.read({"w": [["a"]]}), trellis.read({"w": [[["a"]]]})
+    with pytest.raises(CorpusError, match="attributes in one"):
+        a + b
+    with pytest.raises(CorpusError, match="name them alike"):
+        a + trellis.read({"v": [["a"]]})
+    with pytest.raises(TypeError):
+        a + 1  # type: ignore[operator]

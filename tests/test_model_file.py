@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.resources
+import io
 import itertools
 import json
 import os
@@ -525,3 +527,33 @@ def _umask() -> int:
     now = os.umask(0)
     os.umask(now)
     return now
+
+
+# ------------------------------------------------------------ from elsewhere than a path
+
+
+def test_load_from_an_open_file_or_a_resource(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tagger = trellis.train({"w": [["a", "b"]], "y": [["A", "B"]]}, target="y", features=["w[0]"])
+    package = tmp_path / "package_with_model"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    tagger.save(package / "m.trellis")
+    with (package / "m.trellis").open("rb") as file:
+        assert trellis.load(file).to_bytes() == tagger.to_bytes()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    resource = importlib.resources.files("package_with_model") / "m.trellis"
+    assert trellis.load(resource).to_bytes() == tagger.to_bytes()
+
+    archive = tmp_path / "zipped.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("zipped_package/__init__.py", "")
+        packed.write(package / "m.trellis", "zipped_package/m.trellis")
+    monkeypatch.syspath_prepend(str(archive))
+    inside = importlib.resources.files("zipped_package") / "m.trellis"
+    assert trellis.load(inside).to_bytes() == tagger.to_bytes()
+
+
+@pytest.mark.parametrize("given", [b"bytes", 3, io.StringIO("text")])
+def test_what_cannot_be_loaded(given: Any) -> None:
+    with pytest.raises(trellis.ArgumentError, match="path of a file"):
+        trellis.load(given)

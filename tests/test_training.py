@@ -636,3 +636,15 @@ def test_label_weights_change_what_a_crf_prefers():
 def test_label_weights_that_make_no_sense(given, why):
     with pytest.raises(LearnerError, match=why):
         trellis.train(LABEL_WEIGHTS, target="y", label_weights=given)
+
+
+def test_epochs_are_logged_for_those_who_listen(caplog: pytest.LogCaptureFixture) -> None:
+    corpus = {"w": [["a", "b"]], "y": [["A", "B"]]}
+    with caplog.at_level("INFO", "trellis"):
+        trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.Perceptron(epochs=2), dev=corpus)
+    assert [record.name for record in caplog.records] == ["trellis"] * 2
+    assert caplog.messages[0].startswith("epoch 1 of 2, ")
+    assert "on dev, the best so far" in caplog.messages[0]
+    caplog.clear()
+    trellis.train(corpus, target="y", features=["w[0]"])
+    assert not caplog.records

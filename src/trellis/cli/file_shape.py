@@ -27,6 +27,7 @@ class FileShape:
     format: str = "conll"
     tabs: bool = False
     comments: bool = False
+    sentence: str | None = None  # in tables with a row per token
 
     @classmethod
     def of(cls, given: Namespace, path: str, like: FileShape | None = None) -> FileShape:
@@ -34,10 +35,11 @@ class FileShape:
         like = like or cls()
         format, tabs, comments = given.format, given.tabs, given.comments
         if format is None:
-            format = like.format if path == STANDARD_STREAM else format_of(path)
+            format = like.format if path == STANDARD_STREAM else format_of(path, like.format)
         if tabs is None:
             tabs = extension(path) == ".tsv" or like.tabs
-        return cls(format, tabs, like.comments if comments is None else comments)
+        sentence = getattr(given, "sentence", None) or like.sentence
+        return cls(format, tabs, like.comments if comments is None else comments, sentence)
 
     def describe(self, columns: Iterable[str]) -> dict[str, Any]:
         """For the model: what a file must look like to be tagged without further options."""
@@ -45,7 +47,8 @@ class FileShape:
 
     def read(self, path: str, columns: str | None) -> Corpus:
         """A whole file, its columns named by ``columns`` or by their number."""
-        return read(path, columns=columns, format=self.format, tabs=self.tabs, comments=self.comments)
+        how: dict[str, Any] = {"format": self.format, "tabs": self.tabs, "comments": self.comments}
+        return read(path, columns=columns, sentence=self.sentence, **how)
 
     def read_beside(self, path: str | None, columns: Iterable[str], given: Namespace) -> Corpus | None:
         """A second file with the columns of a first one, which this is the shape of; None where none is given."""
@@ -92,5 +95,5 @@ def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
 def shape_for(tagger: Tagger, given: Namespace, path: str) -> FileShape:
     """The shape of a file for a tagger: as its training file, unless something else is given."""
     kept = tagger.info.get("corpus", {})
-    trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
+    trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments", "sentence") if name in kept})
     return FileShape.of(given, path, like=trained)

@@ -26,6 +26,7 @@ Label = Callable[[Corpus], list[Column]]  # the columns of labels, best first
 Labeller = Callable[[int | None], Label]  # such a function by so many threads
 
 TABLES = ("parquet", "feather")
+WHOLE = (*TABLES, "csv")  # formats that are written at once
 PIECE_BYTES = 1 << 20
 
 
@@ -69,12 +70,9 @@ def labelled(label: Label, target: str, corpus: Corpus) -> Corpus:
 
 def formatted(corpus: Corpus, shape: FileShape) -> str:
     """A corpus as the text of a file of that shape."""
-    from trellis.corpus.jsonl import format_jsonl
-    from trellis.corpus.write import format_columns, format_conllu
+    from trellis.corpus.write import formatter_of
 
-    if shape.format == "conll":
-        return format_columns(corpus, tabs=shape.tabs)
-    return format_conllu(corpus) if shape.format == "conllu" else format_jsonl(corpus)
+    return formatter_of(shape.format, "", tabs=shape.tabs)(corpus)
 
 
 def write_texts(
@@ -101,11 +99,12 @@ def write_labelled(
     Pieces of columns are labelled ``n_pieces`` at once, each by one thread; everything else by the threads given.
     """
     shape, wanted = shapes
-    if wanted.format in TABLES:  # written whole
+    if wanted.format in WHOLE:
         from trellis.corpus.write import write
 
         whole = shape.read_for(given.source, tagger, given.columns)
-        write(labelled(labeller(given.threads), tagger.target, whole), given.output, format=wanted.format)
+        found = labelled(labeller(given.threads), tagger.target, whole)
+        write(found, given.output or STANDARD_STREAM, format=wanted.format)
         return
     with writing(given.output) as out:
         if wanted == shape and shape.format in STREAMED:

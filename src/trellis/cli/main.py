@@ -44,6 +44,7 @@ COMMANDS = {
     "presets": "List the presets of features, or the templates of one.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",
     "papers": "Rerun the experiments of the papers.",
+    "completion": "Write what a shell needs to complete command lines.",
     "demo": "Learn to correct typos, in seconds.",
 }
 FAMILIES = {
@@ -59,13 +60,18 @@ INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141
 
 
+def module_of(name: str) -> str:
+    """The module of a command."""
+    return f"trellis.cli.{name.translate(_TO_MODULE)}"
+
+
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
     with reporting_errors():
         words = next((n for n in (2, 1) if " ".join(arguments[:n]) in COMMANDS), 0)
         if words:
             name, rest = " ".join(arguments[:words]), arguments[words:]
-            module = importlib.import_module(f"trellis.cli.{name.translate(_TO_MODULE)}")
+            module = importlib.import_module(module_of(name))
             parser = Parser(f"trellis {name}", module.__doc__ or "")
             module.describe(parser)
             given = parser.parse(rest)

@@ -93,10 +93,11 @@ SHARED: dict[str, dict[str, Any]] = {
 FILE_OPTIONS: dict[str, dict[str, Any]] = {
     "columns": {"metavar": "NAMES", "help": "names of the file's columns: word,pos,chunk"},
     "format": {
-        "choices": ("conll", "conllu", "jsonl", "parquet", "feather"),
+        "choices": ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather"),
         "metavar": "NAME",
-        "help": "conll, conllu, jsonl, parquet or feather (default: by the file's extension)",
+        "help": "conll, conllu, jsonl, csv, crfsuite, parquet or feather (default: by the file's extension)",
     },
+    "sentence": {"metavar": "NAME", "help": "of tables with a row per token: the column that tells sentences apart"},
     "comments": {"action": SWITCH, "help": "lines of a column file that begin with # are comments"},
     "tabs": {"action": SWITCH, "help": "only single tabs separate fields, as in .tsv files"},
 }

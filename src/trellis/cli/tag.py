@@ -26,7 +26,7 @@ from trellis.arguments import thread_count
 from trellis.cli.crf_test import crf_test_lines
 from trellis.cli.file_shape import FileShape, open_model
 from trellis.cli.labelled_files import (
-    TABLES,
+    WHOLE,
     Label,
     check_place,
     corpora,
@@ -100,7 +100,7 @@ def _write_others(
 ) -> None:
     """Labels of running text in columns or tables, as JSON lines, as crf_test has them."""
     label, column = _label(tagger, given, given.threads), tagger.columns[0]
-    if wanted.format in TABLES and not given.json:  # written whole
+    if wanted.format in WHOLE and not given.json:
         from trellis.corpus.write import write
 
         sentences = [sentence for _, _, some in text_pieces(given) for sentence in some]

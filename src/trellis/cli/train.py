@@ -143,9 +143,11 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
         return shape.stream(given.corpus, given.columns, given.block or BLOCK_BYTES >> 20)
     if given.block is not None:
         raise ArgumentError("--block is the size of blocks that are read with --stream; give both")
-    if len(given.corpus) > 1:
-        raise ArgumentError("several files are read in blocks: give --stream, or join them into one file")
-    return shape.read(given.corpus[0], given.columns)
+    first, *others = given.corpus
+    corpus = shape.read(first, given.columns)
+    for path in others:
+        corpus += FileShape.of(given, path, like=shape).read(path, given.columns)
+    return corpus
 
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:

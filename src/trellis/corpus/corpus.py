@@ -84,6 +84,12 @@ class Strings:
         data, starts = self.data.tobytes(), self.starts.tolist()
         return [data[a:b].decode() for a, b in itertools.pairwise(starts)]
 
+    def united(self, others: Strings) -> tuple[Strings, Ints]:
+        """These strings and then those of the others that are new, and the number of each of the others."""
+        number = {string: i for i, string in enumerate(self)}
+        numbers = [number.setdefault(string, len(number)) for string in others]
+        return Strings.of(number), np.array(numbers, np.int32)
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -99,6 +105,13 @@ class Column:
     def take(self, tokens: Longs) -> Column:
         """The given tokens in the given order, values shared."""
         return Column(self.codes[tokens], self.values)
+
+    def followed_by(self, other: Column | BagColumn, name: str) -> Column:
+        """The tokens of both, one after the other."""
+        if not isinstance(other, Column):
+            raise _unlike(name)
+        values, numbers = self.values.united(other.values)
+        return Column(np.concatenate([self.codes, numbers[other.codes]]), values)
 
     def tolist(self) -> list[str]:
         """The string of every token."""
@@ -130,10 +143,24 @@ class BagColumn(Ragged):
 
     names: Strings  # of the ids
 
+    def followed_by(self, other: Column | BagColumn, name: str) -> BagColumn:
+        """The tokens of both, one after the other."""
+        if not isinstance(other, BagColumn):
+            raise _unlike(name)
+        names, numbers = self.names.united(other.names)
+        plain = not len(self.values) and not len(other.values)
+        values = np.empty(0, np.float32) if plain else np.concatenate([self.full_values(), other.full_values()])
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:] - other.starts[0]])
+        return BagColumn(starts, np.concatenate([self.ids, numbers[other.ids]]), values, names)
+
     def tolist(self) -> list[dict[str, float]]:
         """The attributes of every token with their values."""
         items = list(zip(self.names.at(self.ids), self.full_values().tolist(), strict=True))
         return [dict(items[a:b]) for a, b in itertools.pairwise(self.starts.tolist())]
+
+
+def _unlike(name: str) -> CorpusError:
+    return CorpusError("", None, f"column {name!r} has attributes in one corpus and strings in the other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +258,21 @@ class Corpus:
             starts=self.starts[begin : end + 1] - first,
             lines=None if self.lines is None else self.lines[first:last],
             extras=None if self.extras is None else self.extras.slice(begin, end, first),
+        )
+
+    def __add__(self, other: Corpus) -> Corpus:
+        """The sentences of both, one after the other; they must have the same columns. Comments are left behind."""
+        if not isinstance(other, Corpus):
+            return NotImplemented
+        if set(self.columns) != set(other.columns):
+            why = f"columns {', '.join(other.columns)} cannot follow {', '.join(self.columns)}; name them alike"
+            raise CorpusError(other.source, None, why)
+        lines = None if self.lines is None or other.lines is None else np.concatenate([self.lines, other.lines])
+        return Corpus(
+            {name: column.followed_by(other.columns[name], name) for name, column in self.columns.items()},
+            np.concatenate([self.starts, self.starts[-1] + other.starts[1:] - other.starts[0]]),
+            ", ".join(dict.fromkeys(name for name in (self.source, other.source) if name)),
+            lines,
         )
 
     def __iter__(self) -> Iterator[Sentence]:

@@ -13,11 +13,12 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, message_name, name_of, read_bytes
 from trellis.errors import CorpusError
 
-FORMATS = ("conll", "conllu", "jsonl", "parquet", "feather")
+FORMATS = ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather")
 _BY_EXTENSION = {
     ".conllu": "conllu",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".csv": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".feather": "feather",
@@ -26,9 +27,9 @@ _BY_EXTENSION = {
 }
 
 
-def format_of(path: str) -> str:
-    """The format that a file's extension tells."""
-    return _BY_EXTENSION.get(extension(path), "conll")
+def format_of(path: str, like: str = "conll") -> str:
+    """The format that a file's extension tells; one without a known extension may be as data of CRFsuite it is like."""
+    return _BY_EXTENSION.get(extension(path), "crfsuite" if like == "crfsuite" else "conll")
 
 
 def read(
@@ -44,10 +45,11 @@ def read(
 
     ``source`` is one of
 
-    - the name of a file. Its extension tells the format, or ``format`` does (conll, conllu, jsonl, parquet,
-      feather): ``.conllu`` is CoNLL-U; ``.jsonl`` and ``.ndjson`` are one JSON object per sentence, column name
-      to list of strings; ``.parquet``, ``.feather``, ``.arrow`` and ``.ipc`` are tables; everything else is
-      CoNLL columns. Text formats may be compressed, with ``.gz`` at the end of the name;
+    - the name of a file. Its extension tells the format, or ``format`` does (conll, conllu, jsonl, csv, crfsuite,
+      parquet, feather): ``.conllu`` is CoNLL-U; ``.jsonl`` and ``.ndjson`` are one JSON object per sentence, column
+      name to list of strings; ``.csv`` has a row per token; ``.parquet``, ``.feather``, ``.arrow`` and ``.ipc`` are
+      tables; everything else is CoNLL columns; data files of CRFsuite are read with ``format="crfsuite"``. Text
+      formats may be compressed, with ``.gz`` at the end of the name;
     - ``-`` or an open binary file: columns, unless ``format`` says otherwise;
     - a pandas, polars or pyarrow table, or a ``datasets.Dataset``: one row per sentence with lists of strings in its
       cells, or one row per token with the column that tells sentences apart named by ``sentence``;
@@ -58,7 +60,8 @@ def read(
     without it they are called word; word, label; word, pos, label; word, pos, column3, ..., label. Where the
     source has names, ``columns`` chooses among them. ``comments`` leaves out the lines of a column file that
     begin with #; ``tabs`` makes single tabs the only separators, so that fields may hold blanks (the rule for
-    ``.tsv``).
+    ``.tsv``). In a CSV file ``sentence`` is by default a column called sentence, Sentence # or the like; it may be
+    filled on the first row of a sentence only.
 
     In dicts and lists a token may also be a bag of attributes: a list of strings, or a dict in which a string
     value gives "name:value", a number gives "name" that weight, True means 1 and False leaves it out.
@@ -74,10 +77,11 @@ def read(
             from trellis.corpus.tables import read_table
 
             return _with_tokens(read_table(path, format, names, sentence))
-        return _read_text(read_bytes(path), message_name(path), format, Layout(names, tabs, comments))
+        layout = Layout(names, tabs, comments)
+        return _read_text(read_bytes(path), message_name(path), format, layout, sentence)
     if hasattr(source, "read"):
         layout = Layout(names, bool(tabs), comments)
-        return _read_text(source.read(), name_of(source), format or "conll", layout)
+        return _read_text(source.read(), name_of(source), format or "conll", layout, sentence)
     if type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets"):
         from trellis.corpus.tables import from_table
 
@@ -92,14 +96,15 @@ def read(
 def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, Any]) -> Corpus:
     """As ``read``, but a file of columns is named by ``naming`` (given the file name) and laid out as ``kept`` says."""
     path = file_path("source", source) if isinstance(source, (str, os.PathLike)) else ""
-    if not path or format_of(path) != "conll":
-        return read(source)
+    format = format_of(path, str(kept.get("format"))) if path else None
+    if format != "conll":
+        return read(source, format=format)
     tabs = extension(path) == ".tsv" or bool(kept.get("tabs"))
     layout = Layout(None, tabs, bool(kept.get("comments")), naming=naming(message_name(path)))
     return _read_text(read_bytes(path), message_name(path), "conll", layout)
 
 
-def _read_text(text: Any, source: str, format: str, layout: Layout) -> Corpus:
+def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: str | None = None) -> Corpus:
     if not isinstance(text, bytes):
         why = "opened as text; open it in binary mode, for example open(name, 'rb')"
         raise CorpusError(source, None, why)
@@ -107,6 +112,14 @@ def _read_text(text: Any, source: str, format: str, layout: Layout) -> Corpus:
         from trellis.corpus.jsonl import parse_jsonl
 
         return _with_tokens(parse_jsonl(text, source, layout.names))
+    if format == "csv":
+        from trellis.corpus.csv_files import parse_csv
+
+        return _with_tokens(parse_csv(text, source, layout.names, sentence))
+    if format == "crfsuite":
+        from trellis.corpus.crfsuite_data import parse_crfsuite
+
+        return _with_tokens(parse_crfsuite(text, source, layout.names))
     if format == "conllu":
         corpus = parse_text(text, source, CONLLU)
         names = layout.names or corpus.columns

@@ -41,15 +41,26 @@ def write(
             raise CorpusError(path, None, f"{format} files are compressed as they are; leave out .gz")
         with writing_whole(path) as temporary:
             write_table(chosen, str(temporary), format)
-    elif format == "jsonl":
-        write_bytes(path, format_jsonl(chosen).encode())
-    elif format == "conllu":
-        write_bytes(path, format_conllu(chosen).encode())
-    elif format == "conll":
-        use_tabs = extension(path) == ".tsv" if tabs is None else tabs
-        write_bytes(path, format_columns(chosen, tabs=use_tabs).encode())
     else:
+        use_tabs = extension(path) == ".tsv" if tabs is None else tabs
+        write_bytes(path, formatter_of(format, path, tabs=use_tabs)(chosen).encode())
+
+
+def formatter_of(format: str, path: str, *, tabs: bool) -> Callable[[Corpus], str]:
+    """The function that gives a corpus as the text of a file."""
+    if format == "conll":
+        return lambda corpus: format_columns(corpus, tabs=tabs)
+    if format == "csv":
+        from trellis.corpus.csv_files import format_csv
+
+        return format_csv
+    if format == "crfsuite":
+        from trellis.corpus.crfsuite_data import format_crfsuite
+
+        return format_crfsuite
+    if format not in ("conllu", "jsonl"):
         raise CorpusError(path, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
+    return format_conllu if format == "conllu" else format_jsonl
 
 
 def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:

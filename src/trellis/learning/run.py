@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from trellis.learning.site_problem import SiteProblem, SiteWeights
 
 State = Mapping[str, npt.NDArray[Any]]
+LOG = logging.getLogger("trellis")  # every epoch at level INFO; silent unless the program asks for it
 
 
 # ------------------------------------------------------------ the problem
@@ -190,6 +192,19 @@ class Event:
         """For the history inside a model, which is the same for the same training: without the time it took."""
         return {key: value for key, value in asdict(self).items() if value is not None and key != "seconds"}
 
+    def text(self) -> str:
+        """One line for a log."""
+        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else "")]
+        if self.mistakes is not None:
+            said.append(f"{100 * self.mistakes / max(1, self.tokens):.2f}% of tokens wrong in training")
+        if self.objective is not None:
+            said.append(f"objective {self.objective:.6g}")
+        if self.dev_score is not None:
+            said.append(f"{100 * self.dev_score:.2f} on dev" + (", the best so far" if self.best else ""))
+        if self.seconds is not None:
+            said.append(f"{self.seconds:.2f} s")
+        return ", ".join(said)
+
 
 Observer = Callable[[Event], None]
 
@@ -278,6 +293,8 @@ def run(
             event = _epoch(problem, work, progress)
             if event is None:
                 break
+            if LOG.isEnabledFor(logging.INFO):
+                LOG.info("%s", event.text())
             if observer is not None:
                 observer(event)
     except StopTrainingError:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from trellis.replacing import replacing
 from trellis.tagger.decoding import By, Decoder, one
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from matplotlib.figure import Figure
 
     from trellis.corpus.schemes import Span
@@ -421,11 +423,16 @@ class Tagger:
             temporary.write_bytes(data)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
+    def load(
+        cls,
+        path: str | os.PathLike[str] | BinaryIO | Traversable,
+        *,
+        kernel: KernelFunction | None = None,
+        copy: bool = True,
+    ) -> Tagger:
         """Read a model that ``save`` wrote; see ``trellis.load``."""
         if not isinstance(path, (str, os.PathLike)):
-            what = type(path).__name__
-            raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see Tagger.from_bytes")
+            return cls.from_bytes(_content(path), kernel=kernel)
 
         def made(model: Model) -> Tagger:
             try:
@@ -454,15 +461,29 @@ class Tagger:
         )
 
 
-def load(path: str | os.PathLike[str], *, kernel: KernelFunction | None = None, copy: bool = True) -> Tagger:
+def load(
+    path: str | os.PathLike[str] | BinaryIO | Traversable, *, kernel: KernelFunction | None = None, copy: bool = True
+) -> Tagger:
     """Read a model that ``Tagger.save`` wrote, or one of CRFsuite, CRF++ (binary or text) or Wapiti.
 
-    ``kernel`` is the function of a model whose kernel is one.
+    ``path`` is a file's name, a file opened in binary mode, or a resource of a package
+    (``importlib.resources.files(package) / "model.trellis"``). ``kernel`` is the function of a model whose
+    kernel is one.
 
     With ``copy=False`` the file is mapped into memory, which all processes that load it share. It must then never be
     changed in place (``cp new.model old.model`` does that; ``mv`` and ``Tagger.save`` do not): that ends the process.
     """
     return Tagger.load(path, kernel=kernel, copy=copy)
+
+
+def _content(source: Any) -> bytes:
+    """All bytes of an open file or of a resource."""
+    read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
+    data = read() if callable(read) else None
+    if not isinstance(data, bytes):
+        what = "a file opened as text; open it in binary mode" if isinstance(data, str) else type(source).__name__
+        raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see Tagger.from_bytes")
+    return data
 
 
 def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:

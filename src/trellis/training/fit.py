@@ -18,7 +18,7 @@ import trellis
 from trellis.arguments import file_path, items, thread_count, whole_number
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
-from trellis.corpus.corpus import Corpus, columns_named
+from trellis.corpus.corpus import BagColumn, Corpus, columns_named
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
@@ -93,7 +93,8 @@ def train(
     """Train a tagger that predicts column ``target``.
 
     ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
-    ``features`` is a preset's name (default: "default"), a template file or a list of templates. ``learner`` is a
+    ``features`` is a preset's name (default: "default", or the attributes where there is nothing else), a template
+    file or a list of templates. ``learner`` is a
     learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default: the averaged perceptron). ``order`` is how many
     labels back a label looks: any number (some learners: up to 2); 0 where the features ask for no label bigrams.
     ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
@@ -139,7 +140,11 @@ def train(
     columns = list(corpus.columns)
     target = _target(target, init, columns)
     labelled = columns_named(target, columns)
-    chosen = _features(features, [name for name in columns if name not in labelled], init)
+    inputs = [name for name in columns if name not in labelled]
+    if features is None and init is None and stream is None and len(inputs) == 1:
+        alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
+        features = [f"{inputs[0]}[0]"] if alone else None
+    chosen = _features(features, inputs, init)
     longest = None
     if segments is not False:
         refused = {"a stream": stream, "init": init, "partial": partial, "beam": beam}

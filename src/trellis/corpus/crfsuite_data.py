@@ -1,0 +1,96 @@
+"""CRFsuite's data files: a line per token, its label and its attributes, separated by tabs.
+
+``name:2.5`` is an attribute with a value; ``\\:`` is a colon in a name and ``\\\\`` a backslash. A blank line ends a
+sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from trellis.corpus.corpus import BagColumn, Column, Corpus
+from trellis.corpus.objects import Origin, from_mapping
+from trellis.errors import CorpusError
+
+COLUMNS = ("attributes", "label")
+_ESCAPED = re.compile(r"\\([:\\])")
+_VALUE = re.compile(r"(?<!\\)(?:\\\\)*:")  # a colon that no backslash escapes
+
+
+def parse_crfsuite(text: bytes, source: str, names: Sequence[str] | None) -> Corpus:
+    """The corpus in the bytes of a data file; its columns are attributes and label unless two other names are given."""
+    if names is not None and len(names) != 2:
+        raise CorpusError(
+            source, None, f"{len(names)} names; data files of CRFsuite have two columns: attributes,label"
+        )
+    attributes, labels = names or COLUMNS
+    bags, found = list[list[dict[str, float]]](), list[list[str]]()
+    lines, ended = list[int](), True
+    for number, raw in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            line = raw.decode().removesuffix("\r")
+        except UnicodeDecodeError:
+            why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+            raise CorpusError(source, number, why) from None
+        if not line:
+            ended = True
+            continue
+        label, *fields = line.split("\t")
+        if label.startswith("@"):
+            raise CorpusError(
+                source, number, f"{label}: weights of sentences are not read here; give train(sample_weight=...)"
+            )
+        if ended:
+            bags.append([])
+            found.append([])
+            lines.append(number)
+            ended = False
+        bags[-1].append(_bag(fields, source, number))
+        found[-1].append(label)
+    return from_mapping({attributes: bags, labels: found}, None, Origin(source, lines))
+
+
+def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
+    """The attributes of a token; values of one name add up, as they do in CRFsuite."""
+    bag: dict[str, float] = {}
+    for field in fields:
+        name, value = field, 1.0
+        colon = _VALUE.search(field)
+        if colon is not None:
+            name, said = field[: colon.end() - 1], field[colon.end() :]
+            try:
+                value = float(said)
+            except ValueError:
+                why = f"{said!r} is not the value of an attribute; write a colon in a name as \\:"
+                raise CorpusError(source, number, why) from None
+        name = _ESCAPED.sub(r"\1", name)
+        bag[name] = bag.get(name, 0.0) + value
+    return bag
+
+
+def format_crfsuite(corpus: Corpus) -> str:
+    """The corpus as a data file: its last column of strings as labels, its attributes, else ``column=value``."""
+    strings = [name for name, column in corpus.columns.items() if isinstance(column, Column)]
+    if not strings:
+        raise CorpusError(corpus.source, None, "no column of labels; a data file of CRFsuite begins its lines with one")
+    *others, target = strings
+    labels = corpus.column(target).tolist()
+    rows = [[_field(label, corpus, first=True)] for label in labels]
+    for name, column in corpus.columns.items():
+        if isinstance(column, BagColumn):
+            for row, bag in zip(rows, column.tolist(), strict=True):
+                row += [_field(key, corpus) + ("" if value == 1 else f":{value:.9g}") for key, value in bag.items()]
+        elif name in others:
+            for row, value in zip(rows, column.tolist(), strict=True):
+                row.append(_field(f"{name}={value}", corpus))
+    lines = ["\t".join(row) for row in rows]
+    return "".join("".join(f"{line}\n" for line in lines[a:b]) + "\n" for a, b in pairwise(corpus.starts.tolist()))
+
+
+def _field(text: str, corpus: Corpus, *, first: bool = False) -> str:
+    """A name as the file holds it; labels have no escapes."""
+    if re.search(r"[\t\n\r]", text) or (first and (not text or text.startswith("@"))):
+        raise CorpusError(corpus.source, None, f"{text!r} cannot stand in a data file of CRFsuite; write jsonl")
+    return text if first else text.replace("\\", "\\\\").replace(":", "\\:")

@@ -1,0 +1,98 @@
+"""CSV: a row per token under a row of names, as spreadsheets and Kaggle have it.
+
+A column tells sentences apart. It may be filled on the first row of a sentence only. Without such a column, empty rows
+stand between sentences.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from itertools import pairwise
+
+from trellis.arrays import Longs
+from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.objects import Origin, from_mapping
+from trellis.errors import CorpusError
+
+SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
+
+
+def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
+    """The corpus in the bytes of a CSV file; ``sentence`` is the column that tells sentences apart."""
+    rows, lines = _rows(text, source)
+    if not rows:
+        raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
+    head = [name.strip() for name in rows[0]]
+    if len(set(head)) < len(head) or "" in head:
+        raise CorpusError(source, lines[0], "the first row must name every column once")
+    marked = sentence or next((name for name in head if name.lower() in SENTENCE), None)
+    chosen = list(names) if names else [name for name in head if name != marked]
+    for name in (*chosen, *((marked,) if marked else ())):
+        if name not in head:
+            raise CorpusError(source, lines[0], f"no column {name!r}; the columns are {', '.join(head)}")
+    place = head.index(marked) if marked else None
+    columns: dict[str, list[list[str]]] = {name: [] for name in chosen}
+    begun: list[int] = []
+    before, ended = None, True
+    for row, line in zip(rows[1:], lines[1:], strict=True):
+        if not any(row):
+            ended = True
+            continue
+        if len(row) != len(head):
+            why = f"{len(row)} fields, but the first row names {len(head)}; put fields with commas in quotes"
+            raise CorpusError(source, line, why)
+        mark = row[place] if place is not None else ""
+        if (place is None and ended) or (place is not None and (before is None or mark not in ("", before))):
+            begun.append(line)
+            for sentences in columns.values():
+                sentences.append([])
+        before, ended = mark or before, False
+        for name, sentences in columns.items():
+            sentences[-1].append(row[head.index(name)])
+    return from_mapping(columns, None, Origin(source, begun))
+
+
+def _rows(text: bytes, source: str) -> tuple[list[list[str]], list[int]]:
+    """The rows of the file, and the line at which each begins."""
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = 1 + text.count(b"\n", 0, error.start)
+        why = "not valid UTF-8; convert the file, for example with iconv -f latin1 -t UTF-8"
+        raise CorpusError(source, line, why) from None
+    first = decoded.partition("\n")[0]
+    separator = ";" if first.count(";") > first.count(",") else ","
+    reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=separator, strict=True)
+    rows, lines, at = list[list[str]](), list[int](), 1
+    try:
+        for row in reader:
+            rows.append(row)
+            lines.append(at)
+            at = reader.line_num + 1
+    except csv.Error as error:
+        raise CorpusError(source, reader.line_num, f"not CSV: {error}; put fields with quotes in quotes") from None
+    return rows, lines
+
+
+def format_csv(corpus: Corpus, first: int = 1) -> str:
+    """The corpus as CSV, with a column ``sentence`` that numbers sentences from ``first`` on."""
+    if bags := [name for name, column in corpus.columns.items() if not isinstance(column, Column)]:
+        raise CorpusError(corpus.source, None, f"column {bags[0]!r} has attributes, which CSV cannot hold; write jsonl")
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    if first == 1:
+        writer.writerow([*(("sentence",) if "sentence" not in corpus.columns else ()), *corpus.columns])
+    lists = [corpus.column(name).tolist() for name in corpus.columns]
+    numbers = _numbers(corpus.starts, first)
+    rows = zip(*lists, strict=True)
+    if "sentence" in corpus.columns:
+        writer.writerows(rows)
+    else:
+        writer.writerows((number, *row) for number, row in zip(numbers, rows, strict=True))
+    return out.getvalue()
+
+
+def _numbers(starts: Longs, first: int) -> list[int]:
+    return [first + i for i, (a, b) in enumerate(pairwise(starts.tolist())) for _ in range(b - a)]
