@@ -28,6 +28,7 @@ OWN = (
     "segments",
     "parsing_peers",
     "crfsuite_models",
+    "nltk_models",
     "segmentation",
     "many_labels",
     "search",

@@ -35,7 +35,7 @@ inline std::vector<std::uint8_t> far_kinds(std::span<const std::uint8_t> about) 
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   std::erase_if(kinds, [](std::uint8_t kind) { return kind < trellis::kFar; });
-  for (std::uint8_t kind : kinds) require(kind >= trellis::kFar + 2, "an attribute about no label");
+  for (std::uint8_t kind : kinds) require(kind >= trellis::kFar + 1, "an attribute about no label");
   return kinds;
 }
 

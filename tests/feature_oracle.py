@@ -44,6 +44,9 @@ def apply(call: Call, value: str) -> str | None:
         rules = {"d": r"[0-9]", "a": r"[A-Za-z]", "l": r"[äöüÄÖÜ]"}
         kinds = [next((kind for kind, rule in rules.items() if re.match(rule, c)), "p") for c in value]
         return re.sub(r"(.)\1+", r"\1", "".join(kinds))
+    if call.name == "normal":
+        rules = {"!HYPHEN": r"[^-].*-", "!YEAR": r"[0-9]{4}$", "!DIGITS": r"[0-9]"}
+        return next((kind for kind, rule in rules.items() if re.match(rule, value)), value.lower())
     if call.name in ("prefix", "suffix"):
         k = int(call.arguments[0])
         if len(value) < k:

@@ -32,7 +32,7 @@ struct Sample : testing::RandomSets {
     fill(edge, L + 1, variant & 1);
     fill(tri, (L + 1) * (L + 1), false);
     fill(end, 1, variant & 1);
-    for (std::uint8_t kind : {kFar + 2, kFar + 3, int{kAny}, int{kSame}})
+    for (std::uint8_t kind : {kFar + 1, kFar + 2, kFar + 3, int{kAny}, int{kSame}})
       if (random() % 2) kinds.push_back(kind);
     for (std::size_t t = 0, word = 0; t < T; ++t) {  // words are 0 or 1
       std::int32_t last = -1;

@@ -31,9 +31,9 @@ bool is_ascii(std::string_view text) {
 }
 
 bool ViewTree::find(const Call& call, Node& node) {
-  static constexpr std::string_view kNames[] = {"lower",     "shape",   "kinds",          "has_digit", "has_hyphen",
-                                                "has_upper", "has_dot", "is_capitalized", "is_upper",
-                                                "is_punctuation", "prefix", "suffix", "outside"};
+  static constexpr std::string_view kNames[] = {"lower",          "shape",      "kinds",     "normal",  "has_digit",
+                                                "has_hyphen",     "has_upper",  "has_dot",   "is_capitalized", "is_upper",
+                                                "is_punctuation", "prefix",     "suffix",    "outside"};
   const auto* name = std::find(std::begin(kNames), std::end(kNames), call.name);
   if (name == std::end(kNames)) return false;
   node.function = static_cast<Function>(name - std::begin(kNames));
@@ -53,7 +53,7 @@ bool ViewTree::add(const std::vector<Call>& calls) {
     at = static_cast<std::int32_t>(known - nodes_.begin());
     if (known != nodes_.end()) continue;
     nodes_.push_back(node);
-    n_written_ += node.function <= Function::kinds;
+    n_written_ += node.function <= Function::normal;
   }
   node_of_.push_back(at);
   return true;
@@ -63,6 +63,11 @@ std::string_view ViewTree::apply(const Node& node, std::string_view value, std::
   const std::size_t begin = text.size();
   const auto written = [&] { return std::string_view(text.data() + begin, text.size() - begin); };
   switch (node.function) {
+    case Function::normal:
+      if (value.find('-') != value.npos && value[0] != '-') return "!HYPHEN";
+      if (value.size() == 4 && !any(value, [](char c) { return !is_digit(c); })) return "!YEAR";
+      if (!value.empty() && is_digit(value[0])) return "!DIGITS";
+      [[fallthrough]];
     case Function::lower:
       for (char c : value) text.push_back(is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c);
       return written();

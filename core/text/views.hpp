@@ -34,8 +34,8 @@ class ViewTree {
 
  private:
   enum class Function : std::uint8_t {
-    lower, shape, kinds, has_digit, has_hyphen, has_upper, has_dot, is_capitalized, is_upper, is_punctuation, prefix,
-    suffix, outside,
+    lower, shape, kinds, normal, has_digit, has_hyphen, has_upper, has_dot, is_capitalized, is_upper, is_punctuation,
+    prefix, suffix, outside,
   };
   struct Node {
     std::int32_t parent;  // whose string is taken; -1 is the word

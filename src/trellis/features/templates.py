@@ -79,6 +79,15 @@ def _at_least(k: int, cut: Callable[[str], str]) -> Function:
 
 
 # Functions without an argument.
+def normal(value: str) -> str:
+    """In lower case; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
+    if "-" in value and value[0] != "-":
+        return "!HYPHEN"
+    if value.isdigit() and len(value) == 4:
+        return "!YEAR"
+    return "!DIGITS" if value[:1].isdigit() else value.lower()
+
+
 PLAIN: dict[str, Function] = {
     "lower": str.lower,
     "shape": shape,
@@ -91,6 +100,7 @@ PLAIN: dict[str, Function] = {
     "is_upper": _says(str.isupper),
     "is_punctuation": _says(lambda value: not any(c.isalnum() for c in value)),
     "kinds": kinds,
+    "normal": normal,
 }
 
 # Functions of a number: suffix(word[0], 3).

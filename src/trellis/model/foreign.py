@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arrays import Doubles, Longs
+from trellis.arrays import Doubles, Ints, Longs, Ragged
 from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
-from trellis.features.extraction import Extractor
+from trellis.features.extraction import Extraction, Extractor, freeze
+from trellis.features.templates import Look, Template
+from trellis.features.vocabulary import Vocabulary
 from trellis.model.model import ChainWeights, Model, Rows, padded
 
 # Attributes, labels and weights, one of each per weight.
@@ -52,6 +54,53 @@ def attribute_model(
     rows = rows_of(triples, len(attributes))
     weights = ChainWeights(n, rows, None, table, None, end if last.any() else None)
     return Model(tuple(labels), "label", 1, vocabulary, weights, info=info, family="log-linear")
+
+
+def frozen_vocabulary(
+    extractor: Extractor,
+    templates: Sequence[Template],
+    observed: Sequence[Sequence[tuple[str, ...]]],
+    view_id: Callable[[Look, str], int],
+) -> tuple[Vocabulary, dict[tuple[int, int], Ints]]:
+    """The vocabulary that has these observations, and the attributes of each template's, by (on edge, template).
+
+    ``observed`` are the values of each template's looks; ``view_id`` gives the id of one, -1 if it is never asked for.
+    """
+    growing, edges = extractor.growing, extractor.growing_edges
+    local: dict[int, tuple[int, Ints]] = {}
+    for k, template in enumerate(templates):
+        place = _place(extractor.templates, templates, k)
+        on_edge = place >= extractor.n_emission
+        ids = np.array(
+            [
+                [view_id(look, value) for look, value in zip(template.looks, values, strict=True)]
+                for values in observed[k]
+            ],
+            np.int32,
+        ).reshape(len(observed[k]), len(template.looks))
+        target = edges if on_edge and edges is not None else growing
+        number = place - extractor.n_emission if on_edge else place
+        table = int(extractor.plan.templates[place, 2])
+        alive = np.flatnonzero((ids >= 0).all(axis=1))
+        found = np.full(len(ids), -1, np.int32)
+        found[alive] = target.add(extractor.parts[int(on_edge)], number, np.ascontiguousarray(ids[alive]))
+        local[k] = (table, found)
+    numbers = dict[tuple[int, int], Ints]()
+    for k, (table, found) in local.items():
+        on_edge = templates[k].history > 0
+        source = edges if on_edge and edges is not None else growing
+        base = np.concatenate([[0], np.cumsum(source.table_sizes)])[table]
+        numbers[int(on_edge), k] = np.where(found >= 0, found + base, -1).astype(np.int32)
+    n, n_edges = growing.n_attributes, 0 if edges is None else edges.n_attributes
+    none = np.empty(0, np.int32)
+    extraction = Extraction(extractor.vocabulary(), growing, edges, Ragged.none(), None, n, n_edges, none, none)
+    return freeze(extraction, np.arange(n, dtype=np.int32), np.arange(n_edges, dtype=np.int32)), numbers
+
+
+def _place(ordered: Sequence[Template], templates: Sequence[Template], k: int) -> int:
+    """Where a template stands after those of labels were put before those of pairs; equal ones keep their order."""
+    same = [i for i, one in enumerate(ordered) if one == templates[k]]
+    return same[sum(one == templates[k] for one in templates[:k])]
 
 
 def rows_of(triples: Triples, n_attributes: int) -> Rows:

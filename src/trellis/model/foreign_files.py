@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 import struct
+from pathlib import Path
 
 from trellis.model.model import Model
 
 FOREIGN_HEAD = 64  # bytes that are enough to tell
 _CRFSUITE, _WAPITI, _CRFPP = b"lCRF", b"#mdl#", struct.pack("<Ii", 100, 0)
+NLTK_PARTS = ("weights", "tagdict", "classes")
 _CRFPP_TEXT = re.compile(rb"version: \d+\r?\ncost-factor:")
+
+
+def is_nltk(path: Path) -> bool:
+    """Whether it is a folder with the three files of NLTK's perceptron tagger, or one of them."""
+    return path.is_dir() or any(path.name.endswith(f".{part}.json") for part in NLTK_PARTS)
 
 
 def is_foreign(head: bytes) -> bool:

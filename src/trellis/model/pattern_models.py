@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arrays import Doubles, Ints, Ragged
+from trellis.arrays import Doubles, Ints
 from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError, TemplateError
 from trellis.features.crfpp import parse_crfpp
-from trellis.features.extraction import Extraction, Extractor, freeze
+from trellis.features.extraction import Extractor
 from trellis.features.templates import Template
-from trellis.model.foreign import check_labels
+from trellis.model.foreign import check_labels, frozen_vocabulary
 from trellis.model.model import ChainWeights, Model, Rows, padded
 
 MOST_COLUMNS, MOST_WAYS = 1000, 200  # of a file; of an observation to be cut
@@ -306,47 +306,13 @@ def _vocabulary(
                     seen[look.column].setdefault(value, len(seen[look.column]))
     strings = {name: Strings.of(list(seen[name])) for name in columns if name in seen}
     extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64))
-    growing, edges, reach = extractor.growing, extractor.growing_edges, extractor.plan.reach
-    ordered = extractor.templates
-    local: dict[int, tuple[int, Ints]] = {}
-    for k, template in enumerate(templates):
-        place = _place(ordered, templates, k)
-        on_edge = place >= extractor.n_emission
-        ids = np.array(
-            [
-                [
-                    _view_id(value, seen[look.column], reach, outside)
-                    for look, value in zip(template.looks, values, strict=True)
-                ]
-                for values, _ in cut[k]
-            ],
-            np.int32,
-        ).reshape(len(cut[k]), len(template.looks))
-        target = edges if on_edge and edges is not None else growing
-        number = place - extractor.n_emission if on_edge else place
-        table = int(extractor.plan.templates[place, 2])
-        alive = np.flatnonzero((ids >= 0).all(axis=1))  # what lies too far outside to be seen is never asked for
-        found = np.full(len(ids), -1, np.int32)
-        found[alive] = target.add(extractor.parts[int(on_edge)], number, np.ascontiguousarray(ids[alive]))
-        local[k] = (table, found)
-    numbers = dict[tuple[int, int], Ints]()
-    for k, (table, found) in local.items():
-        on_edge = templates[k].history > 0
-        source = edges if on_edge and edges is not None else growing
-        base = np.concatenate([[0], np.cumsum(source.table_sizes)])[table]
-        numbers[int(on_edge), k] = np.where(found >= 0, found + base, -1).astype(np.int32)
-    n, n_edges = growing.n_attributes, 0 if edges is None else edges.n_attributes
-    nothing = Ragged(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-    none = np.empty(0, np.int32)
-    extraction = Extraction(extractor.vocabulary(), growing, edges, nothing, None, n, n_edges, none, none)
-    vocabulary = freeze(extraction, np.arange(n, dtype=np.int32), np.arange(n_edges, dtype=np.int32))
-    return vocabulary, numbers
-
-
-def _place(ordered: Sequence[Template], templates: Sequence[Template], k: int) -> int:
-    """Where a template stands after those of labels were put before those of pairs; equal ones keep their order."""
-    same = [i for i, one in enumerate(ordered) if one == templates[k]]
-    return same[sum(one == templates[k] for one in templates[:k])]
+    reach = extractor.plan.reach
+    return frozen_vocabulary(
+        extractor,
+        templates,
+        [[values for values, _ in observed] for observed in cut],
+        lambda look, value: _view_id(value, seen[look.column], reach, outside),
+    )
 
 
 def _view_id(value: str, seen: dict[str, int], reach: int, outside: re.Pattern[str]) -> int:

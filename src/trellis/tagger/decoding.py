@@ -14,6 +14,7 @@ from trellis.arguments import items, whole_number
 from trellis.arrays import Ints, LabelSets, Longs
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.errors import ArgumentError, CorpusError, ModelError
+from trellis.features.templates import FAR
 from trellis.features.vocabulary import function_of, native_calls
 from trellis.model.model import Model, is_finite
 
@@ -30,6 +31,7 @@ By = Literal["path", "label"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence
 
 # What tagging remembers of words it met: views and summed weights, for this many bytes at most.
+LABEL_BEFORE = FAR + 1  # about the label one token back (core/engine/beam.hpp)
 CACHE_BYTES = 256 << 20
 # What asks for marginals goes over a corpus in pieces whose tables take about so many bytes.
 PIECE_BYTES = 256 << 20
@@ -64,11 +66,15 @@ class Decoder:
             [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
             for column in vocabulary.columns
         ]
+        # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
+        # are then looked up label by label, which is much less than a table of label pairs for every token.
+        stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
+        n_pair = sum(template.history == 1 for template in vocabulary.templates)
         features = _core.Features(
             plan=vocabulary.plan_arrays,
             n_emission=vocabulary.n_emission,
-            n_pair=sum(template.history == 1 for template in vocabulary.templates),
-            n_far=sum(bool(template.far) for template in vocabulary.templates),
+            n_pair=0 if stepwise else n_pair,
+            n_far=n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
             tables=vocabulary.tables,
             folds=vocabulary.folds,
             columns=[
@@ -110,6 +116,8 @@ class Decoder:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
         # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
         self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
+        if stepwise:
+            self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
         self.far_rows: _core.FarRows | None = None
         if self.about is not None and weights.edge_rows is not None:
             self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, len(self.labels), self.ngrams)
@@ -288,8 +296,8 @@ class Decoder:
         for chains in self.searched(sentences, allowed, n_threads):
             if self.about is not None:
                 raise ModelError(
-                    "marginals and other sums over all label sequences need exact search, and labels of this model see "
-                    "labels further back (label[-3], label[any] or label[same]); ask for tag or kbest"
+                    "marginals and other sums over all label sequences need exact search, and this model is searched "
+                    "from left to right by a beam (docs/search.md); ask for tag or kbest"
                 )
             yield chains  # type: ignore[misc]
 

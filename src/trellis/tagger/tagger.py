@@ -15,7 +15,7 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import extension
 from trellis.errors import ArgumentError, ModelError
 from trellis.model import model_file
-from trellis.model.foreign_files import FOREIGN_HEAD, is_foreign, read_foreign
+from trellis.model.foreign_files import FOREIGN_HEAD, is_foreign, is_nltk, read_foreign
 from trellis.model.model import Model
 from trellis.replacing import replacing
 from trellis.tagger.decoding import By, Decoder, one
@@ -440,6 +440,10 @@ class Tagger:
             except ModelError as error:
                 raise ModelError(f"{path}: {error}") from error
 
+        if is_nltk(Path(path)):
+            from trellis.model.nltk_files import read_nltk
+
+            return made(read_nltk(Path(path)))
         if not is_foreign(model_file.first_bytes(path, FOREIGN_HEAD)):
             return model_file.load_as(path, made, copy=copy)
         try:
