@@ -31,7 +31,7 @@ using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vecto
 // A dictionary, the column and the view it looks at; for each derived column, a matcher and which of its values.
 using MatcherArrays = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
-using BagArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
+using BagArrays = std::tuple<StringArrays, Array<std::int32_t, 1>, std::optional<Array<std::int32_t, 1>>>;
 // set starts, set labels, the set of unknown words; endings of such words, the set of each
 using DictionaryArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
 using EndingArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
@@ -117,10 +117,16 @@ struct Features {
       require(static_cast<std::size_t>(atom.view) < model.columns[atom.column].views.size(), "an atom without a view");
     add_matchers(model);
     if (bag) {
-      model.bag = strings_from(bag->first);
-      require(bag->second.size() == model.bag.size(), "attributes that do not fit their strings");
-      check_numbers(bag->second, weights.n_attributes, "an attribute out of range", -1);
-      model.bag_attributes = bag->second.data();
+      const auto& [strings, attributes, pairs] = *bag;
+      model.bag = strings_from(strings);
+      require(attributes.size() == model.bag.size() && (!pairs || pairs->size() == model.bag.size()),
+              "attributes that do not fit their strings");
+      check_numbers(attributes, weights.n_attributes, "an attribute out of range", -1);
+      model.bag_attributes = attributes.data();
+      if (pairs) {
+        check_numbers(*pairs, weights.n_edge_attributes, "an attribute of label pairs out of range", -1);
+        model.bag_pairs = pairs->data();
+      }
     }
     if (filter) {
       const auto& [rows, margin, most, levels] = *filter;
@@ -225,8 +231,9 @@ struct PyDecoder {
   }
 
   void add_attribute(Batch& batch, std::string_view name, float value) const {
-    const std::int32_t id = core.bag_attribute(name);
-    if (id >= 0 && value != 0) batch.bag_ids.push_back(id), batch.bag_values.push_back(value);
+    const auto [id, pair] = core.bag_attributes(name);
+    if (id >= 0 && value != 0) batch.bag.add(id, value);
+    if (pair >= 0 && value != 0) batch.pair_bag.add(pair, value);
   }
 
   // The fields of a token; a model that reads one column takes the string itself.
@@ -251,14 +258,13 @@ struct PyDecoder {
           const nb::object token =
               nb::borrow(core.n_given() == 0 ? tokens[t] : fields_of(tokens[t]).first[core.n_given()]);
           each_attribute(token, [&](std::string_view name, float value) { add_attribute(bags, name, value); });
-          bags.bag_starts.push_back(static_cast<std::int64_t>(bags.bag_ids.size()));
+          bags.bag.end_token(), bags.pair_bag.end_token();
         }
       }
     auto lock = locked();
     Batch batch = core.begin();
-    batch.bag_starts = std::move(bags.bag_starts);
-    batch.bag_ids = std::move(bags.bag_ids);
-    batch.bag_values = std::move(bags.bag_values);
+    batch.bag = std::move(bags.bag);
+    batch.pair_bag = std::move(bags.pair_bag);
     for (const nb::object& sentence : sentences) {
       auto [tokens, n] = items_of(sentence, "a sentence");
       for (std::size_t t = 0; t < n && core.n_given() > 0; ++t) {
@@ -350,7 +356,7 @@ struct PyDecoder {
       const auto string_at = checked(codes, data, ends);
       for (std::size_t t = 0; t < n_tokens; ++t) {
         for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, string_at(codes(i)), values(i));
-        batch.bag_starts.push_back(static_cast<std::int64_t>(batch.bag_ids.size()));
+        batch.bag.end_token(), batch.pair_bag.end_token();
       }
     }
     finish(batch, n_threads);

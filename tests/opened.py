@@ -23,7 +23,7 @@ def decoder_of(vocabulary: Vocabulary) -> Decoder:
         for on_edge in (False, True)
     )
     if vocabulary.bag is not None:
-        n_emission = max(n_emission, 1 + int(vocabulary.bag[2].max(initial=-1)))
+        n_emission = max(n_emission, 1 + int(vocabulary.bag.attributes.max(initial=-1)))
     rows, edge_rows = (
         Rows(np.zeros(n + 1, np.uint32), np.empty(0, kind), np.empty(0, np.float32))
         for n, kind in ((n_emission, np.uint16), (n_edges, np.uint32))
@@ -68,7 +68,7 @@ def names_of(vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on
                     assert names.setdefault(a, key) == key, "two features under one number"
                 token += 1
     if vocabulary.bag is not None and not on_edge:
-        _, strings, attributes = vocabulary.bag
+        strings, attributes = vocabulary.bag.strings, vocabulary.bag.attributes
         names |= {a: ("bag", s) for s, a in zip(strings, attributes.tolist(), strict=True) if a >= 0}
     assert len(set(names.values())) == len(names), "one feature under two numbers"
     return names

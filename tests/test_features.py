@@ -249,7 +249,7 @@ def test_bags_are_read_alone() -> None:
         "attributes[1]",
         "attributes[0] & word[0]",
         "lower(attributes[0])",
-        "label[-1] & attributes[0]",
+        "label[-2..-1] & attributes[0]",
     ):
         with pytest.raises(TemplateError, match="alone"):
             extracted(corpus, [bad])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -372,7 +371,7 @@ def test_bytes(tmp_path: Path) -> None:
     data = tagger.to_bytes()
     assert data == (tmp_path / "model").read_bytes()
     assert Tagger.from_bytes(data).tag_batch(corpus) == tagger.tag_batch(corpus)
-    for given in (data, io.BytesIO(data), None):
+    for given in (data, None):
         with pytest.raises(ArgumentError, match=r"^load takes the path of a file, not \w+; for bytes"):
             trellis.load(given)  # type: ignore[arg-type]
 
@@ -405,7 +404,7 @@ def test_strings_without_weights_are_left_out() -> None:
     learner = trellis.CRF(c1=1.0, c2=0.1)
     tagger = trellis.train(corpus, target="tag", features="attributes", learner=learner)
     assert tagger.model.vocabulary.bag is not None
-    _, strings, attributes = tagger.model.vocabulary.bag
+    strings, attributes = tagger.model.vocabulary.bag.strings, tagger.model.vocabulary.bag.attributes
     n = tagger.model.weights.rows.n_attributes
     assert len(strings) == len(attributes) == n < 60
     assert sorted(attributes.tolist()) == list(range(n))

@@ -285,7 +285,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
     buffers.look_offset.push_back(look.slot * stride);
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
-                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(), batch.bags(), static_cast<std::size_t>(begin)},
+                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(), batch.bag.sites(), static_cast<std::size_t>(begin)},
                 {model_.rows, made ? &heavy.rows : nullptr, heavy_stride_}, model_.filter, buffers.emit.data());
   if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
@@ -294,7 +294,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
     buffers.sets.resize(n);
     for (std::size_t t = 0; t < n; ++t) buffers.sets[t] = set_of(batch, begin + t);
   }
-  if (edges_by_token() || has_runs()) sum_edges(n, buffers);
+  if (edges_by_token() || has_runs()) sum_edges(batch.pair_bag, begin, n, buffers);
   if (!model_.local) return;
   LabelSets sets = sets_in(buffers);
   if (open) sets.starts = nullptr;
@@ -342,8 +342,9 @@ TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
   return joined(sentences);
 }
 
-// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z]; and of n-grams what they have at t
-void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z] + sum over given ones of value(a) · w[a, y, z]
+// and of n-grams what they have at t
+void Decoder::sum_edges(const Bag& pairs, std::size_t begin, std::size_t n, Buffers& buffers) const {
   const std::size_t stride = model_.labels.stride, n_joint = joint_.size(), size = (model_.labels.n_labels + 1) * stride;
   const bool by_token = edges_by_token();
   if (by_token) share_edges(model_.labels.edge, size, n, buffers.edge);
@@ -358,18 +359,25 @@ void Decoder::sum_edges(std::size_t n, Buffers& buffers) const {
       }
     }
   };
-  if (!has_runs())
-    return each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) {
+  if (!has_runs()) {
+    each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) {
       model_.edge_rows.add_to(a, 1, buffers.edge.data() + t * size);
     });
+    if (!pairs.ids.empty()) add_rows(model_.edge_rows, pairs.sites(), begin, begin + n, size, buffers.edge.data());
+    return;
+  }
   // Scores of n-grams are listed token by token.
   buffers.edge_ids.assign(n, {});
   each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) { buffers.edge_ids[t].push_back(a); });
   buffers.runs.clear(model_.labels.ngrams->ngrams->size());
   for (std::size_t t = 0; t < n; ++t) {
-    for (std::int32_t a : buffers.edge_ids[t])
-      buffers.runs.add_row(model_.edge_rows, a, 1, size, by_token ? buffers.edge.data() + t * size : nullptr,
+    const auto add = [&](std::int32_t a, float value) {
+      buffers.runs.add_row(model_.edge_rows, a, value, size, by_token ? buffers.edge.data() + t * size : nullptr,
                            t == 0 ? buffers.emit.data() : nullptr, stride);
+    };
+    for (std::int32_t a : buffers.edge_ids[t]) add(a, 1);
+    if (!pairs.ids.empty())
+      for (std::int64_t i = pairs.starts[begin + t]; i < pairs.starts[begin + t + 1]; ++i) add(pairs.ids[i], pairs.values[i]);
     buffers.runs.end_token();
   }
 }
@@ -438,7 +446,7 @@ Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const 
   Lists out;
   Buffers buffers;
   const std::size_t first = on_edge ? model_.n_emission : 0, last = on_edge ? model_.plan.templates.size() : model_.n_emission;
-  const bool has_bag = !on_edge && !batch.bag_ids.empty();
+  const Bag& bag = on_edge ? batch.pair_bag : batch.bag;
   for (std::size_t s = 0; s + 1 < batch.starts.size(); ++s) {
     const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
     place(batch, s, buffers);
@@ -451,11 +459,11 @@ Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const 
         const std::int32_t id = key == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(key);
         if (id >= 0) out.ids.push_back(id);
       }
-      if (has_bag) {
+      if (!bag.ids.empty()) {
         out.values.resize(out.ids.size(), 1.0f);
-        for (std::int64_t i = batch.bag_starts[begin + t]; i < batch.bag_starts[begin + t + 1]; ++i) {
-          out.ids.push_back(batch.bag_ids[i]);
-          out.values.push_back(batch.bag_values[i]);
+        for (std::int64_t i = bag.starts[begin + t]; i < bag.starts[begin + t + 1]; ++i) {
+          out.ids.push_back(bag.ids[i]);
+          out.values.push_back(bag.values[i]);
         }
       }
       out.starts.push_back(static_cast<std::int64_t>(out.ids.size()));

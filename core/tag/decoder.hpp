@@ -48,18 +48,23 @@ struct Derived {
 
 using Lexicons = std::vector<std::unique_ptr<Lexicon>>;
 
+// Attributes that tokens are given as strings, already looked up.
+struct Bag {
+  std::vector<std::int64_t> starts{0};  // [n_tokens + 1]
+  std::vector<std::int32_t> ids;
+  std::vector<float> values;
+  Sites sites() const { return ids.empty() ? Sites{} : Sites{starts.data(), ids.data(), values.data()}; }
+  void add(std::int32_t id, float value) { ids.push_back(id), values.push_back(value); }
+  void end_token() { starts.push_back(static_cast<std::int64_t>(ids.size())); }
+};
+
 // Sentences as codes of types: what encoding gives and decoding takes.
 struct Batch {
   std::uint64_t decoder = 0;  // the number of the decoder it belongs to
   std::shared_ptr<Lexicons> lexicons;
   std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]; of derived columns empty
   std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
-  std::vector<std::int64_t> bag_starts{0};       // [n_tokens + 1]
-  std::vector<std::int32_t> bag_ids;             // attributes given as strings, already looked up
-  std::vector<float> bag_values;
-  Sites bags() const {
-    return bag_ids.empty() ? Sites{} : Sites{bag_starts.data(), bag_ids.data(), bag_values.data()};
-  }
+  Bag bag, pair_bag;  // attributes with labels, with label pairs
   std::vector<std::pair<std::int32_t, std::int32_t>> undefined;  // (column, type) whose views must be computed
 };
 
@@ -73,6 +78,7 @@ struct TaggerModel : LinearChain {
   std::vector<ColumnModel> columns;
   FrozenStrings bag;                             // attributes that are given as strings
   const std::int32_t* bag_attributes = nullptr;  // [bag.size()] their numbers, or -1
+  const std::int32_t* bag_pairs = nullptr;       // the same among the attributes with label pairs; null: there are none
   std::size_t n_attributes = 0;
   LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
   std::int32_t open_set = -1;  // the set of words that the dictionary lacks,
@@ -108,10 +114,11 @@ class Decoder {
   void finish(Batch& batch, std::size_t n_threads);
   // `strings[j]` is what view j says of the type, or data() == nullptr where it says nothing.
   void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
-  // The attribute of a free-form string, or -1.
-  std::int32_t bag_attribute(std::string_view name) const {
-    std::int32_t id = model_.bag.lookup(name);
-    return id < 0 ? -1 : model_.bag_attributes[id];
+  // The attributes of a free-form string with labels and with label pairs, -1 where there is none.
+  std::pair<std::int32_t, std::int32_t> bag_attributes(std::string_view name) const {
+    const std::int32_t id = model_.bag.lookup(name);
+    if (id < 0) return {-1, -1};
+    return {model_.bag_attributes[id], model_.bag_pairs ? model_.bag_pairs[id] : -1};
   }
 
   // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride], and what
@@ -130,7 +137,9 @@ class Decoder {
   };
   Lists attribute_lists(const Batch& batch, bool on_edge) const;
   // Whether label pairs have other potentials at every token: by templates, or by normalising above order 1.
-  bool edges_by_token() const { return model_.n_pair > 0 || (model_.local && (model_.labels.tri || model_.labels.ngrams)); }
+  bool edges_by_token() const {
+    return model_.n_pair > 0 || model_.bag_pairs || (model_.local && (model_.labels.tri || model_.labels.ngrams));
+  }
   // Whether n-grams have scores at single tokens: by templates, or by normalising.
   bool ngrams_by_token() const { return has_runs() || (model_.local && model_.labels.ngrams); }
   // The label set of a token by the tag dictionary, -1 without one.
@@ -187,7 +196,7 @@ class Decoder {
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
   bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates speak of longer runs of labels
-  void sum_edges(std::size_t n_tokens, Buffers& buffers) const;
+  void sum_edges(const Bag& pairs, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   ChainView<float> chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n_tokens) const;
   void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   LabelSets sets_in(const Buffers& buffers) const;

@@ -52,7 +52,7 @@ struct Model {
   std::vector<std::int32_t> set_of{0, 1}, set_labels{0, 1, 0};
   std::vector<std::int64_t> set_starts{0, 2, 3};
 
-  Decoder decoder(std::size_t cache_bytes, bool sets = false) const {
+  Decoder decoder(std::size_t cache_bytes, bool sets = false, const std::int32_t* bag_pairs = nullptr) const {
     Plan plan;
     plan.reach = 1;
     plan.atoms = {{0, 0, 0, 2, -1}, {0, 0, -1, 2, -1}, {0, 1, 0, 2, -1}, {0, 1, 1, 2, -1}, {0, 0, 0, 2, -1}};
@@ -65,7 +65,7 @@ struct Model {
     TaggerModel model{{{starts.data(), labels.data(), weights.data()},
                        {edge_starts.data(), edge_places.data(), edge_weights.data()},
                        {2, 8, edge.data(), nullptr}},
-                      plan, 4, 1, 0, vocabulary, {column}, bag.frozen(), bag_attributes.data(), 8};
+                      plan, 4, 1, 0, vocabulary, {column}, bag.frozen(), bag_attributes.data(), bag_pairs, 8};
     if (sets) model.sets = {nullptr, set_starts.data(), set_labels.data()}, model.open_set = 0;
     return Decoder(std::move(model), cache_bytes);
   }
@@ -139,7 +139,7 @@ TEST(decoder_asks_dictionaries) {
                     plan, 1, 0, 0, {{table.frozen()}, {}},
                     {{words.frozen(), symbols.data(), {words.frozen()}, 0, nullptr, {}, false},
                      {lengths.frozen(), length_ids.data(), {FrozenStrings{}}, 0, nullptr, {}, false}},
-                    {}, nullptr, 2};
+                    {}, nullptr, nullptr, 2};
   model.matchers = {{dictionary, 0, 0}};
   model.derived = {{0, 0}};
   Decoder decoder(std::move(model), 1 << 20);
@@ -167,7 +167,27 @@ TEST(decoder_keeps_to_label_sets) {
   std::vector<std::int32_t> path(3);
   decoder.decode(batch, 1, path.data());
   CHECK((path == std::vector<std::int32_t>{1, 0, 1}));
-  CHECK(decoder.bag_attribute("p") == 6 && decoder.bag_attribute("q") == -1 && decoder.bag_attribute("r") == -1);
+  using Numbers = std::pair<std::int32_t, std::int32_t>;
+  CHECK((decoder.bag_attributes("p") == Numbers{6, -1} && decoder.bag_attributes("q") == Numbers{-1, -1} &&
+         decoder.bag_attributes("r") == Numbers{-1, -1}));
+}
+
+TEST(decoder_adds_given_attributes_of_labels_and_of_pairs) {
+  const Model model;
+  const std::vector<std::int32_t> pairs{-1, 0};
+  Decoder decoder = model.decoder(1 << 20, false, pairs.data());
+  CHECK((decoder.bag_attributes("q") == std::pair<std::int32_t, std::int32_t>{-1, 0}));
+  Batch batch = encode(decoder, {{"a"}, {"a", "a"}});
+  batch.bag.add(6, 0.5f), batch.bag.end_token(), batch.bag.end_token(), batch.bag.end_token();
+  batch.pair_bag.end_token(), batch.pair_bag.end_token(), batch.pair_bag.add(0, 0.25f), batch.pair_bag.end_token();
+  constexpr std::size_t stride = padded(2);
+  std::vector<float> emit(3 * stride), edge(3 * 3 * stride);
+  TokenNgrams<float> ngrams;
+  decoder.potentials(batch, false, 1, emit.data(), edge.data(), ngrams);
+  CHECK(emit[0] == 1 + 4 + 32);  // word a, nothing before, half of 64
+  for (std::size_t cell = 0; cell < edge.size(); ++cell) CHECK(edge[cell] == (cell == (2 * 3 + 1) * stride ? 250 : 0));
+  const Decoder::Lists lists = decoder.attribute_lists(batch, true);
+  CHECK((lists.starts == std::vector<std::int64_t>{0, 0, 0, 1} && lists.values == std::vector<float>{0.25f}));
 }
 
 TEST(decoder_meets_more_types_than_a_block_holds) {

@@ -1,7 +1,7 @@
 """Read a model of another tool and write it as one of ours, or the other way round.
 
-What OLD is, its content tells: a model of trellis, CRFsuite, CRF++, Wapiti or NLTK. What NEW becomes, its name tells: a name
-that ends in .crfsuite makes a model of CRFsuite, any other one of trellis.
+What OLD is, its content tells: a model of trellis, CRFsuite, CRF++, Wapiti or NLTK. What NEW becomes, its name tells:
+a name that ends in .crfsuite makes a model of CRFsuite, any other one of trellis.
 
 example:
   trellis convert old.crfsuite new.trellis

@@ -61,7 +61,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
         "prune": None if model.filter is None else model.filter.header,
         "beam": model.weights.beam or None,
         "templates": [str(template) for template in model.vocabulary.templates]
-        + ([f"{model.vocabulary.bag[0]}[0]"] if model.vocabulary.bag is not None else [])
+        + (model.vocabulary.bag.templates if model.vocabulary.bag is not None else [])
         + ([] if model.segments is None else [str(template) for template in model.segments.vocabulary.plan.templates]),
         "segments": None if model.segments is None else model.segments.types.longest,
         "training": rest,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
+from trellis.arrays import Bools, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import TemplateError
 from trellis.features.dictionaries import (
@@ -25,6 +25,8 @@ from trellis.features.dictionaries import (
 from trellis.features.known import entries, united, united_bag
 from trellis.features.templates import COUNTED, RARE, Template
 from trellis.features.vocabulary import (
+    PAIR,
+    Bag,
     ColumnVocabulary,
     FeatureSet,
     Lookups,
@@ -184,7 +186,7 @@ class Extractor:
             said[view] = matched(dictionary, symbols, starts, asks if view.path is None else None, n_threads)
         return [said[view][where] for view, where in derived_names(self.templates).values()]
 
-    def vocabulary(self, bag: tuple[str, Strings, Ints] | None = None) -> Vocabulary:
+    def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
         empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
         rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values())
@@ -205,9 +207,11 @@ def extract(
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
     for template in bag_templates:
-        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.about:
-            raise TemplateError(f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone")
-    if len(bag_templates) > 1:
+        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.about > 1:
+            raise TemplateError(
+                f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone or with label[-1]"
+            )
+    if len(bags) > 1 or len({template.about for template in bag_templates}) < len(bag_templates):
         raise TemplateError("one column of attributes is enough; join the others into it")
     compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
@@ -227,21 +231,40 @@ def extract(
     lists, edge_lists = extractor.lists(codes, corpus.starts, n_threads, asks)
     old_numbers = [_numbers(growing, old[0]), _numbers(growing_edges or growing, old[1])]
 
-    n_attributes, bag = growing.n_attributes, None
+    n_attributes, n_edges, bag = growing.n_attributes, growing_edges.n_attributes if growing_edges else 0, None
     if bags:
         column = corpus.columns[bags[0]]
         assert isinstance(column, BagColumn)
         if known is not None and known.bag is not None:
-            column = united_bag(column, known.bag[1])
-        lists = _join(lists, column.starts, column.ids + n_attributes, column.values)
-        bag = (bags[0], column.names, np.arange(len(column.names), dtype=np.int32) + n_attributes)
+            column = united_bag(column, known.bag.strings)
+        bag = _bag(bags[0], column.names, {template.about for template in bag_templates}, n_attributes, n_edges)
+        lists = _join(lists, column.renumber(bag.attributes))
+        n_attributes += int((bag.attributes >= 0).sum())
+        if bag.pairs is not None:
+            nothing = Ragged(np.zeros(len(column) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+            edge_lists = _join(edge_lists or nothing, column.renumber(bag.pairs))
+            n_edges += int((bag.pairs >= 0).sum())
         if known is not None and known.bag is not None:
-            old_numbers[0] = _with_bag(old_numbers[0], known.bag[2], n_attributes)
-        n_attributes += len(column.names)
-    n_edges = growing_edges.n_attributes if growing_edges else 0
+            old_numbers[0] = _with_bag(old_numbers[0], known.bag.attributes, bag.attributes)
+            if known.bag.pairs is not None and bag.pairs is not None:
+                old_numbers[1] = _with_bag(old_numbers[1], known.bag.pairs, bag.pairs)
     return Extraction(
         extractor.vocabulary(bag), growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers
     )
+
+
+def _bag(column: str, names: Strings, about: Container[int], first: int, first_pair: int) -> Bag:
+    """Attributes numbered from ``first`` on; those with label pairs from ``first_pair`` on.
+
+    ``about`` says by how many labels before a token templates read the column. Names that begin with ``label[-1] & ``
+    are about label pairs alone.
+    """
+    marked = np.array([name.startswith(PAIR) for name in names], bool)
+    with_label = ~marked & (0 in about)
+    with_pair = marked | (1 in about)
+    attributes = np.where(with_label, np.cumsum(with_label) + (first - 1), -1).astype(np.int32)
+    pairs = np.where(with_pair, np.cumsum(with_pair) + (first_pair - 1), -1).astype(np.int32)
+    return Bag(column, names, attributes, pairs if with_pair.any() else None)
 
 
 def _learned(
@@ -299,12 +322,12 @@ def _numbers(vocabulary: _core.GrowingVocabulary, seeds: Seeds) -> Ints:
     return out
 
 
-def _with_bag(numbers: Ints, attributes: Ints, base: int) -> Ints:
-    """The same with the attributes that were given as strings: string i has number base + i here."""
+def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
+    """The same with the attributes that were given as strings: their numbers before, and now in the same order."""
     out = np.empty(max(len(numbers), int(attributes.max(initial=-1)) + 1), np.int32)
     out[: len(numbers)] = numbers
-    alive = attributes >= 0
-    out[attributes[alive]] = np.flatnonzero(alive) + base
+    alive = np.flatnonzero(attributes >= 0)
+    out[attributes[alive]] = now[alive]
     return out
 
 
@@ -319,8 +342,9 @@ def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]
     )
 
 
-def _join(lists: Ragged, starts: Longs, ids: Ints, weights: Floats) -> Ragged:
-    """Two lists of attributes a token made one."""
+def _join(lists: Ragged, others: Ragged) -> Ragged:
+    """Two lists of attributes a token made one; those of the first have the value one."""
+    starts, ids, weights = others.starts, others.ids, others.full_values()
     sizes, more = np.diff(lists.starts), np.diff(starts)
     joined = starts_of(sizes + more)
     out = np.empty(joined[-1], np.int32)
@@ -337,7 +361,7 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     n = extraction.growing.n_attributes
     tables, folds = extraction.growing.freeze(rank[:n])
     if extraction.growing_edges is not None:
-        edge_tables, edge_folds = extraction.growing_edges.freeze(edge_rank)
+        edge_tables, edge_folds = extraction.growing_edges.freeze(edge_rank[: extraction.growing_edges.n_attributes])
         is_edge = np.zeros(vocabulary.plan.n_tables, bool)
         is_edge[vocabulary.plan.templates[vocabulary.n_emission :, 2]] = True
         fold_is_edge = np.zeros(vocabulary.plan.n_folds, bool)
@@ -348,9 +372,18 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
         folds = _interleave(folds, edge_folds, fold_is_edge)
     bag = vocabulary.bag
     if bag is not None:
-        known = np.flatnonzero(rank[n:] >= 0)
-        bag = (bag[0], bag[1].take(known), rank[n:][known])
+        attributes = _renamed(bag.attributes, rank)
+        pairs = None if bag.pairs is None else _renamed(bag.pairs, edge_rank)
+        kept = np.flatnonzero((attributes >= 0) | (False if pairs is None else pairs >= 0))
+        bag = Bag(bag.column, bag.strings.take(kept), attributes[kept], None if pairs is None else pairs[kept])
     return replace(vocabulary, tables=tables, folds=folds, bag=bag)
+
+
+def _renamed(attributes: Ints, rank: Ints) -> Ints:
+    """The new numbers of attributes; -1 of those that are none or are dropped."""
+    if not len(rank):
+        return np.full(len(attributes), -1, np.int32)
+    return np.where(attributes >= 0, rank[np.maximum(attributes, 0)], -1).astype(np.int32)
 
 
 def sources(extraction: Extraction, rank: Ints) -> Sources:

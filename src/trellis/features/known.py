@@ -60,10 +60,11 @@ def attribute_names(vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: b
             parts = [_look_text(vocabulary, look, first + i, v) for i, (look, v) in enumerate(looks)]
             said = [template.labels, *parts] if template.labels else parts
             names[number] = prefix + (" & ".join(said) or "bias")
-    if vocabulary.bag is not None and not on_edge:
-        _, strings, attributes = vocabulary.bag
-        for i in np.flatnonzero(np.isin(attributes, some)).tolist():
-            names[int(attributes[i])] = strings[i]
+    if (bag := vocabulary.bag) is not None:
+        attributes = bag.pairs if on_edge else bag.attributes
+        if attributes is not None:
+            for i in np.flatnonzero(np.isin(attributes, some)).tolist():
+                names[int(attributes[i])] = bag.pair_name(i) if on_edge else bag.strings[i]
     return names
 
 

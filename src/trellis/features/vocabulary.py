@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -369,6 +370,32 @@ class Sources:
     templates: tuple[tuple[Template, ...], ...]  # [n_sources], none for free-form attributes
 
 
+PAIR = "label[-1] & "  # how the name of a free-form attribute begins that is about label pairs
+
+
+class Bag(NamedTuple):
+    """Free-form attributes."""
+
+    column: str  # which has them
+    strings: Strings
+    attributes: Ints  # [n strings] the attribute of each with labels, or -1
+    pairs: Ints | None = None  # [n strings] the same with label pairs; None: there are none
+
+    def pair_name(self, i: int) -> str:
+        """What string i is called where it is about label pairs."""
+        name = self.strings[i]
+        return name if name.startswith(PAIR) else PAIR + name
+
+    @property
+    def templates(self) -> list[str]:
+        """The templates that read it."""
+        found = [f"{self.column}[0]"] if len(self.attributes) == 0 or (self.attributes >= 0).any() else []
+        said = () if self.pairs is None else np.flatnonzero(self.pairs >= 0).tolist()
+        if any(not self.strings[i].startswith(PAIR) for i in said):
+            found.append(f"{PAIR}{self.column}[0]")
+        return found or [f"{self.column}[0]"]
+
+
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """Everything that turns strings into attribute numbers, frozen."""
@@ -380,7 +407,7 @@ class Vocabulary:
     plan: Plan
     tables: Tables
     folds: Tables
-    bag: tuple[str, Strings, Ints] | None  # column, strings, attribute of each or -1
+    bag: Bag | None
     lookups: Lookups
     dictionaries: tuple[Dictionary, ...] = ()  # those that templates ask, in that order
 
@@ -408,7 +435,8 @@ class Vocabulary:
     @property
     def longest_history(self) -> int:
         """The most labels before a token that a template is about."""
-        return max((template.history for template in self.templates), default=0)
+        has_pairs = self.bag is not None and self.bag.pairs is not None
+        return max((template.history for template in self.templates), default=0) or int(has_pairs)
 
     def about(self, n_edge_attributes: int) -> Bytes | None:
         """Which labels each edge attribute is about (core/engine/beam.hpp); None where none is further back."""

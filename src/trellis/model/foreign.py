@@ -13,7 +13,7 @@ from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
 from trellis.features.extraction import Extraction, Extractor, freeze
 from trellis.features.templates import Look, Template
-from trellis.features.vocabulary import Vocabulary
+from trellis.features.vocabulary import Bag, Vocabulary
 from trellis.model.model import ChainWeights, Model, Rows, padded
 
 # Attributes, labels and weights, one of each per weight.
@@ -44,7 +44,7 @@ def attribute_model(
     edge [L, L] are weights of label pairs, first [L] and last [L] those of the labels at either end.
     """
     vocabulary = Extractor([], {}, lambda name: np.empty(0, np.int64)).vocabulary(
-        (COLUMN, Strings.of(attributes), np.arange(len(attributes), dtype=np.int32))
+        Bag(COLUMN, Strings.of(attributes), np.arange(len(attributes), dtype=np.int32))
     )
     n = len(labels)
     table = np.zeros((n + 1, padded(n)), np.float32)

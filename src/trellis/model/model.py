@@ -436,7 +436,7 @@ class Model:
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads; free-form attributes are the last of them."""
-        bag = () if self.vocabulary.bag is None else (self.vocabulary.bag[0],)
+        bag = () if self.vocabulary.bag is None else (self.vocabulary.bag.column,)
         return (*(column.name for column in self.vocabulary.given), *bag)
 
     def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:

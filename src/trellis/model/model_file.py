@@ -17,7 +17,7 @@ from trellis import _core
 from trellis.arrays import Arrays, LabelSets
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
 from trellis.features.templates import Template, parse_template
-from trellis.features.vocabulary import ColumnVocabulary, Plan, Vocabulary, derived_columns
+from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
 from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
 from trellis.model.tensor_file import (
     Tensors,
@@ -90,8 +90,10 @@ def _tensors(model: Model) -> Arrays:
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
     out |= column_tensors(vocabulary.given) | lookup_tensors(vocabulary.lookups)
     if vocabulary.bag is not None:
-        out |= strings_tensors("bag", vocabulary.bag[1])
-        out["bag.attributes"] = vocabulary.bag[2]
+        out |= strings_tensors("bag", vocabulary.bag.strings)
+        out["bag.attributes"] = vocabulary.bag.attributes
+        if vocabulary.bag.pairs is not None:
+            out["bag.pairs"] = vocabulary.bag.pairs
     for i, dictionary in enumerate(vocabulary.dictionaries):  # its tokens are the strings of a view
         out |= {f"dictionary{i}.starts": dictionary.starts, f"dictionary{i}.symbols": dictionary.symbols}
     if model.dictionary is not None:
@@ -113,7 +115,7 @@ def _header(model: Model) -> dict[str, Any]:
         "n_emission": vocabulary.n_emission,
         "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
         "columns": columns_header(vocabulary.given),
-        "bag": None if vocabulary.bag is None else vocabulary.bag[0],
+        "bag": None if vocabulary.bag is None else vocabulary.bag.column,
         "lookups": [list(key) for key in vocabulary.lookups],
         "info": model.info,
         "family": model.family,
@@ -137,7 +139,8 @@ def _model(tensors: Tensors, text: str) -> Model:
     columns += derived_columns(derived_names(templates), reach)
     bag = None
     if header["bag"] is not None:
-        bag = (str(header["bag"]), strings_of("bag", tensors), tensors["bag.attributes"])
+        numbers = tensors["bag.attributes"], tensors.get("bag.pairs")
+        bag = Bag(str(header["bag"]), strings_of("bag", tensors), *numbers)
     lookups = lookups_of(header["lookups"], tensors)
     vocabulary = Vocabulary(
         templates,
@@ -212,8 +215,9 @@ def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes:
     """ValueError unless each attribute is once in a table or in the bag, and each edge attribute in a table."""
     of_tables, n = vocabulary.plan.templates[:, 2].tolist(), vocabulary.n_emission
     _, ids, starts = vocabulary.tables
-    bag = [] if vocabulary.bag is None else [vocabulary.bag[2]]
-    for tables, more, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], [], n_edge_attributes)):
+    bag = [] if vocabulary.bag is None else [vocabulary.bag.attributes]
+    pairs = [] if vocabulary.bag is None or vocabulary.bag.pairs is None else [vocabulary.bag.pairs]
+    for tables, more, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], pairs, n_edge_attributes)):
         lists = [ids[starts[table] : starts[table + 1]] for table in set(tables)]  # those of one name share a table
         if not _core.each_once([*lists, *more], n_numbers):
             raise ValueError("an attribute with no name or with two")

@@ -69,7 +69,9 @@ def _part(path: Path, part: str) -> Any:
     if path.is_dir():
         found = sorted(path.glob(f"*.{part}.json"))
         if len(found) != 1:
-            raise ModelError(f"{path}: {len(found)} files *.{part}.json in the folder; NLTK's tagger has one")
+            raise ModelError(
+                f"{path}: a folder with {len(found)} files *.{part}.json; of NLTK's tagger it would have one"
+            )
         file = found[0]
     else:
         file = path.with_name(path.name.rsplit(".", 2)[0] + f".{part}.json")

@@ -110,7 +110,7 @@ class Reading:
 def text_columns(tagger: Tagger) -> tuple[str, ...]:
     """The columns of a sentence that features of a whole sequence can look at: all that the tagger reads as strings."""
     bag = tagger.model.vocabulary.bag
-    return tuple(name for name in tagger.columns if bag is None or name != bag[0])
+    return tuple(name for name in tagger.columns if bag is None or name != bag.column)
 
 
 def kbest_lists(

@@ -87,7 +87,7 @@ class Decoder:
                 )
                 for c, column in enumerate(vocabulary.columns)
             ],
-            bag=None if vocabulary.bag is None else (vocabulary.bag[1].arrays, vocabulary.bag[2]),
+            bag=None if vocabulary.bag is None else (vocabulary.bag.strings.arrays, *vocabulary.bag[2:]),
             dictionary=None if tags is None else (tags.starts, tags.labels, 0),
             endings=None if endings is None else (endings.strings.arrays, endings.set_of),
             matchers=vocabulary.matchers,

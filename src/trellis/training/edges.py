@@ -51,7 +51,6 @@ def runs_seen(
         return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))], None
     arrays = None if first is None else (first.parents, first.labels)
     parents, labels, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=arrays)
-    assert extraction.growing_edges is not None
     about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
     for history in np.unique(about[about < FAR]).tolist():
         own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
@@ -87,11 +86,13 @@ def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints 
     return seen
 
 
-def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary, rank: Ints | None = None) -> Bytes:
+def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary | None, rank: Ints | None = None) -> Bytes:
     """Which labels before a token each edge attribute is about, by its first number or by its ``rank``."""
     first, of_table = vocabulary.n_emission, np.ones(vocabulary.plan.n_tables, np.uint8)
     of_table[vocabulary.plan.templates[first:, 2]] = [template.about for template in vocabulary.templates[first:]]
-    histories = np.repeat(of_table, growing.table_sizes)
+    n_given = 0 if vocabulary.bag is None or vocabulary.bag.pairs is None else int((vocabulary.bag.pairs >= 0).sum())
+    of_templates = np.empty(0, np.uint8) if growing is None else np.repeat(of_table, growing.table_sizes)
+    histories = np.concatenate([of_templates, np.ones(n_given, np.uint8)])  # given ones are about one label before
     if rank is None:
         return histories
     out = np.empty(int(rank.max(initial=-1)) + 1, np.uint8)

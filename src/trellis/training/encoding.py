@@ -457,8 +457,10 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
     """The edge attributes that get weights, chosen by the runs of labels that they were seen with."""
     lists, growing = extraction.edge_lists, extraction.growing_edges
     init, n = setup.init, len(setup.labelling.labels)
-    if lists is None or growing is None:
+    if lists is None:
         return Edges(np.empty(0, np.int32))
+    if setup.order == 0:
+        raise LearnerError("attributes about label pairs need order 1 or more, not 0; leave order out")
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
         first = more_labels(first, len(init.labels), n)

@@ -41,7 +41,7 @@ def check_start(init: Tagger, learner: Learner) -> None:
 def features_of(init: Tagger) -> list[str]:
     """The templates of the older model."""
     vocabulary = init.model.vocabulary
-    bag = [] if vocabulary.bag is None else [f"{vocabulary.bag[0]}[0]"]
+    bag = [] if vocabulary.bag is None else vocabulary.bag.templates
     return [*(str(template) for template in vocabulary.templates), *bag]
 
 
