@@ -44,6 +44,8 @@ def apply(call: Call, value: str) -> str | None:
         rules = {"d": r"[0-9]", "a": r"[A-Za-z]", "l": r"[äöüÄÖÜ]"}
         kinds = [next((kind for kind, rule in rules.items() if re.match(rule, c)), "p") for c in value]
         return re.sub(r"(.)\1+", r"\1", "".join(kinds))
+    if call.name == "lower_ascii":
+        return re.sub("[A-Z]", lambda letter: letter[0].lower(), value)
     if call.name == "normal":
         rules = {"!HYPHEN": r"[^-].*-", "!YEAR": r"[0-9]{4}$", "!DIGITS": r"[0-9]"}
         return next((kind for kind, rule in rules.items() if re.match(rule, value)), value.lower())

@@ -79,10 +79,10 @@ def test_an_observation_is_cut_in_all_ways() -> None:
 
 
 def test_patterns_that_are_not_read_are_said(tmp_path: Path) -> None:
-    pattern = 'u:w=%m[0,0,"^.?.?"]'
+    pattern = "u:w=%x[@1,0]"
     text = (FILES / "wapiti.model").read_text().replace("11:u:w=%x[0,0],", f"{len(pattern)}:{pattern},")
     (tmp_path / "m").write_text(text)
-    with pytest.raises(ModelError, match=r"m: .*a pattern that is not read: .*%m"):
+    with pytest.raises(ModelError, match=r"m: .*a pattern that is not read: .*@1"):
         trellis.load(tmp_path / "m")
 
 
@@ -179,3 +179,27 @@ def test_the_layout_of_crf_test(call: Any, option: str) -> None:
     assert [number.sub("#", line) for line in done.out.splitlines()] == [number.sub("#", line) for line in theirs]
     ours, expected = (list(map(float, number.findall("\n".join(lines)))) for lines in (done.out.splitlines(), theirs))
     assert ours == pytest.approx(expected, abs=2.1e-6)
+
+
+def test_regular_expressions_of_wapiti() -> None:
+    """%t, %m and capitals, also where a match cuts a character in two or stands outside the sentence."""
+    tagger = trellis.load(FILES / "regex.model")
+    blocks = (FILES / "regex.output").read_text().strip().split("\n\n")
+    rows = [[line.split() for line in block.splitlines() if not line.startswith("# ")] for block in blocks]
+    again = trellis.Tagger.from_bytes(tagger.to_bytes())
+    for sentence in rows:
+        words = [(word, tag) for word, tag, *_ in sentence]
+        assert tagger.tag(words) == again.tag(words) == [fields[3] for fields in sentence]
+        for token, fields in zip(tagger.marginals(words), sentence, strict=True):
+            label, _, probability = fields[4].rpartition("/")
+            assert token[label] == pytest.approx(float(probability), abs=2e-6)
+
+
+def test_training_with_such_patterns(here: Path, call: Any) -> None:
+    done = call(f"train {FILES / 'regex.train'} --features {FILES / 'regex.pattern'} --learner crf --model m --quiet")
+    assert done.code == 0
+    tagger = trellis.load("m")
+    names = {weight.feature for weight in tagger.heaviest(1000)}
+    assert 'match(word[0], "^.?.?")=An' in names
+    assert 'matches(word[1], "^\\l")=true & pos[0]=N' in names
+    assert tagger.evaluate(FILES / "regex.train").token_accuracy == 1

@@ -132,7 +132,7 @@ def test_nothing_but_template_errors(text: str) -> None:
         ("cluster(word[0], 3)", 1, 'cluster takes "file"'),
         ('cluster(word[0], "f", 0)', 1, "perhaps a length"),
         ('listed(word[0], "f", 2)', 1, 'listed takes "file"'),
-        ("lower(word[0], x)", 16, 'a number or a "file"'),
+        ("lower(word[0], x)", 16, 'a number or a "text"'),
         ("lower(word[0]", 14, "expected \\)"),
         ("lower(is_first)", 7, "is_first, is_last and measures such as length stand alone"),
         ("label[0]", 7, r'a column of that name is "label"\[0\]'),

@@ -31,7 +31,7 @@ bool is_ascii(std::string_view text) {
 }
 
 bool ViewTree::find(const Call& call, Node& node) {
-  static constexpr std::string_view kNames[] = {"lower",          "shape",      "kinds",     "normal",  "has_digit",
+  static constexpr std::string_view kNames[] = {"lower", "lower_ascii", "shape",      "kinds",     "normal",  "has_digit",
                                                 "has_hyphen",     "has_upper",  "has_dot",   "is_capitalized", "is_upper",
                                                 "is_punctuation", "prefix",     "suffix",    "outside"};
   const auto* name = std::find(std::begin(kNames), std::end(kNames), call.name);
@@ -69,6 +69,7 @@ std::string_view ViewTree::apply(const Node& node, std::string_view value, std::
       if (!value.empty() && is_digit(value[0])) return "!DIGITS";
       [[fallthrough]];
     case Function::lower:
+    case Function::lower_ascii:  // the same of ASCII
       for (char c : value) text.push_back(is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c);
       return written();
     case Function::shape:

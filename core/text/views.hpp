@@ -34,7 +34,7 @@ class ViewTree {
 
  private:
   enum class Function : std::uint8_t {
-    lower, shape, kinds, normal, has_digit, has_hyphen, has_upper, has_dot, is_capitalized, is_upper, is_punctuation,
+    lower, lower_ascii, shape, kinds, normal, has_digit, has_hyphen, has_upper, has_dot, is_capitalized, is_upper, is_punctuation,
     prefix, suffix, outside,
   };
   struct Node {

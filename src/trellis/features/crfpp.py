@@ -1,6 +1,7 @@
 """CRF++ template files, read as they are: ``U01:%x[-1,0]/%x[0,0]`` lines for labels, ``B`` lines for label pairs.
 
-Wapiti's patterns are the same with small letters, and ``*`` for both at once.
+Wapiti's patterns are the same with small letters, and ``*`` for both at once; its ``%t`` and ``%m`` ask regular
+expressions, and capitals (``%X``) put what is found into lower case.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trellis.errors import TemplateError
-from trellis.features.templates import MAX_OFFSET, Look, Template
+from trellis.features.templates import MAX_OFFSET, Call, Look, Template
 
-_MACRO = re.compile(r"%x\[(-?\d+),(\d+)\]")
+MACRO = re.compile(r'%(?:([xX])\[(-?\d+),(\d+)\]|([tTmM])\[(-?\d+),(\d+),"((?:[^"\\]|\\.)*)"\])')
 
 
 def looks_like_crfpp(lines: Sequence[str]) -> bool:
@@ -23,7 +24,7 @@ def looks_like_crfpp(lines: Sequence[str]) -> bool:
     """
     said = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     first = said[0] if said else ""
-    if first[:1] in ("u", "b", "*") and any("%x[" in line for line in said):
+    if first[:1] in ("u", "b", "*") and any(MACRO.search(line) for line in said):
         return True
     return re.match(r"[UB]\S*$", first) is not None and ("%" in first or not re.search(r"[\[(&]", first))
 
@@ -38,10 +39,10 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
         place = f"{path}:{number}"
         if text[0] not in "UBub*":
             raise TemplateError(f"{place}: a CRF++ template begins with U or B, one of Wapiti with u, b or *")
-        looks = tuple(_look(match, columns, place) for match in _MACRO.finditer(text))
-        skeleton = _MACRO.sub("%x", text)
+        looks = tuple(macro_look(match, columns, place) for match in MACRO.finditer(text))
+        skeleton = MACRO.sub("%x", text)
         if skeleton.count("%") != len(looks):
-            raise TemplateError(f"{place}: {text!r} has a macro that is not %x[row,column]")
+            raise TemplateError(f'{place}: {text!r} has a macro that is not %x[row,column], %t or %m with a "pattern"')
         for on_pairs in (False, True) if text[0] == "*" else (text[0] in "Bb",):
             if on_pairs and not looks:
                 bigrams = True
@@ -52,18 +53,21 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
         raise TemplateError(f"{path}: no template in this file")
     # CRF++ tells features apart by their text alone: lines that differ only in positions share theirs.
     groups = Counter(
-        (skeleton, tuple(look.column for look in template.looks))
+        (skeleton, tuple((look.column, look.calls) for look in template.looks))
         for skeleton, template in zip(skeletons, templates, strict=True)
     )
     names = {group: f"shared{i}" for i, (group, count) in enumerate(groups.items()) if count > 1}
     return [
-        replace(template, name=names.get((skeleton, tuple(look.column for look in template.looks)), ""))
+        replace(template, name=names.get((skeleton, tuple((look.column, look.calls) for look in template.looks)), ""))
         for skeleton, template in zip(skeletons, templates, strict=True)
     ], bigrams
 
 
-def _look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
-    row, column = int(match[1]), int(match[2])
+def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
+    """The look that a macro is."""
+    kind, row, column = (
+        (match[1], int(match[2]), int(match[3])) if match[1] else (match[4], int(match[5]), int(match[6]))
+    )
     if column >= len(columns):
         raise TemplateError(
             f"{place}: {match[0]} asks for column {column}, but the corpus has input columns 0 to {len(columns) - 1}"
@@ -71,4 +75,5 @@ def _look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
         )
     if abs(row) > MAX_OFFSET:
         raise TemplateError(f"{place}: {match[0]} looks further than {MAX_OFFSET} rows away")
-    return Look(columns[column], row)
+    calls = () if kind in "xX" else (Call("matches" if kind in "tT" else "match", (match[7].replace('\\"', '"'),)),)
+    return Look(columns[column], row, calls if kind.islower() else (*calls, Call("lower_ascii")))

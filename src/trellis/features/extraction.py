@@ -76,8 +76,12 @@ def column_vocabulary(
     reach: int,
     lookups: Lookups,
     dictionaries: Mapping[DictionaryView, Dictionary] | None = None,
+    more: Mapping[View, Sequence[str]] | None = None,
 ) -> ColumnVocabulary:
-    """What views say of the values of a column, numbered after the places outside the sentence."""
+    """What views say of the values of a column, numbered after the places outside the sentence.
+
+    ``more`` are strings that views may say of other values.
+    """
     ids = np.empty((len(values), len(views)), np.int32)
     strings = list[Strings | None]()
     for j, view in enumerate(views):
@@ -86,6 +90,8 @@ def column_vocabulary(
             strings.append(None)
             continue
         numbers, distinct = view_table(view, values, lookups, name)
+        if more is not None and view in more:
+            distinct, _ = distinct.united(Strings.of(dict.fromkeys(more[view])))
         if (dictionary := (dictionaries or {}).get(DictionaryView(name, view))) is not None:
             asked = np.append(_core.find_strings(*dictionary.tokens.arrays, distinct.data, distinct.starts), -1)
             numbers, distinct = asked[numbers].astype(np.int32), dictionary.tokens
@@ -131,10 +137,12 @@ class Extractor:
         counts: Callable[[str], Longs],
         known: Vocabulary | None = None,
         learned: Mapping[DictionaryView, Dictionary] | None = None,
+        more: Mapping[str, Mapping[View, Sequence[str]]] | None = None,
     ) -> None:
         """``values`` of the columns; ``counts`` gives how often each value of a column was seen.
 
-        Dictionaries are those that are ``known`` or ``learned``, others are read from their files.
+        Dictionaries are those that are ``known`` or ``learned``, others are read from their files. ``more``, by column,
+        are strings that its views have beside those of its values.
         """
         self.templates = sorted(templates, key=lambda template: template.about)
         self.n_emission = sum(not t.about for t in templates)
@@ -152,7 +160,7 @@ class Extractor:
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
-            column_vocabulary(name, strings, v.views, reach, self.lookups, self.dictionaries)
+            column_vocabulary(name, strings, v.views, reach, self.lookups, self.dictionaries, (more or {}).get(name))
             for (name, strings), v in zip(values.items(), views, strict=False)
         ) + derived_columns(derived, reach)
         n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in self.columns]

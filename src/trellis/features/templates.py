@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trellis.errors import TemplateError
+from trellis.features.regex import match, matches
 
 # ------------------------------------------------------------ functions of one value
 
@@ -78,7 +79,6 @@ def _at_least(k: int, cut: Callable[[str], str]) -> Function:
     return lambda value: cut(value) if len(value) >= k else None
 
 
-# Functions without an argument.
 def normal(value: str) -> str:
     """In lower case; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
     if "-" in value and value[0] != "-":
@@ -88,8 +88,17 @@ def normal(value: str) -> str:
     return "!DIGITS" if value[:1].isdigit() else value.lower()
 
 
+def lower_ascii(value: str) -> str:
+    """The letters A to Z in lower case; others stay."""
+    return value.translate(_LOWER)
+
+
+_LOWER = {c: c + 32 for c in range(65, 91)}
+
+# Functions without an argument.
 PLAIN: dict[str, Function] = {
     "lower": str.lower,
+    "lower_ascii": lower_ascii,
     "shape": shape,
     "kind": kind,
     "has_digit": _says(lambda value: any(c.isdigit() for c in value)),
@@ -120,7 +129,10 @@ RARE = 10  # times at most that a rare word was seen in training
 # Without a file it is learned. The number is which of the answers of native code is meant.
 MATCHED = {"begins": 0, "ends": 1, "inside": 2}
 
-NAMES = (*PLAIN, *SIZED, *FILED, *COUNTED, *MATCHED)
+# Functions of a regular expression as Wapiti has them: match(word[0], "^..").
+LONGEST = 200  # letters of such an expression
+PATTERNED: dict[str, Callable[[str], Function]] = {"match": match, "matches": matches}
+NAMES = (*PLAIN, *SIZED, *FILED, *PATTERNED, *COUNTED, *MATCHED)
 
 
 def rare_suffix(frequent: Lookup, k: int) -> Function:
@@ -458,7 +470,7 @@ class _Parser:
             self.take("sign", ",")
             kind = self.peek()[0]
             if kind not in ("int", "text"):
-                raise self.error('an argument is a number or a "file"')
+                raise self.error('an argument is a number or a "text"')
             value = self.take(kind)
             arguments.append(int(value) if kind == "int" else value)
         self.take("sign", ")")
@@ -473,7 +485,7 @@ class _Parser:
                 return
             case [int(k)] if name in COUNTED and 0 <= k <= 100:
                 return
-            case [str()] if name in FILED or name in MATCHED:
+            case [str(text)] if name in FILED or name in MATCHED or (name in PATTERNED and len(text) <= LONGEST):
                 return
             case [] if name in MATCHED:
                 return
@@ -482,6 +494,7 @@ class _Parser:
         wants = {
             "cluster": '"file" and perhaps a length',
             "listed": '"file"',
+            **dict.fromkeys(PATTERNED, f'a "pattern" of up to {LONGEST} letters'),
             "rare_suffix": "a length from 0 to 100",
             **dict.fromkeys(MATCHED, '"file", or nothing for a dictionary that is learned,'),
         }.get(name, "a length from 1 to 100" if name in SIZED else "no argument")

@@ -32,6 +32,7 @@ from trellis.features.templates import (
     COUNTED,
     FILED,
     MATCHED,
+    PATTERNED,
     PLAIN,
     SIZED,
     Call,
@@ -275,7 +276,7 @@ def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
 
 def native_calls(view: View) -> list[tuple[str, int]] | None:
     """The view as native code computes it for ASCII (core/text/views.hpp), None if it needs more than the string."""
-    if any(call.name in (*FILED, *COUNTED, *MATCHED) for call in view):
+    if any(call.name in (*FILED, *PATTERNED, *COUNTED, *MATCHED) for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
 
@@ -289,6 +290,8 @@ def _step(call: Call, lookups: Lookups, column: str) -> Function:
         return PLAIN[call.name]
     if call.name in SIZED:
         return SIZED[call.name](int(call.arguments[0]))
+    if call.name in PATTERNED:
+        return PATTERNED[call.name](str(call.arguments[0]))
     if call.name in COUNTED:
         return rare_suffix(lookups[call.name, column], int(call.arguments[0]))
     length = int(call.arguments[1]) if len(call.arguments) > 1 else None

@@ -21,11 +21,10 @@ from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError
 from trellis.features.extraction import Extractor
 from trellis.features.templates import Look, parse_template
+from trellis.features.vocabulary import View
 from trellis.model.foreign import check_labels, frozen_vocabulary
 from trellis.model.foreign_files import NLTK_PARTS
 from trellis.model.model import ChainWeights, Model, Rows, padded
-
-NORMAL = {"!HYPHEN": "a-b", "!YEAR": "1999", "!DIGITS": "12"}  # words that are made into these
 
 # Their names of features by our templates; a suffix of fewer than three letters is the whole word.
 _TEMPLATES = {
@@ -122,11 +121,12 @@ def _assembled(
     n, number = len(labels), {label: z for z, label in enumerate(labels)}
     templates = [parse_template(text) for text in _TEMPLATES.values()]
     rows = list(found.values())
-    outside = {word for both in _OUTSIDE.values() for word in both}
-    seen = {NORMAL.get(v, v): None for row in rows for values in row for v in values if v not in outside}
-    # Parts of "!HYPHEN" and the like are no words; the words that are made into these bring them.
-    words = Strings.of(dict.fromkeys([*NORMAL.values(), *map(str, tags), *seen]))
-    extractor = Extractor(templates, {"word": words}, lambda name: np.ones(len(words), np.int64))
+    seen = defaultdict[View, list[str]](list)
+    for template, row in zip(templates, rows, strict=True):
+        for look in template.looks:
+            seen[look.calls] += [value for (value,) in row]
+    words = Strings.of(dict.fromkeys([*map(str, tags), *seen.pop((), [])]))
+    extractor = Extractor(templates, {"word": words}, lambda name: np.ones(len(words), np.int64), more={"word": seen})
     column, reach = extractor.columns[0], extractor.plan.reach
     strings = [
         {value: 2 * reach + i for i, value in enumerate(column.values if one is None else one)}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,15 @@ import numpy.typing as npt
 from trellis.arrays import Doubles, Ints
 from trellis.corpus.corpus import Strings
 from trellis.errors import ModelError, TemplateError
-from trellis.features.crfpp import parse_crfpp
+from trellis.features.crfpp import MACRO, parse_crfpp
 from trellis.features.extraction import Extractor
-from trellis.features.templates import Template
+from trellis.features.regex import text_of
+from trellis.features.templates import Look, Template
+from trellis.features.vocabulary import View, function_of
 from trellis.model.foreign import check_labels, frozen_vocabulary
 from trellis.model.model import ChainWeights, Model, Rows, padded
 
 MOST_COLUMNS, MOST_WAYS = 1000, 200  # of a file; of an observation to be cut
-_MACRO = re.compile(r"%x\[(-?\d+),(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class _Pattern:
 
     @classmethod
     def of(cls, text: str) -> _Pattern:
-        return cls(text, tuple(_MACRO.split(text)[::3]))
+        return cls(text, tuple(MACRO.split(text)[:: 1 + MACRO.groups]))
 
     def values(self, observation: str) -> Iterator[tuple[str, ...]]:
         """All values of the macros that make this observation."""
@@ -102,7 +104,7 @@ def read_pattern_model(data: bytes) -> Model:
 
 
 def _wapiti(data: bytes) -> _Parsed:
-    lines = _Lines(data.decode())
+    lines = _Lines(data)
     kind, n_weights = ([int(part) for part in lines.next()[5:].split("#")] + [0])[:2]
     if lines.first.count("#") == 2:  # old files have no kind
         kind, n_weights = 0, kind
@@ -113,8 +115,8 @@ def _wapiti(data: bytes) -> _Parsed:
     check_labels(labels)
     patterns = []
     for text in texts:
-        if re.sub(r"%x\[-?\d+,\d+\]", "", text).count("%") or "@" in text:
-            raise TemplateError(f"{text!r}; only %x[row,column] is")
+        if "%" in MACRO.sub("", text):
+            raise TemplateError(f"{text!r}; %x, %t and %m are, at places relative to the token")
         patterns.append((text, text[:1] in "u*", text[:1] in "b*"))
     observations, at, n = list[tuple[str, int | None, int | None]](), 0, len(labels)
     for name in names:
@@ -132,16 +134,16 @@ def _wapiti(data: bytes) -> _Parsed:
 
 
 class _Lines:
-    """The lines of a text, one after the other."""
+    """The lines of a file, one after the other."""
 
-    def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
-        self.first = text.partition("\n")[0]
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+        self.first = data.partition(b"\n")[0].decode()
 
     def next(self) -> str:
-        end = self._text.index("\n", self._at)
-        line, self._at = self._text[self._at : end], end + 1
-        return line
+        end = self._data.index(b"\n", self._at)
+        line, self._at = self._data[self._at : end], end + 1
+        return line.decode()
 
     def marked(self, mark: str) -> str:
         line = self.next()
@@ -150,17 +152,14 @@ class _Lines:
         return line[len(mark) :]
 
     def netstring(self) -> str:
-        """A string after its length in bytes and a colon, before a comma."""
-        colon = self._text.index(":", self._at)
-        wanted, at = int(self._text[self._at : colon]), colon + 1
-        end, seen = at, 0
-        while seen < wanted:
-            seen += len(self._text[end].encode())
-            end += 1
-        if self._text[end] != ",":
+        """A string after its length in bytes and a colon, before a comma; a match may have cut a character in two."""
+        colon = self._data.index(b":", self._at)
+        begin = colon + 1
+        end = begin + int(self._data[self._at : colon])
+        if self._data[end : end + 1] != b",":
             raise ValueError("a string is not as long as it says")
-        self._at = self._text.index("\n", end) + 1
-        return self._text[at:end]
+        self._at = self._data.index(b"\n", end) + 1
+        return text_of(self._data[begin:end])
 
 
 def _crfpp_patterns(lines: Sequence[str]) -> list[tuple[str, bool, bool]]:
@@ -256,14 +255,17 @@ def _model(given: _Parsed, tool: str) -> Model:
     if not np.isfinite(given.weights).all() or np.abs(given.weights).max(initial=0) > 1e30:
         raise ValueError("a weight is no number")
     columns = [("word", "pos")[i] if i < 2 else f"column{i + 1}" for i in range(given.n_columns)]
-    plain = {text for text, _, pairs in given.patterns if pairs and not _MACRO.search(text)}
+    plain = {text for text, _, pairs in given.patterns if pairs and not MACRO.search(text)}
     both = [
         *((text, False) for text, of_labels, _ in given.patterns if of_labels),
         *((text, True) for text, _, of_pairs in given.patterns if of_pairs and text not in plain),
     ]
     lines = [("B" if on_edge else "U") + text for text, on_edge in both]  # CRF++'s letters; the rest stays as it is
     templates, _ = parse_crfpp(lines, columns, tool) if lines else ([], False)
-    cut = [_cut_up(_Pattern.of(text), on_edge, given) for text, on_edge in both]
+    cut = [
+        _with_places_outside(template, _cut_up(_Pattern.of(text), on_edge, given))
+        for template, (text, on_edge) in zip(templates, both, strict=True)
+    ]
     vocabulary, numbers = _vocabulary(templates, columns, cut, given.outside)
     table = np.zeros((n + 1, padded(n)), np.float32)
     for text, _, of_pairs in given.observations:
@@ -298,29 +300,50 @@ def _vocabulary(
     templates: Sequence[Template], columns: Sequence[str], cut: Sequence[_Cut], outside: re.Pattern[str]
 ) -> tuple[Any, dict[tuple[int, int], Ints]]:
     """The vocabulary that has these observations; the numbers of each template's."""
-    seen: dict[str, dict[str, int]] = {look.column: {} for template in templates for look in template.looks}
+    words: dict[str, dict[str, int]] = {look.column: {} for template in templates for look in template.looks}
+    said: dict[str, dict[View, list[str]]] = {column: defaultdict(list) for column in words}
     for template, observed in zip(templates, cut, strict=True):
         for values, _ in observed:
             for look, value in zip(template.looks, values, strict=True):
-                if not outside.fullmatch(value):
-                    seen[look.column].setdefault(value, len(seen[look.column]))
-    strings = {name: Strings.of(list(seen[name])) for name in columns if name in seen}
-    extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64))
+                if look.calls:
+                    said[look.column][look.calls].append(value)
+                elif not outside.fullmatch(value):
+                    words[look.column].setdefault(value, len(words[look.column]))
+    strings = {name: Strings.of(list(words[name])) for name in columns if name in words}
+    extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64), more=said)
     reach = extractor.plan.reach
-    return frozen_vocabulary(
-        extractor,
-        templates,
-        [[values for values, _ in observed] for observed in cut],
-        lambda look, value: _view_id(value, seen[look.column], reach, outside),
-    )
+    ids = {
+        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.values if said is None else said)}
+        for column in extractor.columns
+        for view, said in zip(column.views, column.strings, strict=True)
+    }
+
+    def view_id(look: Look, value: str) -> int:
+        match = outside.fullmatch(value.removeprefix(_OUT))
+        if match is None or (look.calls and not value.startswith(_OUT)):
+            return ids[look.column, look.calls][value]
+        far = int(match[2]) - 1  # what lies too far outside to be seen is never asked for
+        return -1 if far >= reach or far < 0 else far + (reach if match[1] == "+" else 0)
+
+    return frozen_vocabulary(extractor, templates, [[values for values, _ in observed] for observed in cut], view_id)
 
 
-def _view_id(value: str, seen: dict[str, int], reach: int, outside: re.Pattern[str]) -> int:
-    match = outside.fullmatch(value)
-    if match is None:
-        return 2 * reach + seen[value]
-    far = int(match[2]) - 1
-    return -1 if far >= reach or far < 0 else far + (reach if match[1] == "+" else 0)
+_OUT = "\0"  # before the name of a place outside the sentence, which stands for what a function says of that name
+
+
+def _with_places_outside(template: Template, observed: _Cut) -> _Cut:
+    """The same with places outside the sentence, wherever functions say of their names what they say of a word."""
+    if not any(look.calls for look in template.looks):
+        return observed
+    out = _Cut()
+    for values, first in observed:
+        ways = []
+        for look, value in zip(template.looks, values, strict=True):
+            names = [f"_x{'-' if look.offset < 0 else '+'}{d}" for d in range(1, abs(look.offset) + 1) if look.calls]
+            function = function_of(look.calls, {}) if look.calls else None
+            ways.append([value, *(_OUT + name for name in names if function is not None and function(name) == value)])
+        out += [(way, first) for way in product(*ways)]
+    return out
 
 
 def _rows(

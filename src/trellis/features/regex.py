@@ -1,0 +1,96 @@
+"""The small regular expressions of Wapiti's patterns, over bytes: ``.``, ``^`` first, ``$`` last, ``*`` and ``?`` after
+one character, and the classes below, in capitals what is not in them. The leftmost match counts; ``*`` takes as little
+as it can, ``?`` as much. There are no groups, so that no pattern takes longer than its length times the word's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+# Letters and signs of ASCII alone, as in C.
+CLASSES: dict[str, Callable[[int], bool]] = {
+    "a": lambda c: chr(c).isalpha() and c < 128,
+    "d": lambda c: 48 <= c <= 57,
+    "l": lambda c: 97 <= c <= 122,
+    "p": lambda c: 33 <= c <= 126 and not chr(c).isalnum(),
+    "s": lambda c: c == 32 or 9 <= c <= 13,
+    "u": lambda c: 65 <= c <= 90,
+    "w": lambda c: chr(c).isalnum() and c < 128,
+}
+Step = tuple[frozenset[int] | None, str]  # the bytes that fit, None: any; and * or ? or nothing
+_CUT = {0xDC80 + i: 0xF780 + i for i in range(128)}  # half a character as one of the private use area
+
+
+@cache
+def _compiled(pattern: str) -> tuple[bool, tuple[Step, ...], bool]:
+    """Whether it is bound to the beginning, its steps, whether it is bound to the end."""
+    text = pattern.encode()
+    bound, at = text[:1] == b"^", int(text[:1] == b"^")
+    steps = list[Step]()
+    ends = False
+    while at < len(text):
+        c = text[at]
+        if c == ord("$") and at == len(text) - 1:
+            ends = True
+            break
+        fits: frozenset[int] | None = frozenset([c])
+        if c == ord("."):
+            fits = None
+        elif c == ord("\\") and at + 1 < len(text):
+            at += 1
+            fits = _class(text[at])
+        at += 1
+        sign = chr(text[at]) if at < len(text) and text[at] in b"*?" else ""
+        at += len(sign)
+        steps.append((fits, sign))
+    return bound, tuple(steps), ends
+
+
+def _class(letter: int) -> frozenset[int]:
+    test = CLASSES.get(chr(letter).lower())
+    if test is None:
+        return frozenset([letter])
+    inside = chr(letter).islower()
+    return frozenset(c for c in range(1, 256) if test(c) == inside)
+
+
+def search(pattern: str, word: bytes) -> tuple[int, int] | None:
+    """Where the pattern matches first: from, to."""
+    bound, steps, ends = _compiled(pattern)
+    n = len(word)
+    # ends_at[at]: where a match of the steps from some step on ends that begins at ``at``, -1: there is none.
+    ends_at = [-1] * n + [n] if ends else list(range(n + 1))
+    for fits, sign in reversed(steps):
+        after, ends_at = ends_at, [-1] * (n + 1)
+        for at in range(n, -1, -1):
+            here = at < n and (fits is None or word[at] in fits)
+            if sign == "*":
+                ends_at[at] = ends_at[at + 1] if here and after[at] < 0 else after[at]
+            elif sign == "?":
+                ends_at[at] = after[at + 1] if here and after[at + 1] >= 0 else after[at]
+            elif here:
+                ends_at[at] = after[at + 1]
+    begin = next((at for at in range(1 if bound else n + 1) if ends_at[at] >= 0), None)
+    return None if begin is None else (begin, ends_at[begin])
+
+
+def match(pattern: str) -> Callable[[str], str]:
+    """A function that gives the first match in a word, nothing if there is none."""
+
+    def function(word: str) -> str:
+        data = word.encode("utf-8", "surrogateescape")
+        found = search(pattern, data)
+        return "" if found is None else text_of(data[found[0] : found[1]])
+
+    return function
+
+
+def matches(pattern: str) -> Callable[[str], str]:
+    """A function that says whether a word has a match, ``true`` or ``false``."""
+    return lambda word: "true" if search(pattern, word.encode("utf-8", "surrogateescape")) is not None else "false"
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as text; bytes that are half a character become characters of the private use area, each its own."""
+    return data.decode("utf-8", "surrogateescape").translate(_CUT)
