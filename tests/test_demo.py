@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import trellis
 import trellis.cli.demo
 from trellis.cli.demo import NEIGHBOURS, make_typos, measure, mistype
 from trellis.cli.main import run
@@ -25,6 +27,12 @@ def text(monkeypatch: pytest.MonkeyPatch) -> None:
     paragraphs = [" ".join(chance.choices(TEXT.split(), k=40)).capitalize() + "." for _ in range(600)]
     topics = {"one": "\n\n".join(paragraphs[:400]), "two": "\n\n".join(paragraphs[350:])}
     monkeypatch.setattr(trellis.cli.demo, "topics", topics)
+
+
+@pytest.fixture(autouse=True)
+def place(here: Path) -> Path:
+    """The demo leaves its model behind."""
+    return here
 
 
 def demo(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -87,3 +95,16 @@ def test_corrects_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     shown = demo(capsys)
     assert all(word in shown for word in ("before", "order 1", "order 2", "letters", "typed", "corrected"))
+
+
+def test_the_model_is_left_behind(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    out = demo(capsys, "--quiet", "the strinhs")
+    assert "demo.trellis" in out
+    tagger = trellis.load("demo.trellis")
+    assert (tagger.order, "".join(tagger.tag(list("lisr")))) == (2, "list")
+    assert demo(capsys, "--quiet", "the strinhs").splitlines()[-6:] == out.splitlines()[-6:]  # its own file is replaced
+    trellis.train({"w": [["a"]], "y": [["A"]]}, target="y", features=["w[0]"]).save("demo.trellis")
+    with pytest.raises(SystemExit) as left:
+        run(["demo", "--quiet", "--words", "4000"])
+    assert left.value.code == 2
+    assert "not of this demo" in capsys.readouterr().err

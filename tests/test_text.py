@@ -28,6 +28,7 @@ SENTENCES = [
     ("我爱北京。天安门！", "我 爱 北 京 。 | 天 安 门 ！"),
     ("नमस्ते दुनिया। यह है।", "नमस्ते दुनिया । | यह है ।"),
     ("مرحبا، كيف؟", "مرحبا ، كيف ؟"),
+    ("it ran. then e.g. it sat.", "it ran . | then e.g. it sat ."),
     ("Straße 12b – Köln…", "Straße 12b – Köln …"),
     ("a\n\nb c\r\n\r\nd\ne", "a | b c | d e"),
     ("\ufeffThe dog", "The dog"),

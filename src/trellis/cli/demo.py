@@ -15,13 +15,16 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from pydoc_data.topics import topics
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli.options import Parser, at_least
-from trellis.cli.outputs import align, show, show_json
+from trellis.cli.outputs import align, check_writable, show, show_json
 from trellis.cli.progress import watch_epochs
+from trellis.errors import ModelError
 from trellis.learners.perceptron import Perceptron
+from trellis.tagger import load
 from trellis.training import train
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 LINE = "Tge functuon retirns a lisr of strinhs, amd raises an exceptiom ig the argumemt is invalod."
 ORDERS = (1, 2)
+KEPT = "demo.trellis"
 HELD_OUT = 10  # one paragraph in so many is kept for the test
 TYPOS = 0.1  # of the letters
 
@@ -63,12 +67,15 @@ def describe(parser: Parser) -> None:
     add("text", nargs="?", metavar="LINE", help="a line to correct (default: a line of the demo's)")
     add("--seed", type=at_least(0), default=1, metavar="N", help="seed of the typos")
     add("--words", type=at_least(100), metavar="N", help="use only so many words of the text")
+    add("--model", "-m", default=KEPT, metavar="FILE", help="where to leave the model of order 2")
     add("--epochs", type=at_least(1), default=10, metavar="N", help="number of passes over the training words")
     parser.share("quiet", "json")
 
 
 def command(given: Namespace) -> None:
     """Train with two orders, and show how many errors are left."""
+    check_writable(given.model)
+    _check_own(given.model)
     training, test = make_typos(given.seed, given.words)
     known = {meant for _, meant in training}
     facts: dict[str, Any] = {
@@ -93,16 +100,25 @@ def command(given: Namespace) -> None:
                 learner=Perceptron(epochs=given.epochs),
                 order=order,
                 observer=observer,
+                info={"demo": "typos"},
             )
         seconds[order] = time.perf_counter() - begun
         guessed = ["".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])]
         facts[f"order_{order}"] = asdict(measure(guessed, test, known))
+    taggers[max(ORDERS)].save(given.model)
+    facts["model"] = given.model
     line = LINE if given.text is None else given.text
     facts["line"], facts["corrected"] = line, correct(taggers[max(ORDERS)], line)
     if given.json:
         show_json(facts)
     else:
         show(_text(facts, seconds))
+
+
+def _check_own(path: str) -> None:
+    """ModelError if the file is there and no model of this demo."""
+    if Path(path).exists() and "demo" not in load(path).info:
+        raise ModelError(f"{path}: a model that is not of this demo; name another file with --model")
 
 
 def make_typos(seed: int, n_words: int | None) -> tuple[Pairs, Pairs]:
@@ -165,4 +181,9 @@ Typos in the manual of Python: one letter in ten is replaced by a neighbour on t
 {table}
 
 typed      {facts["line"]}
-corrected  {facts["corrected"]}"""
+corrected  {facts["corrected"]}
+
+The model is kept in {facts["model"]}; it reads the letters of a word:
+  echo "t g e" | trellis tag --model {facts["model"]} --words
+A model of words comes along:
+  echo "i saw the python manual in may" | trellis tag --text --inline"""

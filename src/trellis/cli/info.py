@@ -40,8 +40,9 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Show what is known of the model."""
     path = given.place or given.model
-    facts = facts_of(load(path), given.top)
-    facts["sizes"]["bytes"] = Path(path).stat().st_size
+    tagger = load(path)
+    facts = facts_of(tagger, given.top)
+    facts["sizes"]["bytes"] = len(tagger.to_bytes()) if not Path(path).is_file() else Path(path).stat().st_size
     if given.json:
         show_json(facts)
     else:

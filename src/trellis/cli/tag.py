@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis.arguments import thread_count
+from trellis.builtin import MODELS, PREFIX
 from trellis.cli.crf_test import crf_test_lines
 from trellis.cli.file_shape import FileShape, open_model
 from trellis.cli.labelled_files import (
@@ -39,7 +40,7 @@ from trellis.cli.labelled_files import (
 )
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, standard_output, writing
-from trellis.cli.progress import count_tokens
+from trellis.cli.progress import count_tokens, say
 from trellis.cli.running_text import labelled_texts, text_corpus, text_pieces
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.corpus.files import STANDARD_STREAM
@@ -49,6 +50,7 @@ from trellis.errors import ArgumentError
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
 
+DEFAULT = "builtin:truecase"
 NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
 
 
@@ -56,7 +58,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="what to tag; - is standard input")
-    parser.share("model")
+    add("--model", "-m", metavar="FILE", help=f"model file (default of running text: {DEFAULT})")
     add("--output", "-o", metavar="FILE", help="where to write, in the format of its extension")
     add("--text", action="store_true", help="tag running text, cut into sentences and words by plain rules")
     add("--lines", action="store_true", help="running text in which every line is a sentence")
@@ -74,9 +76,14 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Label what is given."""
     given.text = given.text or given.lines or given.words
+    if given.model is None:
+        if not given.text:
+            raise ArgumentError("give --model, the file of a model; of running text (--text) it may be left out")
+        given.model = DEFAULT
+        say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", given.quiet)
     tagger, shape = open_model(given, given.source)
     wanted = _output_shape(given, shape)
-    check_apart(given.output, given.source, given.model)
+    check_apart(given.output, given.source, given.model if given.model != DEFAULT else None)
     _check_asked(given, tagger, wanted.format)
     # Progress and results on the same terminal would be in each other's way.
     shown = not given.quiet and (given.output is not None or not standard_output().isatty())

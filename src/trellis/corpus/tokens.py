@@ -115,7 +115,7 @@ def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]
             if (not apart and token.text in _CLOSING) or _END.fullmatch(token.text):
                 sentence.append(token)
                 continue
-            if sentence[-1].text in _ALWAYS_ENDS or (apart and _begins(token.text, sentence[-1].text)):
+            if sentence[-1].text in _ALWAYS_ENDS or (apart and _begins(token.text, sentence)):
                 yield sentence
                 sentence = []
             ended = False
@@ -125,8 +125,11 @@ def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]
         yield sentence
 
 
-def _begins(word: str, before: str) -> bool:
-    """Whether a word can begin a sentence after ``before``, which may be an abbreviation."""
+def _begins(word: str, sentence: list[Token]) -> bool:
+    """Whether a word can begin a sentence after this one, which may end in an abbreviation."""
+    before = sentence[-1].text
     if len(before) > 1 and before[-1] == "." and before[0].isalpha():
         return _STARTER.fullmatch(word) is not None
-    return not word[0].islower() and (word[0].isalnum() or word[0] in "\"'“‘«([¿¡`-–—•*@#$€£" or ord(word[0]) > 0x2E7F)
+    if word[0].islower():  # as everywhere in a text without capitals
+        return sentence[0].text[0].islower()
+    return word[0].isalnum() or word[0] in "\"'“‘«([¿¡`-–—•*@#$€£" or ord(word[0]) > 0x2E7F

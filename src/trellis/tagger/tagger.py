@@ -366,7 +366,7 @@ class Tagger:
 
         corpus, gold = self._labelled(corpus, target)
         known, given = None, self._model.vocabulary.given
-        if given and given[0].name in corpus.columns:
+        if given and given[0].name in corpus.columns and "idle_strings" not in self.info:
             column, seen = corpus.column(given[0].name), set(given[0].values)
             known = np.array([value in seen for value in column.values], bool)[column.codes]
         return details_of(gold, self.tag_corpus(corpus, by=by, n_threads=n_threads), corpus.starts, known=known)
@@ -431,6 +431,10 @@ class Tagger:
         copy: bool = True,
     ) -> Tagger:
         """Read a model that ``save`` wrote; see ``trellis.load``."""
+        if isinstance(path, str) and path.startswith("builtin:"):
+            from trellis.builtin import builtin_file
+
+            path = builtin_file(path)
         if not isinstance(path, (str, os.PathLike)):
             return cls.from_bytes(_content(path), kernel=kernel)
 
@@ -470,7 +474,8 @@ def load(
 ) -> Tagger:
     """Read a model that ``Tagger.save`` wrote, or one of CRFsuite, CRF++ (binary or text) or Wapiti.
 
-    ``path`` is a file's name, a file opened in binary mode, or a resource of a package
+    ``path`` is a file's name, a file opened in binary mode, the name of a model that comes with trellis
+    (``builtin:truecase``), or a resource of a package
     (``importlib.resources.files(package) / "model.trellis"``). ``kernel`` is the function of a model whose
     kernel is one.
 

@@ -25,6 +25,7 @@ from trellis.corpus.schemes import scheme_named
 from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import freeze
+from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
@@ -490,8 +491,17 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
         segments = encoding.segments.frozen(first, np.where(of_segments < 0, -1, of_segments - first).astype(np.int32))
     edge_rank = chained(encoding.edge_rank, edges_kept) if edge_rows is not None else encoding.edge_rank
     vocabulary = freeze(encoding.extraction, chained(encoding.rank, kept), edge_rank)
-    about = {"cutoff": setup.cutoff, "pairs": setup.pairs, "history": [event.to_dict() for event in history]}
-    return _tagger(setup, encoding, vocabulary, weights, label_filter, {**about, **setup.info}, segments)
+    slim = None
+    if encoding.dictionary is None and segments is None:  # which know words by their numbers
+        n_edges = 0 if edge_rows is None else edge_rows.n_attributes
+        slim = without_idle_strings(vocabulary, rows.n_attributes, n_edges)
+    about: dict[str, Any] = {
+        "cutoff": setup.cutoff,
+        "pairs": setup.pairs,
+        "history": [event.to_dict() for event in history],
+    }
+    about |= {} if slim is None else {"idle_strings": "left out"}
+    return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, {**about, **setup.info}, segments)
 
 
 def _tagger(

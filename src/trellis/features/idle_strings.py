@@ -1,0 +1,86 @@
+"""A vocabulary without the strings that no weight is left for: most of them, after training with L1.
+
+A word that is not among a column's values is asked for its views when it is met, and gets the same attributes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from trellis.arrays import Ints, Ragged, starts_of
+from trellis.corpus.corpus import Strings
+from trellis.features.extraction import Extraction, Extractor, freeze
+from trellis.features.known import entries
+from trellis.features.vocabulary import ColumnVocabulary, View, Vocabulary
+
+
+def without_idle_strings(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> Vocabulary | None:
+    """The same attributes under the same numbers over fewer strings; None where that would not make much of them."""
+    n_strings = sum(len(_strings(c, j)) for c in vocabulary.columns for j in range(len(c.views)))
+    if vocabulary.dictionaries or 2 * (n_attributes + n_edge_attributes) > n_strings:
+        return None
+    found = [entry for on_edge in (False, True) for entry in entries(vocabulary, on_edge=on_edge)]
+    used = _used(vocabulary, found)
+    values, more = dict[str, Strings](), dict[str, dict[View, list[str]]]()
+    for c, column in enumerate(vocabulary.columns):
+        kept = {view: _strings(column, j).take(used[c, j]) for j, view in enumerate(column.views)}
+        values[column.name] = kept.pop((), Strings.of([]))
+        more[column.name] = {view: strings.tolist() for view, strings in kept.items()}
+    extractor = Extractor(vocabulary.templates, values, lambda name: np.empty(0, np.int64), vocabulary, more=more)
+    numbers_now = {place: _numbers(vocabulary, extractor, place, kept) for place, kept in used.items()}
+    added = [defaultdict[int, list[tuple[Ints, Ints]]](list) for _ in range(2)]  # by table: old numbers, new ones in it
+    for k, numbers, ids in found:
+        on_edge, renamed = int(k >= vocabulary.n_emission), ids.copy()
+        for a, place in _atoms(vocabulary, k):
+            inside = ids[:, a] >= 2 * vocabulary.plan.reach
+            renamed[inside, a] = numbers_now[place][ids[inside, a] - 2 * vocabulary.plan.reach]
+        growing = extractor.growing_edges if on_edge else extractor.growing
+        assert growing is not None
+        here = growing.add(extractor.parts[on_edge], k - on_edge * vocabulary.n_emission, np.ascontiguousarray(renamed))
+        added[on_edge][int(vocabulary.plan.templates[k, 2])].append((numbers, here))
+    ranks = list[Ints]()
+    for some, growing in zip(added, (extractor.growing, extractor.growing_edges), strict=True):
+        rank = np.full(0 if growing is None else growing.n_attributes, -1, np.int32)
+        for table, lists in some.items():
+            for numbers, here in lists:
+                rank[here + (0 if growing is None else starts_of(growing.table_sizes)[table])] = numbers
+        ranks.append(rank)
+    nothing, sizes, none = (Ragged.none(), None), (len(ranks[0]), len(ranks[1])), np.empty(0, np.int32)
+    growing_parts = extractor.growing, extractor.growing_edges
+    extraction = Extraction(extractor.vocabulary(), *growing_parts, *nothing, *sizes, none, none)
+    return replace(freeze(extraction, *ranks), bag=vocabulary.bag)
+
+
+def _strings(column: ColumnVocabulary, j: int) -> Strings:
+    """What view j of a column says of its values."""
+    return column.strings[j] or column.values
+
+
+def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:
+    """The places of a template's looks, with the column and the view of each."""
+    first, last, _ = vocabulary.plan.templates[k].tolist()
+    return [(a - first, (int(c), int(j))) for a in range(first, last) for c, j in [vocabulary.plan.atoms[a, :2]]]
+
+
+def _used(vocabulary: Vocabulary, found: list[tuple[int, Ints, Ints]]) -> dict[tuple[int, int], Ints]:
+    """By column and view, the numbers of the strings that attributes are made of."""
+    seen = {
+        (c, j): [np.empty(0, np.int32)] for c, column in enumerate(vocabulary.columns) for j in range(len(column.views))
+    }
+    for k, _, ids in found:
+        for a, place in _atoms(vocabulary, k):
+            seen[place].append(ids[:, a] - np.int32(2 * vocabulary.plan.reach))
+    return {place: np.unique(some[some >= 0]) for place, lists in seen.items() for some in [np.concatenate(lists)]}
+
+
+def _numbers(vocabulary: Vocabulary, extractor: Extractor, place: tuple[int, int], kept: Ints) -> Ints:
+    """By the old number of a string of a view, its id now; -1 where it is idle."""
+    c, j = place
+    old, now = _strings(vocabulary.columns[c], j), _strings(extractor.columns[c], j)
+    number = {string: i for i, string in enumerate(now)}
+    out = np.full(len(old), -1, np.int32)
+    out[kept] = [2 * vocabulary.plan.reach + number[string] for string in old.take(kept)]
+    return out
