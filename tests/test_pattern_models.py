@@ -203,3 +203,12 @@ def test_training_with_such_patterns(here: Path, call: Any) -> None:
     assert 'match(word[0], "^.?.?")=An' in names
     assert 'matches(word[1], "^\\l")=true & pos[0]=N' in names
     assert tagger.evaluate(FILES / "regex.train").token_accuracy == 1
+
+
+@pytest.mark.parametrize("name", ["crfpp.model", "wapiti.model", "wapiti.memm", "regex.model"])
+def test_what_other_commands_say_of_such_a_model(call: Any, name: str) -> None:
+    model = FILES / name
+    assert "predicts      label from word, pos" in call(f"info {model}").out
+    assert call(f"dump {model} --top 3").out.count("\n") == 4
+    assert call(f"explain {model} the/DT dog/NN").code == 0
+    assert "Tagger" in trellis.load(model)._repr_html_()

@@ -68,7 +68,7 @@ def read_crfsuite(data: bytes) -> Model:
             own = sources == attributes.index(name)
             ends[name][columns[own]] = weights[own]
             sources, columns, weights = sources[~own], columns[~own], weights[~own]
-    info = {"learner": "CRFsuite", "imported": "crfsuite"}
+    info = {"learner": {"name": "CRFsuite"}, "imported": "crfsuite"}
     return attribute_model(labels, attributes, (sources, columns, weights), edge, info, ends[FIRST], ends[LAST])
 
 

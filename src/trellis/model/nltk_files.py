@@ -152,7 +152,7 @@ def _assembled(
         np.array([0, *range(n, 2 * n + 1)], np.int64),
         np.concatenate([np.arange(n), np.arange(n)]).astype(np.int32),
     )
-    info = {"learner": "NLTK", "imported": "NLTK"}
+    info = {"learner": {"name": "NLTK"}, "imported": "NLTK"}
     return Model(tuple(labels), "label", 2, vocabulary, weights, sets, info, "scores")
 
 

@@ -275,7 +275,7 @@ def _model(given: _Parsed, tool: str) -> Model:
     rows = [_rows(given, cut, numbers, templates, on_edge=on_edge) for on_edge in (False, True)]
     order = 1 if n_edges or plain else 0
     weights = ChainWeights(n, rows[0], rows[1] if n_edges else None, table, None)
-    info = {"learner": tool, "imported": tool}
+    info = {"learner": {"name": tool}, "imported": tool}
     family = "local" if given.local else "log-linear"
     return Model(tuple(given.labels), "label", order, vocabulary, weights, info=info, family=family)
 
