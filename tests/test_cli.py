@@ -438,3 +438,9 @@ def test_closed_standard_input(chunk: Path) -> None:
     done = shell("trellis tag --model chunk.trellis <&-")
     assert done.returncode == 2
     assert done.stderr == "trellis: <stdin>: standard input is closed; name a file\n"
+
+
+def test_a_note_is_kept(here: Path, call) -> None:
+    assert call(f"train {TRAIN} --model m --quiet --note 'for the demo, second try'").code == 0
+    assert trellis.load("m").info["note"] == "for the demo, second try"
+    assert "note          for the demo, second try" in call("info m").out

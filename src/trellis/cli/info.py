@@ -96,8 +96,13 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     rows = [
         ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
         ("learner", f"{learner}({given}), order {facts['order']}"),
-        ("trained on", f"{sizes['sentences'] or 0:,} sentences, {sizes['tokens'] or 0:,} tokens"),
-        ("by", f"trellis {training.get('version', '?')}"),
+        *([("note", training["note"])] if "note" in training else []),
+        *(
+            [("trained on", f"{sizes['sentences']:,} sentences, {sizes['tokens']:,} tokens")]
+            if sizes["sentences"]
+            else []
+        ),
+        ("by", f"trellis {training['version']}" if "version" in training else learner),
         ("sizes", f"{sizes['attributes']:,} attributes, {sizes['weights']:,} weights, {megabytes:.1f} MB"),
         (f"{sizes['labels']} labels", " ".join(facts["labels"])),
         *([(f"{len(facts['label_parts'])} parts", " ".join(facts["label_parts"]))] if facts["label_parts"] else []),

@@ -43,7 +43,7 @@ AS_GIVEN = ("partial", "metric", "patience", "checkpoint")
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("corpus", nargs="+", metavar="FILE", help="training file, or several (see --stream); - is standard input")
+    add("corpus", nargs="+", metavar="FILE", help="training file, or several; - is standard input")
     parser.share("model")
     describe_tagger(add)
     add("--partial", action="store_true", help="labels may be empty (unknown) or A|B (one of them)")
@@ -53,6 +53,7 @@ def describe(parser: Parser) -> None:
     stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
     add("--stream", action="store_true", help=stream)
     add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
+    add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
     describe_learner(parser.add_argument_group("options of the learner").add_argument, "see below")
@@ -107,7 +108,7 @@ def command(given: Namespace) -> None:
             observer=observer,
             checkpoint_every=given.checkpoint_every,
             n_threads=given.threads,
-            info={"corpus": shape.describe(sentences.columns)},
+            info={"corpus": shape.describe(sentences.columns), **({"note": given.note} if given.note else {})},
             **tagger_options(given),
             **{name: getattr(given, name) for name in AS_GIVEN},
         )

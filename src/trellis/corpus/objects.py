@@ -113,12 +113,14 @@ def _sparse_rows(matrix: Any) -> list[dict[str, float]]:
 _BAGS = (dict, list, tuple, set, frozenset, np.ndarray)  # what the attributes of a token may be
 
 
-def _as_list(sentence: Any, i: int, origin: Origin) -> list[Any]:
+def _as_list(sentence: Any, i: int, origin: Origin, column: str = "") -> list[Any]:
     if hasattr(sentence, "tocsr"):  # a sparse matrix of SciPy: a row is a token
         return _sparse_rows(sentence.tocsr())
     tokens = sentence if isinstance(sentence, list) else items(sentence)
     if tokens is None:
-        raise origin.error(i, f"a sentence must be a list of tokens, not {type(sentence).__name__}")
+        place = f"column {column!r}: " if column else ""
+        hint = "; leave the column out with columns=" if column else ""
+        raise origin.error(i, f"{place}a sentence must be a list of tokens, not {type(sentence).__name__}{hint}")
     return tokens
 
 
@@ -126,7 +128,7 @@ def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColu
     given = items(sentences)
     if given is None:
         raise CorpusError(origin.source, None, f"column {name!r} must be a list of sentences, each a list of strings")
-    rows = [_as_list(row, i, origin) for i, row in enumerate(given)]
+    rows = [_as_list(row, i, origin, name) for i, row in enumerate(given)]
     first = next((token for row in rows for token in row), "")
     try:
         if isinstance(first, _BAGS):
