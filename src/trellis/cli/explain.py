@@ -52,7 +52,7 @@ def command(given: Namespace) -> None:
         given.model, *given.words = given.words
     tagger, shape = open_model(given, STANDARD_STREAM)
     sentences: Iterable[Any] = (
-        [_typed(tagger, given)] if given.words else shape.read_for(STANDARD_STREAM, tagger, given.columns)
+        [typed(tagger, given)] if given.words else shape.read_for(STANDARD_STREAM, tagger, given.columns)
     )
     for number, sentence in enumerate(sentences):
         explanation = tagger.explain(sentence)
@@ -62,7 +62,7 @@ def command(given: Namespace) -> None:
             show("\n" * bool(number) + explanation.text(n_labels=given.labels, n_terms=given.top))
 
 
-def _typed(tagger: Tagger, given: Namespace) -> list[Any]:
+def typed(tagger: Tagger, given: Namespace) -> list[Any]:
     """One sentence from the words of the command line."""
     n, words = len(tagger.columns), given.words
     if tagger.model.vocabulary.bag is not None:

@@ -25,6 +25,8 @@ COMMANDS = {
     "compare": "Compare two models, and test whether they differ by luck.",
     "calibrate": "Fit the probabilities of a model to a held-out file.",
     "explain": "Show why a sentence gets its labels.",
+    "draw": "Draw the trellis of a sentence.",
+    "report": "Write a page about a model's mistakes on a file.",
     "info": "Show what is in a model.",
     "dump": "Write all weights of a model as a table.",
     "convert": "Read a model of another tool, or write one.",

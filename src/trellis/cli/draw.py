@@ -1,0 +1,45 @@
+"""Draw the trellis of a sentence: tokens across, labels down, what is probable large, the best path red.
+
+The words are given as for trellis explain; where the model reads several columns, a word is written as the/DT.
+
+examples:
+  trellis draw --model pos.trellis the man saw the dog --output trellis.svg
+  trellis draw --model chunk.trellis the/DT dog/NN --most-labels 6 --output trellis.svg
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from trellis.cli.explain import typed
+from trellis.cli.file_shape import open_model
+from trellis.cli.options import Parser, at_least
+from trellis.cli.outputs import check_apart, check_writable, writing
+from trellis.corpus.files import STANDARD_STREAM
+from trellis.errors import ArgumentError
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.mixed = True
+    parser.add_argument("words", nargs="+", metavar="WORD", help="the words of a sentence, or all of them in quotes")
+    parser.share("model")
+    parser.add_argument("--output", "-o", metavar="FILE", help="the picture, .svg (default: standard output)")
+    parser.add_argument("--most-labels", type=at_least(1), default=12, metavar="N", help="rows, at most")
+    parser.share("scheme", "json")
+    parser.share_file_options()
+
+
+def command(given: Namespace) -> None:
+    """Draw it."""
+    if given.output not in (None, STANDARD_STREAM):
+        if not given.output.lower().endswith(".svg"):
+            raise ArgumentError(f"{given.output}: the picture is SVG; name a .svg file")
+        check_writable(given.output)
+        check_apart(given.output, given.model)
+    tagger, _ = open_model(given, STANDARD_STREAM)
+    if len(given.words) == 1:
+        given.words = given.words[0].split()
+    picture = tagger.draw(typed(tagger, given), most_labels=given.most_labels)
+    with writing(given.output) as out:
+        out.write(picture.svg.encode())
