@@ -42,6 +42,7 @@ COMMANDS = {
     "segment train": "Learn to find the words of text without blanks.",
     "segment run": "Put blanks between the words of a text.",
     "segment evaluate": "Measure a model of words.",
+    "serve": "Serve models over HTTP.",
     "learners": "List the learners with their parameters.",
     "presets": "List the presets of features, or the templates of one.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",

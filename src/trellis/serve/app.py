@@ -1,0 +1,274 @@
+"""The addresses of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as WebRequest
+
+import trellis
+from trellis.corpus.tokens import Token, tokenize
+from trellis.errors import TrellisError
+from trellis.serve import messages as said
+from trellis.serve.batching import Batcher
+from trellis.serve.docs_page import docs_page
+from trellis.serve.door import Counts, Door, Limits, TurnedAwayError
+from trellis.serve.models import Models, Served, UnknownModelError
+from trellis.tagger.text import TaggedSentence, TaggedText
+
+T = TypeVar("T")
+Sentences = list[Any]
+
+
+class Work:
+    """What requests share: the models, the batches, the limits."""
+
+    def __init__(self, models: Models, limits: Limits, counts: Counts, n_threads: int | None) -> None:
+        self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
+        self.batcher: Batcher | None = None  # made in the loop of the server
+
+    def sentences(self, given: said.Request, served: Served) -> tuple[Sentences, list[list[Token]] | None]:
+        """The sentences of a request as the model reads them, counted; of text also the places of their words."""
+        tokens = None
+        if given.text is not None:
+            if len(served.tagger.columns) > 1 or served.facts()["attributes"]:
+                columns = ", ".join(served.tagger.columns)
+                raise TurnedAwayError(422, f"text has words alone, and the model reads {columns}; give sentences")
+            tokens = tokenize(given.text, lines=given.lines)
+            found: Sentences = [[token.text for token in sentence] for sentence in tokens]
+        else:
+            found = [_as_read(s) for s in ([given.sentence] if given.sentences is None else given.sentences)]
+        n = sum(map(len, found))
+        if len(found) > self.limits.sentences:
+            raise TurnedAwayError(413, f"more than {self.limits.sentences:,} sentences; send fewer at once")
+        if n > self.limits.tokens:
+            raise TurnedAwayError(413, f"more than {self.limits.tokens:,} tokens; send fewer at once")
+        self.counts.tokens += n
+        self.counts.sentences += len(found)
+        return found, tokens
+
+    async def labels(self, served: Served, sentences: Sentences, given: said.Request) -> list[list[str]]:
+        """The best labels: in a batch with others, or under this request's own constraints."""
+        allowed = _allowed(given)
+        if allowed is None:
+            assert self.batcher is not None
+            return await self.batcher.tag(served.tagger, sentences)
+        return await self.aside(lambda: served.tagger.tag_batch(sentences, allowed=allowed, n_threads=1))
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Work in a thread, so that the loop stays free."""
+        return await asyncio.to_thread(work)
+
+
+def make_app(
+    models: Models,
+    *,
+    limits: Limits | None = None,
+    token: str | None = None,
+    origins: Sequence[str] = (),
+    n_threads: int | None = None,
+) -> Any:
+    """The server as an ASGI program; ``limits`` of each request, ``token`` that clients must bring."""
+    limits, counts = limits or Limits(), Counts()
+    work = Work(models, limits, counts, n_threads)
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        work.batcher = Batcher(n_threads)
+        yield
+        work.batcher.close()
+
+    app = FastAPI(title="trellis", version=trellis.__version__, docs_url=None, redoc_url=None, lifespan=life)
+    _watched(app, work)
+    _asked(app, work)
+    _errors(app)
+    app.state.work = work
+    return Door(app, limits, counts, token, frozenset(origins))
+
+
+def _watched(app: FastAPI, work: Work) -> None:
+    """Addresses for those who look after the server."""
+
+    @app.get("/healthz", response_model=dict[str, str])
+    async def healthz() -> dict[str, str]:
+        """The process runs."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", response_model=dict[str, str])
+    async def readyz() -> dict[str, str]:
+        """The models are loaded."""
+        return {"status": "ready"}
+
+    @app.get("/metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Counts for Prometheus."""
+        batcher = work.batcher
+        more = {"models": float(len(list(work.models)))}
+        if batcher is not None:
+            more |= {"batches_total": float(batcher.n_batches), "batched_requests_total": float(batcher.n_requests)}
+        return Response(work.counts.text(more), media_type="text/plain; version=0.0.4")
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi()))
+
+
+def _asked(app: FastAPI, work: Work) -> None:
+    """Addresses that answer about sentences."""
+    wrong: dict[int | str, dict[str, Any]] = {
+        status: {"model": said.Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
+    }
+
+    @app.get("/v1/models", response_model=said.ModelList, responses=wrong)
+    async def models() -> Any:
+        """The models that are served, with their labels."""
+        return {"models": [served.facts() for served in work.models]}
+
+    @app.post("/v1/tag", response_model=said.Tagged, responses=wrong)
+    async def tag(given: said.Request) -> Response:
+        """The best labels of sentences or of text."""
+        served = work.models.get(given.model)
+        sentences, tokens = work.sentences(given, served)
+        labels = await work.labels(served, sentences, given)
+        answer: dict[str, Any] = {"model": served.name, "labels": labels}
+        if tokens is not None and given.text is not None:
+            answer["sentences"] = _placed(given.text, tokens, labels, served)
+        return _json(answer)
+
+    @app.post("/v1/kbest", response_model=said.KBest, responses=wrong)
+    async def kbest(given: said.KBestRequest) -> Response:
+        """The k best label sequences of each sentence, with their scores."""
+        served = work.models.get(given.model)
+        sentences, _ = work.sentences(given, served)
+        allowed = _allowed(given)
+        found = await work.aside(
+            lambda: served.tagger.kbest_batch(sentences, given.k, allowed=allowed, n_threads=work.n_threads)
+        )
+        paths = [[{"labels": labels, "score": score} for labels, score in some] for some in found]
+        return _json({"model": served.name, "kbest": paths})
+
+    @app.post("/v1/marginals", response_model=said.Marginals, responses=wrong)
+    async def marginals(given: said.Request) -> Response:
+        """How probable every label of every token is."""
+        served = work.models.get(given.model)
+        sentences, _ = work.sentences(given, served)
+        allowed = _allowed(given)
+        found = await work.aside(
+            lambda: [
+                list(one) for one in served.tagger.marginals_batch(sentences, allowed=allowed, n_threads=work.n_threads)
+            ]
+        )
+        return _json({"model": served.name, "measure": served.tagger.measure, "marginals": found})
+
+    @app.post("/v1/spans", response_model=said.Spans, responses=wrong)
+    async def spans(given: said.Request) -> Response:
+        """The spans that labels mark, with the exact probability of each; of text with their characters."""
+        served = work.models.get(given.model)
+        sentences, tokens = work.sentences(given, served)
+        allowed = _allowed(given)
+        found = await work.aside(
+            lambda: served.tagger.tag_spans_batch(sentences, allowed=allowed, n_threads=work.n_threads)
+        )
+        out = [
+            [_span(*span, p, given.text, None if tokens is None else tokens[i]) for span, p in some]
+            for i, some in enumerate(found)
+        ]
+        return _json({"model": served.name, "measure": served.tagger.measure, "spans": out})
+
+    @app.post("/v1/explain", response_model=said.Explained, responses=wrong)
+    async def explain(given: said.ExplainRequest) -> Response:
+        """Why each sentence gets its labels: features for and against, and what beats the second best."""
+        served = work.models.get(given.model)
+        sentences, _ = work.sentences(given, served)
+        allowed = _allowed(given) or [None] * len(sentences)
+        found = await work.aside(
+            lambda: [
+                _explained(served, sentence, some, given) for sentence, some in zip(sentences, allowed, strict=True)
+            ]
+        )
+        return _json({"model": served.name, "explanations": found})
+
+
+def _span(
+    kind: str, begin: int, end: int, probability: float, text: str | None, tokens: list[Token] | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": kind, "begin": begin, "end": end, "probability": probability}
+    if text is None or tokens is None:
+        return found
+    start, stop = tokens[begin].start, tokens[end - 1].end
+    return {**found, "start": start, "stop": stop, "text": text[start:stop]}
+
+
+def _explained(served: Served, sentence: Any, allowed: Any, given: said.ExplainRequest) -> dict[str, Any]:
+    found = served.tagger.explain(sentence, allowed=allowed).to_dict()
+    for token in found["tokens"]:
+        kept = list(token["scores"])[: given.labels]
+        token["scores"] = {label: token["scores"][label] for label in kept}
+        token["terms"] = {label: token["terms"][label][: given.terms] for label in kept}
+    return found
+
+
+def _as_read(sentence: Any) -> Any:
+    """Lists of columns as tuples, so that they are not taken for attributes."""
+    return [tuple(token) if isinstance(token, list) else token for token in sentence]
+
+
+def _allowed(given: said.Request) -> list[Any] | None:
+    if given.allowed is None:
+        return None
+    return [given.allowed] if isinstance(given.allowed, dict) else list(given.allowed)
+
+
+def _placed(text: str, tokens: list[list[Token]], labels: list[list[str]], served: Served) -> list[dict[str, Any]]:
+    rows = [TaggedSentence(some, labels[i], None, None) for i, some in enumerate(tokens)]
+    return TaggedText(text, rows, served.tagger.measure).to_dicts()
+
+
+def _json(answer: Any) -> Response:
+    """Answers are made here, so that they need not be checked as what comes in is."""
+    body = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Response(body.encode(), media_type="application/json")
+
+
+def _errors(app: FastAPI) -> None:
+    """Each error as one line of JSON."""
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: WebRequest, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        bad = first["type"] == "json_invalid"
+        what = str(first["msg"]).removeprefix("Value error, ")
+        why = "the body is not JSON in UTF-8" if bad else f"{place + ': ' if place else ''}{what}"
+        return JSONResponse({"error": " ".join(why.split())[:300]}, 400 if bad else 422)
+
+    @app.exception_handler(TurnedAwayError)
+    async def turned_away(request: WebRequest, error: TurnedAwayError) -> JSONResponse:
+        return JSONResponse({"error": str(error)}, error.status)
+
+    @app.exception_handler(TrellisError)
+    async def refused(request: WebRequest, error: TrellisError) -> JSONResponse:
+        return JSONResponse(
+            {"error": " ".join(str(error).split())}, 404 if isinstance(error, UnknownModelError) else 422
+        )
+
+    @app.exception_handler(HTTPException)
+    async def other(request: WebRequest, error: HTTPException) -> JSONResponse:
+        why = "the body is not JSON in UTF-8" if error.status_code == 400 else str(error.detail)
+        return JSONResponse({"error": why}, error.status_code)
+
+    @app.exception_handler(404)
+    async def nowhere(request: WebRequest, error: Exception) -> JSONResponse:
+        return JSONResponse({"error": f"nothing at {request.url.path}; see /docs"}, 404)
+
+    @app.exception_handler(405)
+    async def other_method(request: WebRequest, error: Exception) -> JSONResponse:
+        return JSONResponse({"error": f"{request.url.path} is not asked by {request.method}; see /docs"}, 405)

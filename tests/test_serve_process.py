@@ -1,0 +1,163 @@
+"""The server as a process: signals, clients that are slow or break off, a model replaced under load."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+import trellis
+
+
+def train(path: Path, label: str) -> None:
+    trellis.train({"word": [["a", "b"]], "y": [[label, "O"]]}, target="y", features=["word[0]"]).save(path)
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server on a free port."""
+    line = [sys.executable, "-m", "trellis", "serve", "m.trellis", "--port", "0", *options]
+    process = subprocess.Popen(line, cwd=folder, stderr=subprocess.PIPE, text=True, restore_signals=True)
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://127.0.0.1:(\d+)/", said)
+        assert found, said + process.stderr.read()
+        yield process, int(found[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(port: int, body: Any, path: str = "/v1/tag") -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
+    answer = connection.getresponse()
+    found = answer.status, json.loads(answer.read())
+    connection.close()
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    train(tmp_path / "m.trellis", "OLD")
+    return tmp_path
+
+
+SLOW = {"sentence": ["a"] * 400, "k": 1000}
+
+
+def test_sigterm_finishes_what_is_under_way(folder: Path) -> None:
+    with serving(folder) as (process, port):
+        answers = list[tuple[int, Any]]()
+        asking = threading.Thread(target=lambda: answers.append(ask(port, SLOW, "/v1/kbest")))
+        asking.start()
+        time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        asking.join(30)
+        process.wait(30)
+    assert answers[0][0] == 200
+    assert len(answers[0][1]["kbest"][0]) == 1000
+    assert process.returncode == 143
+
+
+@pytest.mark.parametrize("how", ["watch", "hangup"])
+def test_a_model_is_replaced_without_a_request_lost(folder: Path, how: str) -> None:
+    with serving(folder, *(["--watch"] if how == "watch" else [])) as (process, port):
+        seen, wrong, stop = list[str](), list[Any](), threading.Event()
+
+        def go_on() -> None:
+            while not stop.is_set():
+                status, answer = ask(port, {"sentence": ["a"]})
+                if status != 200:
+                    wrong.append(answer)
+                seen.append(answer["labels"][0][0])
+
+        clients = [threading.Thread(target=go_on) for _ in range(4)]
+        for client in clients:
+            client.start()
+        time.sleep(0.3)
+        train(folder / "m.trellis", "NEW")
+        if how == "hangup":
+            process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 20
+        while "NEW" not in seen and time.monotonic() < deadline:
+            time.sleep(0.05)
+        stop.set()
+        for client in clients:
+            client.join()
+    assert not wrong
+    assert seen[0] == "OLD"
+    assert seen[-1] == "NEW"
+
+
+def test_slow_and_broken_clients_hold_nobody_up(folder: Path) -> None:
+    with serving(folder, "--max-seconds", "1") as (process, port):
+        held = []
+        for sent in (
+            b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+            b"POST /v1/tag HTTP/1.1\r\nhost: x\r\n",
+            b"\x00\xff\x17 nonsense\r\n\r\n",
+            b"",
+        ):
+            for _ in range(5):
+                one = socket.create_connection(("127.0.0.1", port))
+                one.sendall(sent)
+                held.append(one)
+        half = socket.create_connection(("127.0.0.1", port))
+        body = json.dumps(SLOW).encode()
+        half.sendall(
+            b"POST /v1/kbest HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+            % len(body)
+        )
+        half.sendall(body)
+        half.close()  # does not wait for its answer
+        for _ in range(20):
+            assert ask(port, {"sentence": ["a"]})[0] == 200
+        held[0].settimeout(10)
+        assert b" 408 " in held[0].recv(1000)
+        for one in held:
+            one.close()
+        assert ask(port, {"sentence": ["a"]})[0] == 200
+        assert process.poll() is None
+
+
+def test_it_listens_here_alone_unless_told(folder: Path) -> None:
+    with serving(folder) as (_, port):
+        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
+        for address in others:
+            if not str(address).startswith("127."):
+                with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+                    socket.create_connection((str(address), port), timeout=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["none.trellis"], "none.trellis"),
+        (["m.trellis", "--token-file", "short"], "16"),
+        (["m.trellis", "--token-file", "none"], "none"),
+    ],
+)
+def test_what_cannot_be_served(folder: Path, options: list[str], why: str) -> None:
+    (folder / "short").write_text("abc\n")
+    line = [sys.executable, "-m", "trellis", "serve", *options]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ})
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
