@@ -82,7 +82,7 @@ class Tagged(BaseModel):
     sentences: list[dict[str, Any]] | None = None
 
 
-class Path(BaseModel):
+class LabelPath(BaseModel):
     """A label sequence."""
 
     labels: list[str]
@@ -93,7 +93,7 @@ class KBest(BaseModel):
     """The k best of each sentence."""
 
     model: str
-    kbest: list[list[Path]]
+    kbest: list[list[LabelPath]]
 
 
 class Marginals(BaseModel):
