@@ -20,7 +20,7 @@ from trellis.errors import TrellisError
 from trellis.serve import messages as said
 from trellis.serve.batching import Batcher
 from trellis.serve.docs_page import docs_page
-from trellis.serve.door import Counts, Door, Limits, TurnedAwayError
+from trellis.serve.door import RequestCounts, Door, Limits, TurnedAwayError
 from trellis.serve.models import Models, Served, UnknownModelError
 from trellis.tagger.text import TaggedSentence, TaggedText
 
@@ -28,10 +28,10 @@ T = TypeVar("T")
 Sentences = list[Any]
 
 
-class Work:
+class Shared:
     """What requests share: the models, the batches, the limits."""
 
-    def __init__(self, models: Models, limits: Limits, counts: Counts, n_threads: int | None) -> None:
+    def __init__(self, models: Models, limits: Limits, counts: RequestCounts, n_threads: int | None) -> None:
         self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
         self.batcher: Batcher | None = None  # made in the loop of the server
 
@@ -77,8 +77,8 @@ def make_app(
     n_threads: int | None = None,
 ) -> Any:
     """The server as an ASGI program; ``limits`` of each request, ``token`` that clients must bring."""
-    limits, counts = limits or Limits(), Counts()
-    work = Work(models, limits, counts, n_threads)
+    limits, counts = limits or Limits(), RequestCounts()
+    work = Shared(models, limits, counts, n_threads)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -94,7 +94,7 @@ def make_app(
     return Door(app, limits, counts, token, frozenset(origins))
 
 
-def _watched(app: FastAPI, work: Work) -> None:
+def _watched(app: FastAPI, work: Shared) -> None:
     """Addresses for those who look after the server."""
 
     @app.get("/healthz", response_model=dict[str, str])
@@ -109,7 +109,7 @@ def _watched(app: FastAPI, work: Work) -> None:
 
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:
-        """Counts for Prometheus."""
+        """RequestCounts for Prometheus."""
         batcher = work.batcher
         more = {"models": float(len(list(work.models)))}
         if batcher is not None:
@@ -121,7 +121,7 @@ def _watched(app: FastAPI, work: Work) -> None:
         return HTMLResponse(docs_page(app.openapi()))
 
 
-def _asked(app: FastAPI, work: Work) -> None:
+def _asked(app: FastAPI, work: Shared) -> None:
     """Addresses that answer about sentences."""
     wrong: dict[int | str, dict[str, Any]] = {
         status: {"model": said.Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)

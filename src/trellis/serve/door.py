@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Counts:
+class RequestCounts:
     """What was done so far."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by path and status
@@ -93,7 +93,9 @@ class TurnedAwayError(Exception):
 class Door:
     """The outermost part of the server, around ``app``."""
 
-    def __init__(self, app: App, limits: Limits, counts: Counts, token: str | None, origins: frozenset[str]) -> None:
+    def __init__(
+        self, app: App, limits: Limits, counts: RequestCounts, token: str | None, origins: frozenset[str]
+    ) -> None:
         self._app, self._limits, self._counts, self._token = app, limits, counts, token
         self._origins = origins  # pages from elsewhere may not post; empty: any Host is its own origin
 
