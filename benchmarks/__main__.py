@@ -29,6 +29,7 @@ OWN = (
     "parsing_peers",
     "crfsuite_models",
     "nltk_models",
+    "serve",
     "segmentation",
     "many_labels",
     "search",

@@ -157,7 +157,7 @@ def test_the_description(client: TestClient) -> None:
         ({"sentences": [["a"]], "allowed": {"0": "O"}}, 422, "list"),
         ({"sentences": [["a"]], "allowed": []}, 422, "length"),
         ({"text": "a", "allowed": {"0": "O"}}, 422, "allowed"),
-        ({"sentence": ["\ud800"]}, 422, ""),
+        ({"sentence": ["\ud800"]}, 400, "UTF-8"),
     ],
 )
 def test_what_cannot_be_asked(client: TestClient, body: Any, status: int, why: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as WebRequest
 
@@ -20,7 +21,7 @@ from trellis.errors import TrellisError
 from trellis.serve import messages as said
 from trellis.serve.batching import Batcher
 from trellis.serve.docs_page import docs_page
-from trellis.serve.door import RequestCounts, Door, Limits, TurnedAwayError
+from trellis.serve.door import App, Door, Limits, Receive, RequestCounts, Scope, Send, TurnedAwayError
 from trellis.serve.models import Models, Served, UnknownModelError
 from trellis.tagger.text import TaggedSentence, TaggedText
 
@@ -88,10 +89,115 @@ def make_app(
 
     app = FastAPI(title="trellis", version=trellis.__version__, docs_url=None, redoc_url=None, lifespan=life)
     _watched(app, work)
-    _asked(app, work)
+    _described(app, work)
     _errors(app)
-    app.state.work = work
-    return Door(app, limits, counts, token, frozenset(origins))
+    return Door(Asked(app, work), limits, counts, token, frozenset(origins))
+
+
+# ------------------------------------------------------------ what is asked about sentences
+
+
+async def tag(given: said.Request, work: Shared) -> dict[str, Any]:
+    """The best labels of sentences or of text."""
+    served = work.models.get(given.model)
+    sentences, tokens = work.sentences(given, served)
+    labels = await work.labels(served, sentences, given)
+    answer: dict[str, Any] = {"model": served.name, "labels": labels}
+    if tokens is not None and given.text is not None:
+        answer["sentences"] = _placed(given.text, tokens, labels, served)
+    return answer
+
+
+async def kbest(given: said.KBestRequest, work: Shared) -> dict[str, Any]:
+    """The k best label sequences of each sentence, with their scores."""
+    served = work.models.get(given.model)
+    sentences, _ = work.sentences(given, served)
+    how: dict[str, Any] = {"allowed": _allowed(given), "n_threads": work.n_threads}
+    found = await work.aside(lambda: served.tagger.kbest_batch(sentences, given.k, **how))
+    paths = [[{"labels": labels, "score": score} for labels, score in some] for some in found]
+    return {"model": served.name, "kbest": paths}
+
+
+async def marginals(given: said.Request, work: Shared) -> dict[str, Any]:
+    """How probable every label of every token is."""
+    served = work.models.get(given.model)
+    sentences, _ = work.sentences(given, served)
+    how: dict[str, Any] = {"allowed": _allowed(given), "n_threads": work.n_threads}
+    found = await work.aside(lambda: [list(one) for one in served.tagger.marginals_batch(sentences, **how)])
+    return {"model": served.name, "measure": served.tagger.measure, "marginals": found}
+
+
+async def spans(given: said.Request, work: Shared) -> dict[str, Any]:
+    """The spans that labels mark, with the exact probability of each; of text with their characters."""
+    served = work.models.get(given.model)
+    sentences, tokens = work.sentences(given, served)
+    how: dict[str, Any] = {"allowed": _allowed(given), "n_threads": work.n_threads}
+    found = await work.aside(lambda: served.tagger.tag_spans_batch(sentences, **how))
+    out = [
+        [_span(*span, p, given.text, None if tokens is None else tokens[i]) for span, p in some]
+        for i, some in enumerate(found)
+    ]
+    return {"model": served.name, "measure": served.tagger.measure, "spans": out}
+
+
+async def explain(given: said.ExplainRequest, work: Shared) -> dict[str, Any]:
+    """Why each sentence gets its labels: features for and against, and what beats the second best."""
+    served = work.models.get(given.model)
+    sentences, _ = work.sentences(given, served)
+    both = list(zip(sentences, _allowed(given) or [None] * len(sentences), strict=True))
+    found = await work.aside(lambda: [_explained(served, sentence, some, given) for sentence, some in both])
+    return {"model": served.name, "explanations": found}
+
+
+# By path: what comes in, what goes out, who answers.
+QUESTIONS: dict[str, tuple[type[said.Request], type[BaseModel], Callable[..., Awaitable[dict[str, Any]]]]] = {
+    "/v1/tag": (said.Request, said.Tagged, tag),
+    "/v1/kbest": (said.KBestRequest, said.KBest, kbest),
+    "/v1/marginals": (said.Request, said.Marginals, marginals),
+    "/v1/spans": (said.Request, said.Spans, spans),
+    "/v1/explain": (said.ExplainRequest, said.Explained, explain),
+}
+
+
+class Asked:
+    """Answers questions about sentences itself, straight from bytes to bytes; everything else is FastAPI's."""
+
+    def __init__(self, app: App, work: Shared) -> None:
+        self._app, self._work = app, work
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass on."""
+        question = QUESTIONS.get(scope.get("path", "")) if scope.get("method") == "POST" else None
+        if question is None:
+            await self._app(scope, receive, send)
+            return
+        kind, _, answer = question
+        try:
+            given = kind.model_validate_json((await receive())["body"])  # the door gives all of it at once
+            status, found = 200, await answer(given, self._work)
+        except (TrellisError, TurnedAwayError, ValidationError) as error:
+            status, found = problem(error)
+        body = json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def problem(error: Exception) -> tuple[int, dict[str, Any]]:
+    """The status of an error, and its one line."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False)[0]
+        if first["type"] == "json_invalid":
+            return 400, {"error": "the body is not JSON in UTF-8"}
+        place = ".".join(str(part) for part in first["loc"])
+        why = str(first["msg"]).removeprefix("Value error, ")
+        return 422, {"error": " ".join(f"{place + ': ' if place else ''}{why}".split())[:300]}
+    if isinstance(error, TurnedAwayError):
+        return error.status, {"error": str(error)}
+    return 404 if isinstance(error, UnknownModelError) else 422, {"error": " ".join(str(error).split())}
+
+
+# ------------------------------------------------------------ the rest
 
 
 def _watched(app: FastAPI, work: Shared) -> None:
@@ -107,9 +213,14 @@ def _watched(app: FastAPI, work: Shared) -> None:
         """The models are loaded."""
         return {"status": "ready"}
 
+    @app.get("/v1/models", response_model=said.ModelList)
+    async def models() -> Any:
+        """The models that are served, with their labels."""
+        return {"models": [served.facts() for served in work.models]}
+
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:
-        """RequestCounts for Prometheus."""
+        """Counts for Prometheus."""
         batcher = work.batcher
         more = {"models": float(len(list(work.models)))}
         if batcher is not None:
@@ -121,80 +232,22 @@ def _watched(app: FastAPI, work: Shared) -> None:
         return HTMLResponse(docs_page(app.openapi()))
 
 
-def _asked(app: FastAPI, work: Shared) -> None:
-    """Addresses that answer about sentences."""
+def _described(app: FastAPI, work: Shared) -> None:
+    """The questions in the OpenAPI description; asked by POST they do not come this far."""
     wrong: dict[int | str, dict[str, Any]] = {
         status: {"model": said.Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
     }
+    for path, (kind, answer, function) in QUESTIONS.items():
 
-    @app.get("/v1/models", response_model=said.ModelList, responses=wrong)
-    async def models() -> Any:
-        """The models that are served, with their labels."""
-        return {"models": [served.facts() for served in work.models]}
+        async def endpoint(given: Any, function: Any = function) -> Any:
+            return await function(given, work)
 
-    @app.post("/v1/tag", response_model=said.Tagged, responses=wrong)
-    async def tag(given: said.Request) -> Response:
-        """The best labels of sentences or of text."""
-        served = work.models.get(given.model)
-        sentences, tokens = work.sentences(given, served)
-        labels = await work.labels(served, sentences, given)
-        answer: dict[str, Any] = {"model": served.name, "labels": labels}
-        if tokens is not None and given.text is not None:
-            answer["sentences"] = _placed(given.text, tokens, labels, served)
-        return _json(answer)
-
-    @app.post("/v1/kbest", response_model=said.KBest, responses=wrong)
-    async def kbest(given: said.KBestRequest) -> Response:
-        """The k best label sequences of each sentence, with their scores."""
-        served = work.models.get(given.model)
-        sentences, _ = work.sentences(given, served)
-        allowed = _allowed(given)
-        found = await work.aside(
-            lambda: served.tagger.kbest_batch(sentences, given.k, allowed=allowed, n_threads=work.n_threads)
+        endpoint.__annotations__ = {"given": kind, "return": answer}
+        endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter("given", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)]
         )
-        paths = [[{"labels": labels, "score": score} for labels, score in some] for some in found]
-        return _json({"model": served.name, "kbest": paths})
-
-    @app.post("/v1/marginals", response_model=said.Marginals, responses=wrong)
-    async def marginals(given: said.Request) -> Response:
-        """How probable every label of every token is."""
-        served = work.models.get(given.model)
-        sentences, _ = work.sentences(given, served)
-        allowed = _allowed(given)
-        found = await work.aside(
-            lambda: [
-                list(one) for one in served.tagger.marginals_batch(sentences, allowed=allowed, n_threads=work.n_threads)
-            ]
-        )
-        return _json({"model": served.name, "measure": served.tagger.measure, "marginals": found})
-
-    @app.post("/v1/spans", response_model=said.Spans, responses=wrong)
-    async def spans(given: said.Request) -> Response:
-        """The spans that labels mark, with the exact probability of each; of text with their characters."""
-        served = work.models.get(given.model)
-        sentences, tokens = work.sentences(given, served)
-        allowed = _allowed(given)
-        found = await work.aside(
-            lambda: served.tagger.tag_spans_batch(sentences, allowed=allowed, n_threads=work.n_threads)
-        )
-        out = [
-            [_span(*span, p, given.text, None if tokens is None else tokens[i]) for span, p in some]
-            for i, some in enumerate(found)
-        ]
-        return _json({"model": served.name, "measure": served.tagger.measure, "spans": out})
-
-    @app.post("/v1/explain", response_model=said.Explained, responses=wrong)
-    async def explain(given: said.ExplainRequest) -> Response:
-        """Why each sentence gets its labels: features for and against, and what beats the second best."""
-        served = work.models.get(given.model)
-        sentences, _ = work.sentences(given, served)
-        allowed = _allowed(given) or [None] * len(sentences)
-        found = await work.aside(
-            lambda: [
-                _explained(served, sentence, some, given) for sentence, some in zip(sentences, allowed, strict=True)
-            ]
-        )
-        return _json({"model": served.name, "explanations": found})
+        about: dict[str, Any] = {"description": function.__doc__, "name": path.rsplit("/", 1)[-1]}
+        app.add_api_route(path, endpoint, methods=["POST"], response_model=answer, responses=wrong, **about)
 
 
 def _span(
@@ -232,38 +285,12 @@ def _placed(text: str, tokens: list[list[Token]], labels: list[list[str]], serve
     return TaggedText(text, rows, served.tagger.measure).to_dicts()
 
 
-def _json(answer: Any) -> Response:
-    """Answers are made here, so that they need not be checked as what comes in is."""
-    body = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Response(body.encode(), media_type="application/json")
-
-
 def _errors(app: FastAPI) -> None:
     """Each error as one line of JSON."""
 
-    @app.exception_handler(RequestValidationError)
-    async def malformed(request: WebRequest, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        bad = first["type"] == "json_invalid"
-        what = str(first["msg"]).removeprefix("Value error, ")
-        why = "the body is not JSON in UTF-8" if bad else f"{place + ': ' if place else ''}{what}"
-        return JSONResponse({"error": " ".join(why.split())[:300]}, 400 if bad else 422)
-
-    @app.exception_handler(TurnedAwayError)
-    async def turned_away(request: WebRequest, error: TurnedAwayError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, error.status)
-
-    @app.exception_handler(TrellisError)
-    async def refused(request: WebRequest, error: TrellisError) -> JSONResponse:
-        return JSONResponse(
-            {"error": " ".join(str(error).split())}, 404 if isinstance(error, UnknownModelError) else 422
-        )
-
     @app.exception_handler(HTTPException)
     async def other(request: WebRequest, error: HTTPException) -> JSONResponse:
-        why = "the body is not JSON in UTF-8" if error.status_code == 400 else str(error.detail)
-        return JSONResponse({"error": why}, error.status_code)
+        return JSONResponse({"error": str(error.detail)}, error.status_code)
 
     @app.exception_handler(404)
     async def nowhere(request: WebRequest, error: Exception) -> JSONResponse:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Number = float | int | bool
-Token = str | list[str] | dict[str, str | Number]
+# Tried in turn, the frequent ones first.
+Value = Annotated[str | float, Field(union_mode="left_to_right")]  # a truth value is 1 or 0
+Token = Annotated[str | dict[str, Value] | list[str], Field(union_mode="left_to_right")]
 Sentence = Annotated[list[Token], Field(description="words, or lists of columns, or objects of attributes")]
 Allowed = Annotated[
     dict[int, str | list[str]],
