@@ -43,6 +43,7 @@ COMMANDS = {
     "segment run": "Put blanks between the words of a text.",
     "segment evaluate": "Measure a model of words.",
     "serve": "Serve models over HTTP.",
+    "studio": "See in a browser what models do.",
     "learners": "List the learners with their parameters.",
     "presets": "List the presets of features, or the templates of one.",
     "theory": "Measure what the perceptron's theorems say of a corpus.",

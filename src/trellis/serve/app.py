@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as WebRequest
 
 import trellis
+from trellis.corpus.corpus import Corpus
 from trellis.corpus.tokens import Token, tokenize
 from trellis.errors import TrellisError
 from trellis.serve import messages as said
@@ -23,6 +25,8 @@ from trellis.serve.batching import Batcher
 from trellis.serve.docs_page import docs_page
 from trellis.serve.door import App, Door, Limits, Receive, RequestCounts, Scope, Send, TurnedAwayError
 from trellis.serve.models import Models, Served, UnknownModelError
+from trellis.serve.studio_app import studio_router
+from trellis.serve.workbook import Workbook
 from trellis.tagger.text import TaggedSentence, TaggedText
 
 T = TypeVar("T")
@@ -76,8 +80,15 @@ def make_app(
     token: str | None = None,
     origins: Sequence[str] = (),
     n_threads: int | None = None,
+    studio: bool = False,
+    corpus: Callable[[Served], Corpus] | None = None,
+    book: Workbook | None = None,
 ) -> Any:
-    """The server as an ASGI program; ``limits`` of each request, ``token`` that clients must bring."""
+    """The server as an ASGI program; ``limits`` of each request, ``token`` that clients must bring.
+
+    With ``studio`` it also has the studio's page; ``corpus`` then gives its corpus as a model reads it, ``book`` the
+    corpus to be labelled.
+    """
     limits, counts = limits or Limits(), RequestCounts()
     work = Shared(models, limits, counts, n_threads)
 
@@ -90,6 +101,8 @@ def make_app(
     app = FastAPI(title="trellis", version=trellis.__version__, docs_url=None, redoc_url=None, lifespan=life)
     _watched(app, work)
     _described(app, work)
+    if studio:
+        app.include_router(studio_router(work, corpus, book))
     _errors(app)
     return Door(Asked(app, work), limits, counts, token, frozenset(origins))
 
@@ -291,6 +304,17 @@ def _errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def other(request: WebRequest, error: HTTPException) -> JSONResponse:
         return JSONResponse({"error": str(error.detail)}, error.status_code)
+
+    @app.exception_handler(TrellisError)
+    @app.exception_handler(TurnedAwayError)
+    async def refused(request: WebRequest, error: Exception) -> JSONResponse:
+        status, found = problem(error)
+        return JSONResponse(found, status)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: WebRequest, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        return JSONResponse({"error": f"{first['loc'][-1]}: {first['msg']}"[:300]}, 422)
 
     @app.exception_handler(404)
     async def nowhere(request: WebRequest, error: Exception) -> JSONResponse:

@@ -65,6 +65,11 @@ class Models:
             raise UnknownModelError(f"no model {name!r}; the models are {', '.join(served)}")
         return served[name]
 
+    def put(self, name: str, tagger: Tagger) -> None:
+        """A model that has no file, such as one that was just trained."""
+        with self._lock:
+            self._served = {**self._served, name: Served(name, "", tagger, ())}
+
     def reload(self, *, only_changed: bool = False) -> list[str]:
         """Read the files again; a file that cannot be read leaves its model as it is. Gives what was taken over."""
         taken = []

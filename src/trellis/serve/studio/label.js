@@ -1,0 +1,136 @@
+// Label: suggestions filled in, keys for labels, spans drawn by mouse or keyboard, undo; training while you go on.
+import { ask, colours, make, percent } from "/studio/page.js";
+
+const HELP = "Drag over words, or move with the arrow keys and hold Shift, then press a label's key. 0 takes labels away, Enter saves and goes on, N passes over, Ctrl+Z undoes.";
+
+export function label(view, state) {
+  if (!state.book) {
+    view.append(make("p", {}, "Open the studio with a corpus to label it: trellis studio CORPUS"));
+    return;
+  }
+  let page = null, labels = [], from = 0, to = 0, dragging = false, timer = 0, edited = false, trained = false;
+  const progress = make("p", { class: "quiet", id: "progress" }), words = make("div", { class: "words", role: "listbox", "aria-multiselectable": "true", "aria-label": "words", tabindex: "0", onkeydown: keyed });
+  const keys = make("div", { class: "row", role: "group", "aria-label": "labels" });
+  const added = make("input", { id: "added", maxlength: 60, autocomplete: "off" });
+  const training = make("section", { "aria-live": "polite" });
+  const order = make("select", { id: "order" }, make("option", { value: "uncertain" }, "least certain first"), make("option", { value: "file" }, "as in the file"));
+  const place = make("input", { id: "place", type: "number", min: 1, style: null });
+  view.append(
+    progress,
+    make("p", { class: "quiet" }, HELP), words, keys,
+    make("div", { class: "row" }, make("label", { for: "added" }, "New label"), added, make("button", { onclick: add }, "Add")),
+    make("div", { class: "row" },
+      make("button", { class: "main", onclick: save }, "Save and go on"), make("button", { onclick: () => next() }, "Pass over"),
+      make("button", { onclick: undo }, "Undo"),
+      make("label", { for: "order" }, "Order"), order,
+      make("label", { for: "place" }, "Sentence"), place, make("button", { onclick: () => go(Number(place.value) - 1) }, "Go")),
+    make("div", { class: "row" },
+      make("button", { onclick: train }, "Train on what there is"),
+      make("a", { href: "/studio/api/label/export?format=conll", download: "labelled.txt" }, "Columns"),
+      make("a", { href: "/studio/api/label/export?format=jsonl", download: "labelled.jsonl" }, "JSON lines"),
+      make("a", { href: "/studio/api/label/export?format=csv", download: "labelled.csv" }, "CSV")),
+    training);
+  const own = new Set();
+
+  // Types of spans where labels mark spans, else the labels themselves; the first nine have keys.
+  function choices() {
+    const known = [...new Set([...(page ? page.state.labels : []), ...own])].filter((name) => name !== "O");
+    const spans = known.length > 0 && known.every((name) => /^[BIES]-/.test(name));
+    const names = spans ? [...new Set(known.map((name) => name.slice(2)))].sort() : known.sort();
+    return { spans: spans || [...own].some((name) => /^[BIES]-/.test(name)), names };
+  }
+
+  function show() {
+    const s = page.state;
+    progress.textContent = `${s.labelled} of ${s.sentences} sentences labelled (${s.target})${page.number === null ? "; nothing is left to do" : `; sentence ${page.number + 1}`}`;
+    const { names } = choices();
+    const colour = colours(names);
+    const name = (one) => (one && /^[BIES]-/.test(one) ? one.slice(2) : one);
+    words.replaceChildren(...(page.words || []).map((word, t) => {
+      const one = labels[t], chosen = t >= Math.min(from, to) && t <= Math.max(from, to);
+      const sure = page.labels[t] === one && one !== null;
+      return make("span", { class: `word ${colour.get(name(one)) || ""} ${chosen ? "chosen" : ""} ${one && !sure ? "guess" : ""}`, role: "option", "aria-selected": chosen, "data-place": t,
+        "aria-label": `${word}, ${one || "no label"}`,
+        onpointerdown: (event) => { event.preventDefault(); words.focus(); from = to = t; dragging = true; show(); },
+        onpointerenter: () => { if (dragging && to !== t) { to = t; show(); } } },
+        word, make("small", {}, one || "·"));
+    }));
+    keys.replaceChildren(...names.map((one, i) => make("button", { class: colour.get(one), "data-key": i < 9 ? i + 1 : "", onclick: () => put(one) }, i < 9 ? `${i + 1} ${one}` : one)),
+      make("button", { onclick: () => put(null) }, "0 none"));
+    if (!choices().spans) return;
+    keys.append(make("span", { class: "quiet" }, "spans"));
+  }
+
+  function put(one) {
+    if (!page || !page.words) return;
+    const [a, b] = [Math.min(from, to), Math.max(from, to)];
+    const { spans } = choices();
+    edited = true;
+    for (let t = a; t <= b; t++) labels[t] = one === null ? (spans ? "O" : null) : spans ? `${t === a ? "B" : "I"}-${one}` : one;
+    if (spans && labels[b + 1] && labels[b + 1].startsWith("I-")) labels[b + 1] = `B${labels[b + 1].slice(1)}`;
+    if (a === b && b + 1 < labels.length && !spans) from = to = b + 1;
+    show();
+  }
+
+  function add() {
+    const one = added.value.trim();
+    if (one) { own.add(one); added.value = ""; show(); words.focus(); }
+  }
+
+  function keyed(event) {
+    const n = page && page.words ? page.words.length : 0;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step && n) { to = Math.max(0, Math.min(n - 1, to + step)); if (!event.shiftKey) from = to; event.preventDefault(); show(); }
+    else if (event.key === "Enter") { event.preventDefault(); save(); }
+    else if (event.key === "n") next();
+    else if (event.key === "z" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); undo(); }
+    else if (event.key === "0") put(null);
+    else if (/^[1-9]$/.test(event.key)) { const { names } = choices(); if (names[event.key - 1]) put(names[event.key - 1]); }
+  }
+
+  function open(found) {
+    if (!found) return;
+    page = found;
+    labels = found.number === null ? [] : found.labels.map((one, t) => one ?? (found.suggested[t] ?? null));
+    from = to = 0;
+    edited = false;
+    show();
+    watch(found.state.training);
+  }
+
+  const next = async () => open(await ask("/studio/api/label/next", { after: page ? page.number : null, uncertain: order.value === "uncertain" }));
+  const go = async (number) => open(await ask("/studio/api/label/next", { number }));
+  async function undo() {
+    const found = await ask("/studio/api/label/undo", {});
+    if (found && found.number !== null) open(found);
+  }
+
+  // Where labels mark spans, what has no label is outside of them.
+  async function save() {
+    if (!page || page.number === null) return;
+    if (choices().spans) labels = labels.map((one) => one ?? "O");
+    if (await ask("/studio/api/label/set", { number: page.number, labels })) { next(); words.focus(); }
+  }
+
+  async function train() {
+    const found = await ask("/studio/api/label/train", {});
+    if (found) watch(found.training);
+  }
+
+  function watch(now) {
+    clearTimeout(timer);
+    const scores = now.history.filter((one) => "dev_score" in one);
+    training.replaceChildren(...(now.running || now.history.length || now.error ? [
+      make("h2", {}, now.running ? `Training, epoch ${now.epoch} of at most ${now.epochs}` : now.error ? "Training failed" : "Trained"),
+      now.running ? make("progress", { max: now.epochs, value: now.epoch, "aria-label": "training" }) : "",
+      now.error ? make("p", { class: "wrong" }, now.error) : "",
+      scores.length ? make("p", {}, `held-out sentences: ${percent(Math.max(...scores.map((one) => one.dev_score)))}% at best; by epoch ${scores.map((one) => percent(one.dev_score)).join(", ")}`) : "",
+    ] : []));
+    if (trained && !now.running && !now.error && !edited && page && page.number !== null) { trained = false; go(page.number); }
+    trained = now.running;
+    if (now.running) timer = setTimeout(async () => { const found = await ask("/studio/api/label/state"); if (found && view.contains(training)) watch(found.training); }, 300);
+  }
+
+  window.addEventListener("pointerup", () => { dragging = false; });
+  next();
+}

@@ -1,0 +1,299 @@
+"""The studio's own questions: the trellis of a sentence, mistakes on the corpus, two models side by side."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Callable
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from trellis.corpus.tokens import tokenize
+from trellis.errors import ModelError, TrellisError
+from trellis.evaluation.report import right_tokens
+from trellis.evaluation.significance import mcnemar
+from trellis.serve import messages as said
+from trellis.serve.door import TurnedAwayError
+from trellis.serve.lessons import lessons
+from trellis.serve.models import Served
+from trellis.tagger.errors_found import find_errors
+
+if TYPE_CHECKING:
+    from trellis.corpus.corpus import Corpus
+    from trellis.serve.app import Shared
+    from trellis.serve.workbook import Workbook
+    from trellis.tagger import Tagger
+
+SCRIPTS = ("page", "main", "look", "compare", "errors", "label", "learn", "trellis_picture")
+PAGES = frozenset(("index.html", "studio.css", "icon.svg", *(f"{name}.js" for name in SCRIPTS)))
+LEAST = 0.002  # marginals of label pairs below it are not sent
+SHOWN = 200  # sentences in which two models differ
+
+Shape = Callable[[Served], "Corpus"]  # the corpus as a model reads it
+
+
+class LookRequest(said.Request):
+    """One sentence, looked at closely; text is cut into words, and its sentence number ``which`` is taken."""
+
+    k: int = Field(5, ge=1, le=50)
+    which: int = Field(0, ge=0)
+
+
+class ModelRequest(BaseModel):
+    """A model on the corpus."""
+
+    model_config = ConfigDict(extra="forbid")
+    model: str | None = None
+
+
+class CompareRequest(BaseModel):
+    """Two models on the corpus, or on text."""
+
+    model_config = ConfigDict(extra="forbid")
+    models: Annotated[list[str], Field(min_length=2, max_length=2)]
+    text: str | None = None
+
+
+class LearnRequest(BaseModel):
+    """Sentences of words with their labels."""
+
+    model_config = ConfigDict(extra="forbid")
+    sentences: Annotated[
+        list[Annotated[list[tuple[str, str]], Field(min_length=1)]], Field(min_length=1, max_length=20)
+    ]
+
+
+class LabelRequest(BaseModel):
+    """The labels of a sentence; null where there is none yet."""
+
+    model_config = ConfigDict(extra="forbid")
+    number: int = Field(ge=0)
+    labels: list[str | None]
+
+
+class NextRequest(BaseModel):
+    """Which sentence next."""
+
+    model_config = ConfigDict(extra="forbid")
+    after: int | None = None
+    number: int | None = Field(None, description="this very one")
+    uncertain: bool = True
+
+
+def studio_router(work: Shared, corpus: Shape | None, book: Workbook | None) -> APIRouter:
+    """The pages and the questions; ``corpus`` gives the file that the studio was opened with, ``book`` its labels."""
+    router = APIRouter(include_in_schema=False)
+    if book is not None:
+        _labelling(router, work, book)
+
+    @router.get("/")
+    async def root() -> RedirectResponse:
+        return RedirectResponse("/studio/")
+
+    @router.get("/studio/api/state")
+    async def state() -> dict[str, Any]:
+        return {
+            "models": [served.facts() for served in work.models],
+            "corpus": corpus is not None,
+            "book": book is not None,
+        }
+
+    @router.post("/studio/api/look")
+    async def look(given: LookRequest) -> dict[str, Any]:
+        served = work.models.get(given.model)
+        return await work.aside(lambda: _look(served, given, work))
+
+    @router.post("/studio/api/errors")
+    async def errors(given: ModelRequest) -> dict[str, Any]:
+        served = work.models.get(given.model)
+        return await work.aside(lambda: find_errors(served.tagger, _needed(corpus)(served)).to_dict())
+
+    @router.post("/studio/api/compare")
+    async def compare(given: CompareRequest) -> dict[str, Any]:
+        one, other = (work.models.get(name) for name in given.models)
+        return await work.aside(lambda: _compare(one, other, given.text, corpus))
+
+    @router.post("/studio/api/learn")
+    async def learn(given: LearnRequest) -> dict[str, Any]:
+        return {"steps": lessons([list(sentence) for sentence in given.sentences])}
+
+    @router.get("/studio/{name:path}")
+    async def page(name: str) -> Response:
+        name = name or "index.html"
+        if name not in PAGES:
+            raise TurnedAwayError(404, f"nothing at /studio/{name[:80]}")
+        data = (files("trellis.serve") / "studio" / name).read_bytes()
+        kind = mimetypes.guess_type(name)[0] or "text/plain"
+        return Response(data, media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
+
+    return router
+
+
+def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
+    """Questions of those who label."""
+
+    def tagger() -> Tagger | None:
+        found = [served.tagger for served in work.models if served.tagger.target == book.target]
+        return found[-1] if found else None
+
+    def state() -> dict[str, Any]:
+        model = tagger()
+        labels = sorted({*book.known_labels, *(() if model is None else model.labels)})
+        return {
+            "sentences": len(book),
+            "labelled": book.n_labelled(),
+            "labels": labels,
+            "target": book.target,
+            "training": book.training.to_dict(),
+        }
+
+    def page(number: int | None) -> dict[str, Any]:
+        found = {"state": state(), "number": number}
+        if number is None:
+            return found
+        labels, model = book.labels[number], tagger()
+        suggested: list[str] = []
+        if None in labels and model is not None:
+            known = {t: label for t, label in enumerate(labels) if label in model.labels}
+            suggested = model.tag(book.sentence(number), allowed=known or None)
+        return {**found, "words": book.words[number], "labels": labels, "suggested": suggested}
+
+    @router.get("/studio/api/label/state")
+    async def label_state() -> dict[str, Any]:
+        return state()
+
+    @router.post("/studio/api/label/next")
+    async def label_next(given: NextRequest) -> dict[str, Any]:
+        if given.number is not None:
+            if not 0 <= given.number < len(book):
+                raise TurnedAwayError(422, f"no sentence {given.number + 1}; there are {len(book)}")
+            return await work.aside(lambda: page(given.number))
+        return await work.aside(lambda: page(book.next(tagger(), given.after, uncertain=given.uncertain)))
+
+    @router.post("/studio/api/label/set")
+    async def label_set(given: LabelRequest) -> dict[str, Any]:
+        await work.aside(lambda: book.set(given.number, given.labels))
+        return state()
+
+    @router.post("/studio/api/label/undo")
+    async def label_undo() -> dict[str, Any]:
+        return await work.aside(lambda: page(book.undo()))
+
+    @router.post("/studio/api/label/train")
+    async def label_train() -> dict[str, Any]:
+        def done(trained: Tagger) -> None:
+            trained.save(f"{book.path}.studio.trellis")
+            work.models.put("studio", trained)
+
+        await work.aside(lambda: book.start_training(done))
+        return state()
+
+    @router.get("/studio/api/label/export")
+    async def label_export(format: Literal["conll", "jsonl", "csv"] = "conll") -> Response:
+        text = await work.aside(lambda: book.export(format))
+        ending = {"conll": "txt"}.get(format, format)
+        return Response(
+            text,
+            media_type="text/plain; charset=utf-8",
+            headers={"content-disposition": f'attachment; filename="labelled.{ending}"'},
+        )
+
+
+def _needed(corpus: Shape | None) -> Shape:
+    if corpus is None:
+        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS MODEL")
+    return corpus
+
+
+def _look(served: Served, given: LookRequest, work: Shared) -> dict[str, Any]:
+    """All that the picture of one sentence needs."""
+    tagger, others = served.tagger, 1
+    sentences, places = work.sentences(given, served)
+    if not sentences:
+        return {"tokens": [], "others": 0}
+    number = min(given.which, len(sentences) - 1)
+    sentence, others = sentences[number], len(sentences)
+    if places is not None:
+        tokens = [token._asdict() for token in places[number]]
+    else:
+        tokens = [{"text": _shown(token), "start": None, "end": None} for token in sentence]
+    allowed = given.allowed if isinstance(given.allowed, dict) else None
+    paths = tagger.kbest(sentence, given.k, allowed=allowed)
+    index = {label: z for z, label in enumerate(tagger.labels)}
+    try:
+        posterior = tagger.marginals(sentence, edges=True, allowed=allowed)
+    except ModelError:
+        posterior = tagger.marginals(sentence, allowed=allowed)
+    edges: list[list[float]] = []
+    if posterior.edge is not None:
+        for t, y, z in np.argwhere(posterior.edge >= LEAST).tolist():
+            edges.append([t, y, z, float(posterior.edge[t, y, z])])
+    try:
+        spans = [{**span._asdict(), "probability": p} for span, p in tagger.tag_spans(sentence, allowed=allowed)]
+    except TrellisError:  # labels that mark no spans
+        spans = []
+    return {
+        "tokens": tokens,
+        "others": others,
+        "number": number,
+        "labels": list(tagger.labels),
+        "measure": tagger.measure,
+        "best": [index[label] for label in paths[0][0]],
+        "node": posterior.node.tolist(),
+        "edges": edges,
+        "kbest": [{"labels": [index[label] for label in labels], "score": score} for labels, score in paths],
+        "spans": spans,
+    }
+
+
+def _shown(token: Any) -> str:
+    if isinstance(token, str):
+        return token
+    return " ".join(map(str, token)) if isinstance(token, tuple) else " ".join(map(str, list(token.values())[:2]))
+
+
+def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:
+    """Where two models differ, and on a corpus with true labels whether by luck."""
+    if text is not None:
+        sentences = [[token.text for token in sentence] for sentence in tokenize(text)]
+        left, right = (served.tagger.tag_batch(sentences) for served in (one, other))
+        rows = [
+            {"number": i + 1, "words": words, "one": left[i], "other": right[i]} for i, words in enumerate(sentences)
+        ]
+        rows.sort(key=lambda row: row["one"] == row["other"])
+        return {
+            "sentences": rows[:SHOWN],
+            "differ": sum(row["one"] != row["other"] for row in rows),
+            "total": len(rows),
+        }
+    read = _needed(corpus)
+    both = [(served, read(served)) for served in (one, other)]
+    if one.tagger.target != other.tagger.target:
+        raise TurnedAwayError(422, f"{one.name} predicts {one.tagger.target}, {other.name} {other.tagger.target}")
+    tagged = [served.tagger.tag_corpus(some) for served, some in both]
+    given = both[0][1]
+    gold = given.column(one.tagger.target)
+    correct = [right_tokens(gold, labels) for labels in tagged]
+    lists = [labels.tolist() for labels in (*tagged, gold)]
+    words = [str(word) for word in given.column(one.tagger.columns[0]).tolist()]
+    starts, rows = given.starts.tolist(), []
+    for i in range(len(given)):
+        a, b = starts[i], starts[i + 1]
+        if lists[0][a:b] != lists[1][a:b]:
+            row = {"number": i + 1, "words": words[a:b], "one": lists[0][a:b], "other": lists[1][a:b]}
+            rows.append({**row, "gold": lists[2][a:b]})
+    luck = mcnemar(*correct)
+    reports = [served.tagger.evaluate(some) for served, some in both]
+    return {
+        "sentences": rows[:SHOWN],
+        "differ": len(rows),
+        "total": len(given),
+        "scores": [report.headline for report in reports],
+        "accuracies": [report.token_accuracy for report in reports],
+        "only_right": [int(luck.a), int(luck.b)],
+        "p": luck.p,
+    }
