@@ -205,8 +205,10 @@ def test_label_train_and_keep(tmp_path: Path) -> None:
         lines = Path(download.value.path()).read_text().splitlines()
         assert json.loads(lines[0]) == {"word": SENTENCES[0], "ner": NAMES[0]}
     journal = [json.loads(line) for line in (tmp_path / "words.txt.studio.jsonl").read_text().splitlines()]
-    assert journal[0] == {"sentence": 0, "labels": NAMES[0]}
-    assert journal[2] == {"sentence": 1, "labels": [None] * 5}  # undone
+    assert journal[0] == {"sentence": 0, "labels": ["B-PER", None, None, None, None]}  # every key is kept
+    assert journal[2] == {"sentence": 0, "labels": NAMES[0]}
+    assert journal[5] == {"sentence": 1, "labels": NAMES[1]}
+    assert journal[6] == {"sentence": 1, "labels": ["B-PER", None, "B-LOC", "I-LOC", None]}  # undone
     assert trellis.load(tmp_path / "words.txt.studio.trellis").target == "ner"
     with studio(tmp_path, *arguments) as address, opened(f"{address}#label") as page:
         page.wait_for_selector("text=2 of 24 sentences labelled")

@@ -8,7 +8,7 @@ export function label(view, state) {
     view.append(make("p", {}, "Open the studio with a corpus to label it: trellis studio CORPUS"));
     return;
   }
-  let page = null, labels = [], from = 0, to = 0, dragging = false, timer = 0, edited = false, trained = false;
+  let page = null, labels = [], mine = [], from = 0, to = 0, dragging = false, timer = 0, edited = false, trained = false;
   const progress = make("p", { class: "quiet", id: "progress" }), words = make("div", { class: "words", role: "listbox", "aria-multiselectable": "true", "aria-label": "words", tabindex: "0", onkeydown: keyed });
   const keys = make("div", { class: "row", role: "group", "aria-label": "labels" });
   const added = make("input", { id: "added", maxlength: 60, autocomplete: "off" });
@@ -31,6 +31,7 @@ export function label(view, state) {
       make("a", { href: "/studio/api/label/export?format=csv", download: "labelled.csv" }, "CSV")),
     training);
   const own = new Set();
+  let kept = Promise.resolve();
 
   // Types of spans where labels mark spans, else the labels themselves; the first nine have keys.
   function choices() {
@@ -48,7 +49,7 @@ export function label(view, state) {
     const name = (one) => (one && /^[BIES]-/.test(one) ? one.slice(2) : one);
     words.replaceChildren(...(page.words || []).map((word, t) => {
       const one = labels[t], chosen = t >= Math.min(from, to) && t <= Math.max(from, to);
-      const sure = page.labels[t] === one && one !== null;
+      const sure = mine[t] === one && one !== null;
       return make("span", { class: `word ${colour.get(name(one)) || ""} ${chosen ? "chosen" : ""} ${one && !sure ? "guess" : ""}`, role: "option", "aria-selected": chosen, "data-place": t,
         "aria-label": `${word}, ${one || "no label"}`,
         onpointerdown: (event) => { event.preventDefault(); words.focus(); from = to = t; dragging = true; show(); },
@@ -66,8 +67,9 @@ export function label(view, state) {
     const [a, b] = [Math.min(from, to), Math.max(from, to)];
     const { spans } = choices();
     edited = true;
-    for (let t = a; t <= b; t++) labels[t] = one === null ? (spans ? "O" : null) : spans ? `${t === a ? "B" : "I"}-${one}` : one;
-    if (spans && labels[b + 1] && labels[b + 1].startsWith("I-")) labels[b + 1] = `B${labels[b + 1].slice(1)}`;
+    for (let t = a; t <= b; t++) mine[t] = labels[t] = one === null ? (spans ? "O" : null) : spans ? `${t === a ? "B" : "I"}-${one}` : one;
+    if (spans && labels[b + 1] && labels[b + 1].startsWith("I-")) mine[b + 1] = labels[b + 1] = `B${labels[b + 1].slice(1)}`;
+    kept = kept.then(() => ask("/studio/api/label/set", { number: page.number, labels: mine }));  // every key, at once and in order
     if (a === b && b + 1 < labels.length && !spans) from = to = b + 1;
     show();
   }
@@ -91,7 +93,8 @@ export function label(view, state) {
   function open(found) {
     if (!found) return;
     page = found;
-    labels = found.number === null ? [] : found.labels.map((one, t) => one ?? (found.suggested[t] ?? null));
+    mine = found.number === null ? [] : [...found.labels];  // what a person said; suggestions are not
+    labels = mine.map((one, t) => one ?? (found.suggested[t] ?? null));
     from = to = 0;
     edited = false;
     show();
@@ -101,6 +104,7 @@ export function label(view, state) {
   const next = async () => open(await ask("/studio/api/label/next", { after: page ? page.number : null, uncertain: order.value === "uncertain" }));
   const go = async (number) => open(await ask("/studio/api/label/next", { number }));
   async function undo() {
+    await kept;
     const found = await ask("/studio/api/label/undo", {});
     if (found && found.number !== null) open(found);
   }
@@ -108,6 +112,7 @@ export function label(view, state) {
   // Where labels mark spans, what has no label is outside of them.
   async function save() {
     if (!page || page.number === null) return;
+    await kept;
     if (choices().spans) labels = labels.map((one) => one ?? "O");
     if (await ask("/studio/api/label/set", { number: page.number, labels })) { next(); words.focus(); }
   }
