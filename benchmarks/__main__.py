@@ -30,6 +30,7 @@ OWN = (
     "crfsuite_models",
     "nltk_models",
     "serve",
+    "serve_soak",
     "segmentation",
     "many_labels",
     "search",
