@@ -226,6 +226,17 @@ def test_pages_from_elsewhere_cannot_post(client: TestClient) -> None:
     assert client.post("/v1/tag", json=body, headers={"origin": "http://testserver"}).status_code == 200
 
 
+def test_other_names_for_this_machine(folder: Path) -> None:
+    """A page whose name was made to point here cannot ask under it."""
+    from trellis.serve.app import LOOPBACK
+
+    with TestClient(app(folder, hosts=LOOPBACK)) as client:
+        for host in ("localhost:8000", "127.0.0.1", "[::1]:80"):
+            assert client.get("/v1/models", headers={"host": host}).status_code == 200
+        for host in ("evil.example", "127.0.0.1.evil.example", ""):
+            assert client.get("/v1/models", headers={"host": host}).status_code == 403
+
+
 def test_too_many_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While two are under way, a third is told to come again."""
     import threading

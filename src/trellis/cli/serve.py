@@ -43,6 +43,7 @@ def command(given: Namespace) -> None:
     """Run the server until it is told to stop."""
     try:
         from trellis.serve import Limits, Models, make_app
+        from trellis.serve.app import LOOPBACK
         from trellis.serve.server import run
     except ModuleNotFoundError as error:
         raise ArgumentError(f"serve needs {error.name}: pip install 'trellis-tagger[serve]'") from None
@@ -50,7 +51,8 @@ def command(given: Namespace) -> None:
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     models = Models(given.models)
     limits = Limits(given.max_bytes, given.max_tokens, given.max_sentences, given.max_seconds, given.max_requests)
-    app = make_app(models, limits=limits, token=_token(given.token_file), n_threads=given.threads)
+    hosts = LOOPBACK if given.host in ("127.0.0.1", "localhost", "::1") else None
+    app = make_app(models, limits=limits, token=_token(given.token_file), hosts=hosts, n_threads=given.threads)
     names = ", ".join(served.name for served in models)
 
     def told(host: str, port: int) -> None:

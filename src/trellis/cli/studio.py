@@ -46,6 +46,7 @@ def command(given: Namespace) -> None:
     """Serve the page until it is told to stop."""
     try:
         from trellis.serve import Models, make_app
+        from trellis.serve.app import LOOPBACK
         from trellis.serve.server import run
     except ModuleNotFoundError as error:
         raise ArgumentError(f"studio needs {error.name}: pip install 'trellis-tagger[serve]'") from None
@@ -63,7 +64,7 @@ def command(given: Namespace) -> None:
     if corpora:
         book, has_gold = _book(given, corpora[0], models.get(None) if paths else None)
     corpus = read if corpora and paths and has_gold else None
-    app = make_app(models, n_threads=given.threads, studio=True, corpus=corpus, book=book)
+    app = make_app(models, hosts=LOOPBACK, n_threads=given.threads, studio=True, corpus=corpus, book=book)
 
     def told(host: str, port: int) -> None:
         say(f"the studio is at http://{host}:{port}/studio/", given.quiet)

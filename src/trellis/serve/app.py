@@ -31,6 +31,7 @@ from trellis.tagger.text import TaggedSentence, TaggedText
 
 T = TypeVar("T")
 Sentences = list[Any]
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")  # names of this machine for itself
 
 
 class Shared:
@@ -78,13 +79,15 @@ def make_app(
     *,
     limits: Limits | None = None,
     token: str | None = None,
-    origins: Sequence[str] = (),
+    hosts: Sequence[str] | None = None,
     n_threads: int | None = None,
     studio: bool = False,
     corpus: Callable[[Served], Corpus] | None = None,
     book: Workbook | None = None,
 ) -> Any:
     """The server as an ASGI program; ``limits`` of each request, ``token`` that clients must bring.
+
+    ``hosts`` are the names under which it may be asked, such as ``LOOPBACK`` (default: any).
 
     With ``studio`` it also has the studio's page; ``corpus`` then gives its corpus as a model reads it, ``book`` the
     corpus to be labelled.
@@ -104,7 +107,7 @@ def make_app(
     if studio:
         app.include_router(studio_router(work, corpus, book))
     _errors(app)
-    return Door(Asked(app, work), limits, counts, token, frozenset(origins))
+    return Door(Asked(app, work), limits, counts, token, None if hosts is None else frozenset(hosts))
 
 
 # ------------------------------------------------------------ what is asked about sentences

@@ -94,10 +94,10 @@ class Door:
     """The outermost part of the server, around ``app``."""
 
     def __init__(
-        self, app: App, limits: Limits, counts: RequestCounts, token: str | None, origins: frozenset[str]
+        self, app: App, limits: Limits, counts: RequestCounts, token: str | None, hosts: frozenset[str] | None
     ) -> None:
         self._app, self._limits, self._counts, self._token = app, limits, counts, token
-        self._origins = origins  # pages from elsewhere may not post; empty: any Host is its own origin
+        self._hosts = hosts  # names that it may be asked under; None: any
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in or turn it away."""
@@ -131,6 +131,7 @@ class Door:
             return
         if self._counts.in_flight > limits.in_flight:
             raise TurnedAwayError(429, f"more than {limits.in_flight} requests at once; try again")
+        self._check_host(headers)
         self._check_token(headers)
         if scope["method"] not in ("GET", "HEAD"):
             self._check_origin(headers)
@@ -170,14 +171,20 @@ class Door:
         if given[0].lower() != b"bearer" or not hmac.compare_digest(given[2].strip(), wanted):
             raise TurnedAwayError(401, "give the token: Authorization: Bearer TOKEN")
 
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        """A page from elsewhere whose name was made to point here asks under that name."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host[: host.rfind("]") + 1] if host.startswith("[") else host.partition(":")[0]
+        if self._hosts is not None and name not in self._hosts:
+            raise TurnedAwayError(403, "asked under a name that is not this server's")
+
     def _check_origin(self, headers: dict[bytes, bytes]) -> None:
         """A page opened from elsewhere cannot post: browsers say where a page is from."""
         origin = headers.get(b"origin")
         if origin is None:
             return
         host = headers.get(b"host", b"").decode("latin-1")
-        allowed = self._origins or {f"http://{host}", f"https://{host}"}
-        if origin.decode("latin-1") not in allowed:
+        if origin.decode("latin-1") not in (f"http://{host}", f"https://{host}"):
             raise TurnedAwayError(403, "a page from another address may not ask")
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
