@@ -200,8 +200,9 @@ def test_label_train_and_keep(tmp_path: Path) -> None:
         page.wait_for_selector("text=2 of 24 sentences labelled")
         check_access(page)
         shot(page, "label")
+        page.get_by_label("Export as").select_option("jsonl")
         with page.expect_download() as download:
-            page.get_by_role("link", name="JSON lines").click()
+            page.get_by_role("button", name="Export").click()
         lines = Path(download.value.path()).read_text().splitlines()
         assert json.loads(lines[0]) == {"word": SENTENCES[0], "ner": NAMES[0]}
     journal = [json.loads(line) for line in (tmp_path / "words.txt.studio.jsonl").read_text().splitlines()]

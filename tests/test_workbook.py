@@ -123,9 +123,15 @@ def test_export(tmp_path: Path) -> None:
     with pytest.raises(trellis.ArgumentError, match="no sentence"):
         one.export("conll")
     one.set(1, ["B-PER", "O"])
-    assert one.export("conll") == "Bob B-PER\nran O\n\n"
+    assert one.export("conll") == b"Bob B-PER\nran O\n\n"
+    assert one.export("tsv") == b"Bob\tB-PER\nran\tO\n\n"
     assert json.loads(one.export("jsonl")) == {"word": ["Bob", "ran"], "ner": ["B-PER", "O"]}
-    assert one.export("csv") == "sentence,word,ner\n1,Bob,B-PER\n1,ran,O\n"
+    assert one.export("csv") == b"sentence,word,ner\n1,Bob,B-PER\n1,ran,O\n"
+    assert one.export("conllu").startswith(b"1\tBob\t_\tB-PER\t")
+    assert one.export("crfsuite") == b"B-PER\tword=Bob\nO\tword=ran\n\n"
+    for format in ("parquet", "feather"):
+        (tmp_path / f"out.{format}").write_bytes(one.export(format))
+        assert trellis.read(tmp_path / f"out.{format}").sentences("ner") == [["B-PER", "O"]]
 
 
 # ------------------------------------------------------------ lessons

@@ -33,6 +33,7 @@ PAGES = frozenset(("index.html", "studio.css", "icon.svg", *(f"{name}.js" for na
 LEAST = 0.002  # marginals of label pairs below it are not sent
 SHOWN = 200  # sentences in which two models differ
 
+ExportFormat = Literal["conll", "tsv", "jsonl", "csv", "conllu", "crfsuite", "parquet", "feather"]
 Shape = Callable[[Served], "Corpus"]  # the corpus as a model reads it
 
 
@@ -193,14 +194,8 @@ def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
         return state()
 
     @router.get("/studio/api/label/export")
-    async def label_export(format: Literal["conll", "jsonl", "csv"] = "conll") -> Response:
-        text = await work.aside(lambda: book.export(format))
-        ending = {"conll": "txt"}.get(format, format)
-        return Response(
-            text,
-            media_type="text/plain; charset=utf-8",
-            headers={"content-disposition": f'attachment; filename="labelled.{ending}"'},
-        )
+    async def label_export(format: ExportFormat = "conll") -> Response:
+        return Response(await work.aside(lambda: book.export(format)), media_type="application/octet-stream")
 
 
 def _needed(corpus: Shape | None) -> Shape:

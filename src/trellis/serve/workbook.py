@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.objects import from_mapping
-from trellis.corpus.write import formatter_of
+from trellis.corpus.write import write
 from trellis.errors import ArgumentError, CorpusError, TrellisError
 
 if TYPE_CHECKING:
@@ -212,9 +213,17 @@ class Workbook:
 
     # ------------------------------------------------------------ out
 
-    def export(self, format: str) -> str:
-        """The sentences without a gap, as the text of a file."""
+    def export(self, format: str) -> bytes:
+        """The sentences without a gap, as a file of any format that is written; CoNLL-U gets form and upos."""
         some = [i for i, labels in enumerate(self.labels) if labels and None not in labels]
         if not some:
             raise ArgumentError("no sentence is labelled from end to end yet")
-        return formatter_of(format, self.path, tabs=False)(self._part(dict(enumerate(self.labels)), some))
+        corpus = self._part(dict(enumerate(self.labels)), some)
+        if format == "conllu":
+            corpus = replace(
+                corpus, columns={"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "labelled"
+            write(corpus, path, format="conll" if format == "tsv" else format, tabs=format == "tsv")
+            return path.read_bytes()

@@ -78,7 +78,7 @@ function reliability(one) {
       draw("title", {}, `confidence ${bin.confidence.toFixed(3)}, right ${bin.accuracy.toFixed(3)}, ${bin.n} of them`))));
 }
 
-function line(points) {
+export function line(points) {
   const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
   const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const x = (v) => 60 + 290 * (v - x0) / (x1 - x0 || 1), y = (v) => 195 - 180 * (v - y0) / (y1 - y0 || 1);

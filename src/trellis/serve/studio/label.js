@@ -1,6 +1,8 @@
 // Label: suggestions filled in, keys for labels, spans drawn by mouse or keyboard, undo; training while you go on.
-import { ask, colours, make, percent } from "/studio/page.js";
+import { line } from "/studio/errors.js";
+import { ask, colours, make, percent, problem } from "/studio/page.js";
 
+const ENDINGS = { conll: "txt", tsv: "tsv", jsonl: "jsonl", csv: "csv", conllu: "conllu", crfsuite: "crfsuite.txt", parquet: "parquet", feather: "feather" };
 const HELP = "Drag over words, or move with the arrow keys and hold Shift, then press a label's key. 0 takes labels away, Enter saves and goes on, N passes over, Ctrl+Z undoes.";
 
 export function label(view, state) {
@@ -14,7 +16,8 @@ export function label(view, state) {
   const added = make("input", { id: "added", maxlength: 60, autocomplete: "off" });
   const training = make("section", { "aria-live": "polite" });
   const order = make("select", { id: "order" }, make("option", { value: "uncertain" }, "least certain first"), make("option", { value: "file" }, "as in the file"));
-  const place = make("input", { id: "place", type: "number", min: 1, style: null });
+  const format = make("select", { id: "format" }, Object.entries(ENDINGS).map(([name, ending]) => make("option", { value: name }, `${name} (.${ending})`)));
+  const place = make("input", { id: "place", type: "number", min: 1 });
   view.append(
     progress,
     make("p", { class: "quiet" }, HELP), words, keys,
@@ -26,10 +29,17 @@ export function label(view, state) {
       make("label", { for: "place" }, "Sentence"), place, make("button", { onclick: () => go(Number(place.value) - 1) }, "Go")),
     make("div", { class: "row" },
       make("button", { onclick: train }, "Train on what there is"),
-      make("a", { href: "/studio/api/label/export?format=conll", download: "labelled.txt" }, "Columns"),
-      make("a", { href: "/studio/api/label/export?format=jsonl", download: "labelled.jsonl" }, "JSON lines"),
-      make("a", { href: "/studio/api/label/export?format=csv", download: "labelled.csv" }, "CSV")),
+      make("label", { for: "format" }, "Export as"), format, make("button", { onclick: out }, "Export")),
     training);
+  async function out() {
+    await kept;
+    const answer = await fetch(`/studio/api/label/export?format=${format.value}`);
+    if (!answer.ok) { problem((await answer.json()).error); return; }
+    const place = URL.createObjectURL(await answer.blob());
+    make("a", { href: place, download: `labelled.${ENDINGS[format.value]}` }).click();
+    URL.revokeObjectURL(place);
+  }
+
   const own = new Set();
   let kept = Promise.resolve();
 
@@ -129,7 +139,8 @@ export function label(view, state) {
       make("h2", {}, now.running ? `Training, epoch ${now.epoch} of at most ${now.epochs}` : now.error ? "Training failed" : "Trained"),
       now.running ? make("progress", { max: now.epochs, value: now.epoch, "aria-label": "training" }) : "",
       now.error ? make("p", { class: "wrong" }, now.error) : "",
-      scores.length ? make("p", {}, `held-out sentences: ${percent(Math.max(...scores.map((one) => one.dev_score)))}% at best; by epoch ${scores.map((one) => percent(one.dev_score)).join(", ")}`) : "",
+      scores.length ? make("figure", {}, make("figcaption", {}, `score on held-out sentences over epochs, ${percent(Math.max(...scores.map((one) => one.dev_score)))}% at best`),
+        scores.length > 1 ? line(scores.map((one) => [one.epoch, 100 * one.dev_score])) : "") : "",
     ] : []));
     if (trained && !now.running && !now.error && !edited && page && page.number !== null) { trained = false; go(page.number); }
     trained = now.running;

@@ -1,5 +1,5 @@
 // Look: text in, labels out; the trellis drawn; nodes forced and forbidden; why a token has its label.
-import { ask, chooseModel, colours, later, make, newest, percent, table } from "/studio/page.js";
+import { ask, chooseModel, colours, later, make, newest, table } from "/studio/page.js";
 import { picture, rowsOf } from "/studio/trellis_picture.js";
 
 const kept = { text: "", model: null, which: 0 };
@@ -150,17 +150,21 @@ export function look(view, state) {
   }
 
   async function explain(t, found) {
-    const body = { model: kept.model, sentence: last.words, labels: 2, terms: 12 };
+    const body = { model: kept.model, sentence: last.words, labels: 100, terms: 12 };
     const constraints = allowed(found);
     if (constraints) body.allowed = constraints;
     const answer = await ask("/v1/explain", body);
     if (!answer) return;
     const token = answer.explanations[0].tokens[t];
-    const greatest = Math.max(0.001, ...Object.values(token.terms).flat().map((term) => Math.abs(term.weight)));
+    // The label that it has, against the most probable other one.
+    const others = found.labels.map((_, z) => z).filter((z) => found.labels[z] !== token.label && found.labels[z] in token.terms);
+    others.sort((a, b) => found.node[t][b] - found.node[t][a]);
+    const shown = [token.label, ...others.slice(0, 1).map((z) => found.labels[z])];
+    const greatest = Math.max(0.001, ...shown.flatMap((label) => token.terms[label]).map((term) => Math.abs(term.weight)));
     const bars = (label) => table(["feature", "weight"], token.terms[label].map((term) => [term.feature, weight(term.weight, greatest)]));
     why.replaceChildren(
       make("h2", { tabindex: "-1" }, `Why ${found.tokens[t].text} is ${token.label}`),
-      make("div", { class: "side" }, Object.keys(token.scores).map((label) => make("div", {}, make("h3", {}, `${label}: ${token.scores[label].toFixed(3)}`), bars(label)))),
+      make("div", { class: "side" }, shown.map((label) => make("div", {}, make("h3", {}, `${label}: ${token.scores[label].toFixed(3)}`), bars(label)))),
       make("p", {}, token.transitions.map((term) => `${term.label}: ${term.feature} ${term.weight.toFixed(3)}; `)));
     why.querySelector("h2").focus();
   }
@@ -172,5 +176,3 @@ function weight(value, greatest) {
   const bar = make("meter", { min: 0, max: greatest, value: Math.abs(value), "aria-hidden": "true" });
   return make("span", {}, bar, ` ${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}`);
 }
-
-export { percent };
