@@ -12,8 +12,9 @@ from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import tokenize
-from trellis.errors import ModelError, TrellisError
+from trellis.errors import ModelError
 from trellis.evaluation.report import right_tokens
 from trellis.evaluation.significance import mcnemar
 from trellis.serve import messages as said
@@ -227,10 +228,9 @@ def _look(served: Served, given: LookRequest, work: Shared) -> dict[str, Any]:
     if posterior.edge is not None:
         for t, y, z in np.argwhere(posterior.edge >= LEAST).tolist():
             edges.append([t, y, z, float(posterior.edge[t, y, z])])
-    try:
+    spans = None  # of labels that mark none
+    if guess_scheme(tagger.labels) is not None:
         spans = [{**span._asdict(), "probability": p} for span, p in tagger.tag_spans(sentence, allowed=allowed)]
-    except TrellisError:  # labels that mark no spans
-        spans = []
     return {
         "tokens": tokens,
         "others": others,

@@ -106,7 +106,7 @@ export function look(view, state) {
 
   function spans(found) {
     const sure = (p) => `p${Math.min(4, Math.floor(5 * p))}`;
-    const marks = found.spans.length
+    const marks = found.spans
       ? found.spans.map((span) => ({ ...span, name: span.type }))
       : found.best.map((z, t) => ({ begin: t, end: t + 1, name: found.labels[z], probability: found.node[t][z] }));
     const colour = colours(marks.map((one) => one.name));
