@@ -110,6 +110,19 @@ def _beside_others() -> list[str]:
         lines.append(
             f"| Chinese words, file to file | {figures[0]} | jieba {figures[1]} | {gain:.1f} | `segmentation` |"
         )
+    if rows := kept("nltk_models").get("rows"):
+        row = rows[1]
+        ours, theirs = (
+            f"{47_377 / row['trellis']:,.0f} tokens/s, 1 thread",
+            f"NLTK {47_377 / row['rival']:,.0f} tokens/s",
+        )
+        lines.append(
+            f"| NLTK's own tagger, the same labels | {ours} | {theirs} | {_times(row['gain'])} | `nltk_models` |"
+        )
+    if rows := kept("serve").get("rows"):
+        row = next(row for row in rows if row["what"] == "requests a second, 256 clients")
+        ours, theirs = f"{row['trellis']:,.0f} requests/s", f"FastAPI around python-crfsuite {row['rival']:,.0f}"
+        lines.append(f"| one sentence to a server, 256 clients | {ours} | {theirs} | {_times(row['gain'])} | `serve` |")
     return lines
 
 
