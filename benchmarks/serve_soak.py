@@ -32,7 +32,7 @@ def run(setting: Setting) -> Result:
     trellis.train(
         {"word": words, "chunk": corpus.sentences("chunk")}, target="chunk", learner=trellis.CRF(epochs=15)
     ).save(model)
-    line = [sys.executable, "-m", "trellis", "serve", str(model), "--port", str(PORT), "--quiet", "--max-seconds", "5"]
+    line = [sys.executable, "-m", "trellis", "serve", str(model), "--port", str(PORT), "--quiet"]
     with subprocess.Popen(line) as server:
         try:
             _wait(PORT, json.dumps({"sentence": ["the"]}).encode())

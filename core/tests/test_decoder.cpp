@@ -184,7 +184,7 @@ TEST(decoder_adds_given_attributes_of_labels_and_of_pairs) {
   std::vector<float> emit(3 * stride), edge(3 * 3 * stride);
   TokenNgrams<float> ngrams;
   decoder.potentials(batch, false, 1, emit.data(), edge.data(), ngrams);
-  CHECK(emit[0] == 1 + 4 + 32);  // word a, nothing before, half of 64
+  CHECK(emit[0] == 1 + 4 + 16 + 32);  // word a, nothing before, x and the end, half of 64
   for (std::size_t cell = 0; cell < edge.size(); ++cell) CHECK(edge[cell] == (cell == (2 * 3 + 1) * stride ? 250 : 0));
   const Decoder::Lists lists = decoder.attribute_lists(batch, true);
   CHECK((lists.starts == std::vector<std::int64_t>{0, 0, 0, 1} && lists.values == std::vector<float>{0.25f}));
