@@ -17,11 +17,8 @@ from trellis.features.known import entries
 from trellis.features.vocabulary import ColumnVocabulary, View, Vocabulary
 
 
-def without_idle_strings(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> Vocabulary | None:
-    """The same attributes under the same numbers over fewer strings; None where that would not make much of them."""
-    n_strings = sum(len(_strings(c, j)) for c in vocabulary.columns for j in range(len(c.views)))
-    if vocabulary.dictionaries or 2 * (n_attributes + n_edge_attributes) > n_strings:
-        return None
+def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
+    """The same attributes under the same numbers over fewer strings."""
     found = [entry for on_edge in (False, True) for entry in entries(vocabulary, on_edge=on_edge)]
     used = _used(vocabulary, found)
     values, more = dict[str, Strings](), dict[str, dict[View, list[str]]]()

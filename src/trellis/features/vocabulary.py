@@ -436,6 +436,11 @@ class Vocabulary:
         return [(views.index(view), where) for view, where in derived_names(self.templates).values()]
 
     @property
+    def n_strings(self) -> int:
+        """How many strings columns and their views have."""
+        return sum(len(one or column.values) for column in self.columns for one in column.strings)
+
+    @property
     def longest_history(self) -> int:
         """The most labels before a token that a template is about."""
         has_pairs = self.bag is not None and self.bag.pairs is not None

@@ -491,10 +491,9 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
         segments = encoding.segments.frozen(first, np.where(of_segments < 0, -1, of_segments - first).astype(np.int32))
     edge_rank = chained(encoding.edge_rank, edges_kept) if edge_rows is not None else encoding.edge_rank
     vocabulary = freeze(encoding.extraction, chained(encoding.rank, kept), edge_rank)
-    slim = None
-    if encoding.dictionary is None and segments is None:  # which know words by their numbers
-        n_edges = 0 if edge_rows is None else edge_rows.n_attributes
-        slim = without_idle_strings(vocabulary, rows.n_attributes, n_edges)
+    n_kept, slim = rows.n_attributes + (0 if edge_rows is None else edge_rows.n_attributes), None
+    if encoding.dictionary is None and segments is None and not vocabulary.dictionaries:  # which know words by number
+        slim = without_idle_strings(vocabulary) if 2 * n_kept <= vocabulary.n_strings else None
     about: dict[str, Any] = {
         "cutoff": setup.cutoff,
         "pairs": setup.pairs,
