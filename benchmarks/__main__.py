@@ -29,6 +29,7 @@ OWN = (
     "parsing_peers",
     "crfsuite_models",
     "nltk_models",
+    "clusters",
     "serve",
     "serve_soak",
     "segmentation",

@@ -57,6 +57,7 @@ void bind_strings(nb::module_& module);
 void bind_features(nb::module_& module);
 void bind_learners(nb::module_& module);
 void bind_decoder(nb::module_& module);
+void bind_brown(nb::module_& module);
 void bind_dictionary(nb::module_& module);
 void bind_filter(nb::module_& module);
 void bind_objective(nb::module_& module);

@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
   bind_columns(module);     // text of columns to dictionary-encoded codes
   bind_strings(module);     // Python's strings to codes, and look-ups in frozen dictionaries
   bind_features(module);    // codes to attribute lists
+  bind_brown(module);       // classes of words from text without labels
   bind_dictionary(module);  // dictionaries of entries over several tokens
   bind_learners(module);    // training: encoded corpora, learners by epochs, votes
   bind_objective(module);   // training: losses and gradients

@@ -101,6 +101,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Tagger.draw": {"sentence": SENTENCE},
     "Tagger.log_partition_batch": {"sentences": SENTENCES},
     "tokenize": {"text": "a b"},
+    "brown_clusters": {"corpus": CORPUS},
     "Tagger.kbest": {"sentence": SENTENCE, "k": 2},
     "Tagger.kbest_batch": {"sentences": SENTENCES, "k": 2},
     "Tagger.marginals": {"sentence": SENTENCE},

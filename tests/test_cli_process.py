@@ -262,3 +262,12 @@ def test_what_cannot_be_written_is_one_line(line: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*COMMAND, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "trellis: No space left on device\n")
+
+
+def test_unbuffered_output_is_whole_or_an_error(tmp_path: Path) -> None:
+    """A raw file takes as much as it likes of what it is given."""
+    (tmp_path / "t.txt").write_text("in python\n" * 200_000)
+    line = f"ulimit -f 100; exec {sys.executable} -m trellis tag --words t.txt -q > out"
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2, done.stderr

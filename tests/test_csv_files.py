@@ -26,7 +26,8 @@ def read(text: str, **how: Any) -> trellis.Corpus:
 
 def test_a_column_filled_on_first_rows_only() -> None:
     corpus = read(KAGGLE)
-    assert list(corpus.columns) == ["Word", "Tag"]
+    assert list(corpus.columns) == ["Sentence #", "Word", "Tag"]
+    assert corpus.sentences("Sentence #") == [["Sentence: 1"] * 2, ["Sentence: 2"] * 2]  # filled down
     assert corpus.sentences("Word") == [["Thousands", 'Mr. "A", B'], ["Iran", "said"]]
 
 
@@ -37,6 +38,7 @@ def test_a_column_filled_on_first_rows_only() -> None:
         ("\ufeffw,y\r\na,A\r\nb,B\r\n,\r\nc,C\r\n", {}),
         ("w;y\na;A\nb;B\n;\nc;C", {}),
         ("n,w,y\n1,a,A\n1,b,B\n2,c,C\n", {"sentence": "n"}),
+        (",sentence,w,y\n0,1,a,A\n1,1,b,B\n2,2,c,C\n", {}),  # with the numbers of rows that pandas writes
         ("sentence_id,w,y,z\n1,a,A,\n1,b,B,\n2,c,C,\n", {"names": ["w", "y"]}),
     ],
 )
@@ -51,6 +53,7 @@ def test_ways_to_tell_sentences_apart(text: str, how: Any) -> None:
         ("w,y\na,A\nb\n", 3, "1 fields"),
         ('w,y\na,A\n"b,B\n', 3, "not CSV"),
         ("w,w\na,A\n", 1, "once"),
+        ("sentence,w\n1,a\n2,b\n1,c\n", 4, "stand together"),
         ("", None, "no tokens"),
     ],
 )
@@ -75,7 +78,7 @@ words = st.text(
 @given(st.lists(st.lists(st.tuples(words, words), min_size=1, max_size=3), min_size=1, max_size=3))
 def test_what_is_written_is_read_again(sentences: list[list[tuple[str, str]]]) -> None:
     corpus = trellis.read(sentences, columns="w,y")
-    assert list(parse_csv(format_csv(corpus).encode(), "", None, None)) == list(corpus)
+    assert list(parse_csv(format_csv(corpus).encode(), "", ["w", "y"], None)) == list(corpus)
 
 
 def test_on_the_command_line(here: Path, call: Any) -> None:
@@ -83,7 +86,7 @@ def test_on_the_command_line(here: Path, call: Any) -> None:
     (here / "words.txt").write_text("Word[0]\n")
     assert call("train a.csv --sentence n --target Tag --features words.txt --model m --quiet").code == 0
     assert call("tag -m m a.csv -o out.csv --quiet").code == 0
-    assert (here / "out.csv").read_text().splitlines()[0] == "sentence,Word,Tag"
+    assert (here / "out.csv").read_text().splitlines()[0] == "sentence,n,Word,Tag"
     assert trellis.read("out.csv").sentences("Word") == read(KAGGLE).sentences("Word")
     assert call("tag -m m a.csv --quiet").out == (here / "out.csv").read_text()
 

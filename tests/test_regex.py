@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.features.regex import match, matches, search
+from trellis.errors import TemplateError
+from trellis.features.regex import escaped, match, matches, search
+from trellis.features.templates import parse_template
 
 PIECES = ["a", "b", ".", r"\d", r"\D", r"\u", r"\l", r"\p", r"\w", r"\A", "1"]
 PYTHON = {
@@ -62,3 +64,15 @@ def test_half_characters_are_told_apart() -> None:
 def test_no_pattern_takes_long() -> None:
     assert search("a*" * 60 + "b", b"a" * 2000) is None
     assert search("a?" * 60 + "a" * 60, b"a" * 60) == (0, 60)
+
+
+@pytest.mark.parametrize("pattern", ["^[0-9]+$", "(ing|ed)$", "a{2}", "*a", "^*", "a**", "a?*"])
+def test_what_these_expressions_do_not_have_is_said(pattern: str) -> None:
+    with pytest.raises(TemplateError, match=r"no meaning here|stand after one letter"):
+        parse_template(f'matches(word[0], "{pattern}")')
+    assert parse_template(r'matches(word[0], "\(\+\)*")')
+
+
+def test_patterns_of_wapiti_mean_letters() -> None:
+    assert escaped(r"(a|b)\[+") == r"\(a\|b\)\[\+"
+    assert match(escaped("(+"))("a(+b") == "(+"

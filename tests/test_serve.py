@@ -187,7 +187,10 @@ def test_no_path_of_the_server_is_told(client: TestClient, folder: Path) -> None
 
 
 def test_other_methods_and_places(client: TestClient) -> None:
-    assert client.get("/v1/tag").status_code == 405
+    refused = client.get("/v1/tag")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+    bare = client.head("/healthz")
+    assert (bare.status_code, bare.content) == (200, b"")
     assert client.get("/nothing").json()["error"].startswith("nothing at /nothing")
 
 

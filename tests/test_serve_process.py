@@ -158,3 +158,12 @@ def test_what_cannot_be_served(folder: Path, options: list[str], why: str) -> No
     assert done.returncode == 2
     assert why in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_port_that_is_taken(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for port in (str(taken.getsockname()[1]), "99999"):
+            line = [sys.executable, "-m", "trellis", "serve", "m.trellis", "--port", port]
+            done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+            assert "choose another --port" in done.stderr

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from trellis.evaluation.report import evaluate as evaluate
     from trellis.evaluation.spans import Score as Score
     from trellis.evaluation.spans import SpanScores as SpanScores
+    from trellis.features.brown import WordClusters as WordClusters
+    from trellis.features.brown import brown_clusters as brown_clusters
     from trellis.learners.arow import AROW as AROW
     from trellis.learners.boost import SequenceBoost as SequenceBoost
     from trellis.learners.crf import CRF as CRF
@@ -115,6 +117,7 @@ _HOMES = {
     "trellis.evaluation.reliability": ["Bin", "Calibration", "Reliability"],
     "trellis.evaluation.report": ["Report", "evaluate"],
     "trellis.evaluation.spans": ["Score", "SpanScores"],
+    "trellis.features.brown": ["WordClusters", "brown_clusters"],
     "trellis.learners.arow": ["AROW"],
     "trellis.learners.boost": ["SequenceBoost"],
     "trellis.learners.crf": ["CRF"],

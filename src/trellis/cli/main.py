@@ -39,6 +39,7 @@ COMMANDS = {
     "trees train": "Train a parser of constituency trees.",
     "trees run": "Parse sentences into trees in brackets.",
     "trees evaluate": "Measure a parser of trees, or a file that has been parsed.",
+    "clusters": "Cluster the words of a text without labels.",
     "segment train": "Learn to find the words of text without blanks.",
     "segment run": "Put blanks between the words of a text.",
     "segment evaluate": "Measure a model of words.",
@@ -106,6 +107,13 @@ def _run_without_command(arguments: Sequence[str], family: str = "") -> None:
     parser.error(f"no {what} {f'{family} {rest[0]}'.strip()}; the commands are {', '.join(commands)}")
 
 
+def buffer_output() -> None:
+    """Under PYTHONUNBUFFERED a raw file may take less than it is given, and nobody would say so: a buffer before it."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
+        encoding, raw = sys.stdout.encoding, sys.stdout.detach()
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, line_buffering=True)
+
+
 @contextmanager
 def reporting_errors() -> Iterator[None]:
     """Run a command within; an error that the user can correct is reported in one line."""
@@ -126,6 +134,8 @@ def reporting_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(CLOSED_PIPE)
     except OSError as error:
+        if sys.stdout is not None:  # what it could not take must not be tried again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         place = f"{error.filename}: " if error.filename else ""
         _leave(f"{place}{error.strerror or error}", USER_ERROR)
     except MemoryError:

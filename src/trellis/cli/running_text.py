@@ -30,7 +30,7 @@ _WORD = re.compile(r"[^\s\ufeff]+")
 def text_pieces(given: Namespace) -> Iterator[Piece]:
     """The sentences of running text, as many at once as are there."""
     by_line, split = _splitter(given)
-    rest, base, ended = "", 0, False
+    rest, base, ended, enough = "", 0, False, 0
     for text in _decoded(given.source):
         ended = not text
         rest += text
@@ -39,6 +39,8 @@ def text_pieces(given: Namespace) -> Iterator[Piece]:
         elif by_line:
             cut = rest.rfind("\n") + 1
             sentences = split(rest[:cut])
+        elif len(rest) < enough:  # what had no end a moment ago is not looked at again for every few letters
+            continue
         else:  # the last sentence may go on
             sentences = split(rest)
             cut = sentences[-1][0].start if len(sentences) > 1 else 0
@@ -48,6 +50,7 @@ def text_pieces(given: Namespace) -> Iterator[Piece]:
                 sentences = split(rest[:cut])
         yield base, rest[:cut], sentences
         rest, base = rest[cut:], base + cut
+        enough = 2 * len(rest) if not cut else 0
 
 
 def text_corpus(sentences: Sentences, column: str) -> Corpus:

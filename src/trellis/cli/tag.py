@@ -154,6 +154,8 @@ def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
         raise ArgumentError("--text: running text has no columns; leave out --columns and --format")
     if given.inline and (not given.text or given.json or sure or given.kbest is not None):
         raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
+    if given.text and given.json and given.all_labels:
+        raise ArgumentError("--text with --json has words with their places; leave out --all-labels")
     if given.json:
         return
     for option, asked in (("--kbest", given.kbest is not None), ("--confidence", sure), ("--crf-test", given.crf_test)):

@@ -247,6 +247,8 @@ class Corpus:
                 raise IndexError(key)
             begin, end = int(self.starts[i]), int(self.starts[i + 1])
             return {name: column.slice(begin, end).tolist() for name, column in self.columns.items()}
+        if isinstance(key, str):
+            raise ArgumentError(f"a corpus is a list of sentences; corpus.sentences({key!r}) has those of one column")
         begin, end, step = key.indices(len(self))
         if step != 1:
             return self.take(np.arange(begin, end, step))

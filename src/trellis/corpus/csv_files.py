@@ -25,17 +25,19 @@ def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: s
     if not rows:
         raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
     head = [name.strip() for name in rows[0]]
+    if head[0] == "" and len(head) > 1:  # the numbers of rows, as pandas writes them
+        head, rows = head[1:], [row[1:] for row in rows]
     if len(set(head)) < len(head) or "" in head:
         raise CorpusError(source, lines[0], "the first row must name every column once")
     marked = sentence or next((name for name in head if name.lower() in SENTENCE), None)
-    chosen = list(names) if names else [name for name in head if name != marked]
+    chosen = list(names) if names else head
     for name in (*chosen, *((marked,) if marked else ())):
         if name not in head:
             raise CorpusError(source, lines[0], f"no column {name!r}; the columns are {', '.join(head)}")
     place = head.index(marked) if marked else None
     columns: dict[str, list[list[str]]] = {name: [] for name in chosen}
     begun: list[int] = []
-    before, ended = None, True
+    before, ended, seen = None, True, set[str]()
     for row, line in zip(rows[1:], lines[1:], strict=True):
         if not any(row):
             ended = True
@@ -45,12 +47,16 @@ def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: s
             raise CorpusError(source, line, why)
         mark = row[place] if place is not None else ""
         if (place is None and ended) or (place is not None and (before is None or mark not in ("", before))):
+            if mark and mark in seen:
+                why = f"rows of one sentence by {marked!r} do not stand together; sort the table by it"
+                raise CorpusError(source, line, why)
+            seen.add(mark)
             begun.append(line)
             for sentences in columns.values():
                 sentences.append([])
         before, ended = mark or before, False
         for name, sentences in columns.items():
-            sentences[-1].append(row[head.index(name)])
+            sentences[-1].append(before or "" if name == marked else row[head.index(name)])
     return from_mapping(columns, None, Origin(source, begun))
 
 
@@ -76,21 +82,17 @@ def _rows(text: bytes, source: str) -> tuple[list[list[str]], list[int]]:
     return rows, lines
 
 
-def format_csv(corpus: Corpus, first: int = 1) -> str:
-    """The corpus as CSV, with a column ``sentence`` that numbers sentences from ``first`` on."""
+def format_csv(corpus: Corpus) -> str:
+    """The corpus as CSV; without a column that is called sentence or the like, one more numbers the sentences."""
     if bags := [name for name, column in corpus.columns.items() if not isinstance(column, Column)]:
         raise CorpusError(corpus.source, None, f"column {bags[0]!r} has attributes, which CSV cannot hold; write jsonl")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    if first == 1:
-        writer.writerow([*(("sentence",) if "sentence" not in corpus.columns else ()), *corpus.columns])
-    lists = [corpus.column(name).tolist() for name in corpus.columns]
-    numbers = _numbers(corpus.starts, first)
-    rows = zip(*lists, strict=True)
-    if "sentence" in corpus.columns:
-        writer.writerows(rows)
-    else:
-        writer.writerows((number, *row) for number, row in zip(numbers, rows, strict=True))
+    lists = {name: corpus.column(name).tolist() for name in corpus.columns}
+    if not any(name.lower() in SENTENCE for name in lists):
+        lists = {"sentence": [str(n) for n in _numbers(corpus.starts, 1)], **lists}
+    writer.writerow(lists)
+    writer.writerows(zip(*lists.values(), strict=True))
     return out.getvalue()
 
 

@@ -67,7 +67,7 @@ _TOKEN = re.compile(
   | [@\#]\w+
   | {_ALONE}
   | [\U0001f1e6-\U0001f1ff]{{2}} | {_PICTURE}(?:\ufe0f|[\U0001f3fb-\U0001f3ff]|\u200d{_PICTURE})*
-  | (?:[^\W\d_]\.){{2,}}(?!\w)
+  | (?:[^\W\d_]\.){{2,12}}(?!\w)
   | (?<!\w)(?:{_ABBREVIATIONS})\.
   | (?<![\w.])[A-Z]\.(?=\s+\w)
   | \d+(?:[.,:/]\d+)+(?:(?!{_ALONE}){_LETTER})*
@@ -82,7 +82,7 @@ _TOKEN = re.compile(
 _CLITIC = re.compile(r".(?=(?:n['’]t|['’](?:s|d|m|ll|re|ve))$)", re.IGNORECASE)  # do|n't, dog|'s
 _ELISION = re.compile(r"(?:(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=\w)|(?:[CDJLMNST]|Qu)['’](?=[^\W\d_A-Z]))")
 
-_END = re.compile(r"[.!?…。！？؟।]+$|\.{2,}$")
+_END = frozenset(".!?…。！？؟।")
 _ALWAYS_ENDS = frozenset("。！？")
 _CLOSING = frozenset("\"'”’»)]}」』''")
 _STARTER = re.compile("The|An?|It|He|She|We|They|You|I|In|On|At|But|And|This|That|These|There|If|When|As|For|So")
@@ -112,7 +112,7 @@ def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]
     for token in tokens:
         if ended and not whole:
             apart = token.start > sentence[-1].end
-            if (not apart and token.text in _CLOSING) or _END.fullmatch(token.text):
+            if (not apart and token.text in _CLOSING) or _END.issuperset(token.text):
                 sentence.append(token)
                 continue
             if sentence[-1].text in _ALWAYS_ENDS or (apart and _begins(token.text, sentence)):
@@ -120,7 +120,7 @@ def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]
                 sentence = []
             ended = False
         sentence.append(token)
-        ended = _END.search(token.text) is not None and _TITLE.fullmatch(token.text) is None
+        ended = token.text[-1] in _END and _TITLE.fullmatch(token.text) is None
     if sentence:
         yield sentence
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape as escape_html
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,15 @@ import numpy as np
 from trellis.arrays import Doubles
 from trellis.errors import ArgumentError
 from trellis.replacing import replacing
+
+# What XML cannot hold.
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), 65533)
+
+
+def escape(text: str) -> str:
+    """Text as SVG can hold it."""
+    return escape_html(text.translate(_CONTROLS))
+
 
 _CHARACTER, _ROW, _TOP, _LARGEST = 7.0, 34.0, 46.0, 12.0
 _LEAST = 0.002  # marginals below it are not drawn

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trellis.errors import TemplateError
+from trellis.features.regex import escaped
 from trellis.features.templates import MAX_OFFSET, Call, Look, Template
 
 MACRO = re.compile(r'%(?:([xX])\[(-?\d+),(\d+)\]|([tTmM])\[(-?\d+),(\d+),"((?:[^"\\]|\\.)*)"\])')
@@ -75,5 +76,9 @@ def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look
         )
     if abs(row) > MAX_OFFSET:
         raise TemplateError(f"{place}: {match[0]} looks further than {MAX_OFFSET} rows away")
-    calls = () if kind in "xX" else (Call("matches" if kind in "tT" else "match", (match[7].replace('\\"', '"'),)),)
+    calls = (
+        ()
+        if kind in "xX"
+        else (Call("matches" if kind in "tT" else "match", (escaped(match[7].replace('\\"', '"')),)),)
+    )
     return Look(columns[column], row, calls if kind.islower() else (*calls, Call("lower_ascii")))

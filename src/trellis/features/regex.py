@@ -5,6 +5,7 @@ as it can, ``?`` as much. There are no groups, so that no pattern takes longer t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -45,6 +46,24 @@ def _compiled(pattern: str) -> tuple[bool, tuple[Step, ...], bool]:
         at += len(sign)
         steps.append((fits, sign))
     return bound, tuple(steps), ends
+
+
+SPECIAL = "[](){}|+"  # letters that other expressions have a meaning for, and these have not
+
+
+def unreadable(pattern: str) -> str:
+    """What these expressions do not have, in words; nothing where all is well."""
+    plain = re.sub(r"\\.", "x", pattern)
+    if found := next((c for c in plain if c in SPECIAL), None):
+        return f"{found!r} has no meaning here; as a letter write \\{found}"
+    if re.search(r"(?:^\^?|[*?])[*?]", plain):
+        return "* and ? stand after one letter"
+    return ""
+
+
+def escaped(pattern: str) -> str:
+    """A pattern of Wapiti, where these are letters, with them marked as such."""
+    return re.sub(r"\\.|[\[\](){}|+]", lambda one: one[0] if one[0][0] == "\\" else f"\\{one[0]}", pattern)
 
 
 def _class(letter: int) -> frozenset[int]:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trellis.errors import TemplateError
-from trellis.features.regex import match, matches
+from trellis.features.regex import match, matches, unreadable
 
 # ------------------------------------------------------------ functions of one value
 
@@ -478,6 +478,8 @@ class _Parser:
         return replace(inner, calls=(*inner.calls, Call(word, tuple(arguments))))
 
     def check(self, name: str, arguments: list[str | int], at: int) -> None:
+        if name in PATTERNED and arguments and (why := unreadable(str(arguments[0]))):
+            raise self.error(f"{name}: {why}", at)
         match arguments:
             case [] if name in PLAIN:
                 return

@@ -180,6 +180,9 @@ def bind_look(look: Look, template: Template, columns: Sequence[str], first: str
     for alias in ALIASES.get(look.column, ()):
         if alias in columns:
             return replace(look, column=alias)
+    alike = [name for name in columns if name.lower() == look.column.lower()]
+    if len(alike) == 1:  # Word, as in Kaggle's tables
+        return replace(look, column=alike[0])
     raise TemplateError(
         f"template {str(template)!r} reads column {look.column!r}; the corpus has {', '.join(columns) or 'none'}"
     )

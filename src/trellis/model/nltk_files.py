@@ -59,7 +59,7 @@ def read_nltk(path: Path) -> Model:
     weights, tags, labels = (_part(path, part) for part in NLTK_PARTS)
     try:
         return _model(weights, tags, labels)
-    except (ValueError, TypeError, LookupError, AttributeError, ModelError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, ModelError) as error:
         raise ModelError(f"{path}: not a perceptron tagger of NLTK: {error or type(error).__name__}") from error
 
 
@@ -85,6 +85,7 @@ def _part(path: Path, part: str) -> Any:
 def _model(features: Mapping[str, Weights], tags: Mapping[str, str], classes: Iterable[str]) -> Model:
     labels = sorted(map(str, classes), reverse=True)
     check_labels(labels)
+    " ".join([*labels, *features, *map(str, tags)]).encode()  # ValueError where a string is none
     number, n = {label: z for z, label in enumerate(labels)}, len(labels)
     found: dict[str, dict[tuple[str, ...], dict[int, float]]] = {name: {} for name in _TEMPLATES}
     pairs: dict[tuple[str, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))  # (label before,), value
@@ -95,6 +96,8 @@ def _model(features: Mapping[str, Weights], tags: Mapping[str, str], classes: It
             raise ValueError(f"a feature {feature[:40]!r}")
         rest = feature[len(name) + 1 :]
         row = {number[label]: float(weight) for label, weight in by_label.items()}
+        if not all(abs(weight) < 1e30 for weight in row.values()):
+            raise ValueError(f"a weight of {feature[:40]!r} is no number")
         if name in ("i-1 tag", "i-2 tag", "i tag+i-2 tag"):
             history[(name, *rest.split(" "))] = row
         elif name == "i-1 tag+i word":

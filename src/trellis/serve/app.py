@@ -41,14 +41,15 @@ class Shared:
         self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
         self.batcher: Batcher | None = None  # made in the loop of the server
 
-    def sentences(self, given: said.Request, served: Served) -> tuple[Sentences, list[list[Token]] | None]:
+    async def sentences(self, given: said.Request, served: Served) -> tuple[Sentences, list[list[Token]] | None]:
         """The sentences of a request as the model reads them, counted; of text also the places of their words."""
         tokens = None
         if given.text is not None:
             if len(served.tagger.columns) > 1 or served.facts()["attributes"]:
                 columns = ", ".join(served.tagger.columns)
                 raise TurnedAwayError(422, f"text has words alone, and the model reads {columns}; give sentences")
-            tokens = tokenize(given.text, lines=given.lines)
+            text, lines = given.text, given.lines
+            tokens = await self.aside(lambda: tokenize(text, lines=lines))
             found: Sentences = [[token.text for token in sentence] for sentence in tokens]
         else:
             found = [_as_read(s) for s in ([given.sentence] if given.sentences is None else given.sentences)]
@@ -116,7 +117,7 @@ def make_app(
 async def tag(given: said.Request, work: Shared) -> dict[str, Any]:
     """The best labels of sentences or of text."""
     served = work.models.get(given.model)
-    sentences, tokens = work.sentences(given, served)
+    sentences, tokens = await work.sentences(given, served)
     labels = await work.labels(served, sentences, given)
     answer: dict[str, Any] = {"model": served.name, "labels": labels}
     if tokens is not None and given.text is not None:
@@ -127,7 +128,7 @@ async def tag(given: said.Request, work: Shared) -> dict[str, Any]:
 async def kbest(given: said.KBestRequest, work: Shared) -> dict[str, Any]:
     """The k best label sequences of each sentence, with their scores."""
     served = work.models.get(given.model)
-    sentences, _ = work.sentences(given, served)
+    sentences, _ = await work.sentences(given, served)
     how: dict[str, Any] = {"allowed": _allowed(given), "n_threads": work.n_threads}
     found = await work.aside(lambda: served.tagger.kbest_batch(sentences, given.k, **how))
     paths = [[{"labels": labels, "score": score} for labels, score in some] for some in found]
@@ -137,7 +138,7 @@ async def kbest(given: said.KBestRequest, work: Shared) -> dict[str, Any]:
 async def marginals(given: said.Request, work: Shared) -> dict[str, Any]:
     """How probable every label of every token is."""
     served = work.models.get(given.model)
-    sentences, _ = work.sentences(given, served)
+    sentences, _ = await work.sentences(given, served)
     how: dict[str, Any] = {"allowed": _allowed(given), "n_threads": work.n_threads}
     found = await work.aside(lambda: [list(one) for one in served.tagger.marginals_batch(sentences, **how)])
     return {"model": served.name, "measure": served.tagger.measure, "marginals": found}
@@ -146,7 +147,7 @@ async def marginals(given: said.Request, work: Shared) -> dict[str, Any]:
 async def spans(given: said.Request, work: Shared) -> dict[str, Any]:
     """The spans that labels mark, with the exact probability of each; of text with their characters."""
     served = work.models.get(given.model)
-    sentences, tokens = work.sentences(given, served)
+    sentences, tokens = await work.sentences(given, served)
     how: dict[str, Any] = {"allowed": _allowed(given), "n_threads": work.n_threads}
     found = await work.aside(lambda: served.tagger.tag_spans_batch(sentences, **how))
     out = [
@@ -159,7 +160,7 @@ async def spans(given: said.Request, work: Shared) -> dict[str, Any]:
 async def explain(given: said.ExplainRequest, work: Shared) -> dict[str, Any]:
     """Why each sentence gets its labels: features for and against, and what beats the second best."""
     served = work.models.get(given.model)
-    sentences, _ = work.sentences(given, served)
+    sentences, _ = await work.sentences(given, served)
     both = list(zip(sentences, _allowed(given) or [None] * len(sentences), strict=True))
     found = await work.aside(lambda: [_explained(served, sentence, some, given) for sentence, some in both])
     return {"model": served.name, "explanations": found}
@@ -325,4 +326,6 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(405)
     async def other_method(request: WebRequest, error: Exception) -> JSONResponse:
-        return JSONResponse({"error": f"{request.url.path} is not asked by {request.method}; see /docs"}, 405)
+        allow = "POST" if request.url.path in QUESTIONS else "GET, HEAD"
+        why = f"{request.url.path} is not asked by {request.method}; see /docs"
+        return JSONResponse({"error": why}, 405, {"allow": allow})

@@ -104,6 +104,8 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        bare = scope["method"] == "HEAD"  # the same answer without its body
+        scope = {**scope, "method": "GET"} if bare else scope
         begun, status = time.perf_counter(), 500
         counts, path = self._counts, scope["path"]
 
@@ -112,6 +114,8 @@ class Door:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *SAFE]
+            elif bare:
+                message = {**message, "body": b""}
             await send(message)
 
         counts.in_flight += 1

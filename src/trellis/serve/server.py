@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
 
+from trellis.errors import ArgumentError
 from trellis.serve.models import Models
 
 WATCH_SECONDS = 1.0
@@ -46,7 +49,16 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
         signal.signal(signal.SIGHUP, lambda number, frame: _aside(models.reload))
     if watch:
         _aside(lambda: _watch(models))
-    Server(config, told).run()
+    try:
+        place = socket.create_server((host, port), reuse_port=False)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; choose another --port") from None
+    try:
+        Server(config, told).run(sockets=[place])
+    except SystemExit as ended:  # work in threads that nobody waits for any more would hold the process up
+        sys.stderr.flush()
+        os._exit(int(ended.code or 0))
 
 
 def _watch(models: Models) -> None:

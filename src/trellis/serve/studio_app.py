@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from trellis.corpus.schemes import guess_scheme
-from trellis.corpus.tokens import tokenize
+from trellis.corpus.tokens import Token, tokenize
 from trellis.errors import ModelError
 from trellis.evaluation.report import right_tokens
 from trellis.evaluation.significance import mcnemar
@@ -107,7 +107,8 @@ def studio_router(work: Shared, corpus: Shape | None, book: Workbook | None) -> 
     @router.post("/studio/api/look")
     async def look(given: LookRequest) -> dict[str, Any]:
         served = work.models.get(given.model)
-        return await work.aside(lambda: _look(served, given, work))
+        sentences, places = await work.sentences(given, served)
+        return await work.aside(lambda: _look(served, given, sentences, places))
 
     @router.post("/studio/api/errors")
     async def errors(given: ModelRequest) -> dict[str, Any]:
@@ -205,10 +206,9 @@ def _needed(corpus: Shape | None) -> Shape:
     return corpus
 
 
-def _look(served: Served, given: LookRequest, work: Shared) -> dict[str, Any]:
+def _look(served: Served, given: LookRequest, sentences: list[Any], places: list[list[Token]] | None) -> dict[str, Any]:
     """All that the picture of one sentence needs."""
     tagger, others = served.tagger, 1
-    sentences, places = work.sentences(given, served)
     if not sentences:
         return {"tokens": [], "others": 0}
     number = min(given.which, len(sentences) - 1)

@@ -6,6 +6,7 @@ give together is its score, and what two paths do not share is the gap between t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -143,13 +144,15 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
         explainer.add_segments(decoder.segments.lists(decoder, [sentence], batch.starts, 1))
     explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
-    found = list[TokenExplanation]()
+    found, own = list[TokenExplanation](), defaultdict[int, list[Term]](list)
+    for term in best.terms:
+        own[term.token].append(term)
     for t, token in enumerate(tokens):
         by_label = explainer.emissions[t]
         sums = {label: sum(term.weight for term in terms) for label, terms in by_label.items()}
         ranked = dict(sorted(sums.items(), key=lambda one: -one[1]))
         label = best.labels[t]
-        transitions = [term for term in best.terms if term.token == t and term not in by_label[label]]
+        transitions = [term for term in own[t] if term not in by_label[label]]
         found.append(TokenExplanation(token, label, ranked, by_label, transitions))
     return Explanation(found, best, second, [] if second is None else _difference(best, second))
 

@@ -306,7 +306,8 @@ class Tagger:
     def draw(self, sentence: Sentence, *, most_labels: int = 12, allowed: AllowedLabels | None = None) -> Picture:
         """The trellis of a sentence as a picture: tokens across, labels down, the best path bold.
 
-        The larger a label and the wider a line, the more probable. Labels that matter least are left out.
+        The larger a label and the wider a line, the more probable. Labels that matter least are left out, and so are
+        tokens after the 200th.
         """
         from trellis.tagger.drawing import draw
 
@@ -444,6 +445,8 @@ class Tagger:
             except ModelError as error:
                 raise ModelError(f"{path}: {error}") from error
 
+        if not os.fspath(path):
+            raise ModelError("the name of a model's file is empty")
         if is_nltk(Path(path)):
             from trellis.model.nltk_files import read_nltk
 

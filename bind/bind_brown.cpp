@@ -1,0 +1,34 @@
+// Classes of words from text without labels.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "checks.hpp"
+#include "learn/brown.hpp"
+
+using namespace nb::literals;
+using namespace trellis;
+
+void bind_brown(nb::module_& m) {
+  m.def(
+      "brown_clusters",
+      [](const Array<std::int32_t, 1>& tokens, const Array<std::int64_t, 1>& starts, std::size_t n_words, std::size_t n_classes,
+         std::size_t n_threads, const nb::typed<nb::callable, void(std::size_t)>& told) {
+        require(check_sentences(starts) == tokens.size(), "sentences that do not fit their tokens");
+        check_numbers(tokens, n_words, "a word out of range");
+        require(n_classes > 0 && n_words > 0 && n_words < (std::size_t{1} << 31), "no words or no classes");
+        BrownClusters found;
+        {
+          nb::gil_scoped_release release;
+          found = brown_clusters({tokens.data(), tokens.size()}, {starts.data(), starts.size()}, n_words, n_classes, n_threads,
+                                 [&](std::size_t done) {
+                                   nb::gil_scoped_acquire acquire;
+                                   told(done);
+                                   return true;
+                                 });
+        }
+        return std::pair(std::move(found.class_of), std::move(found.paths));
+      },
+      "tokens"_array, "starts"_array, "n_words"_a, "n_classes"_a, "n_threads"_a, "told"_a,
+      "The class of every word and the path of every class in the tree of merges, from the most frequent word 0 on.");
+}

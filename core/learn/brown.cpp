@@ -1,0 +1,323 @@
+#include "learn/brown.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "parallel.hpp"
+
+namespace trellis {
+
+namespace {
+
+using Count = std::uint32_t;
+
+// x log x of counts, from a table as far as it goes.
+class Entropy {
+ public:
+  explicit Entropy(std::size_t most) : table_(std::min<std::size_t>(most + 1, std::size_t{1} << 20)) {
+    for (std::size_t x = 2; x < table_.size(); ++x) table_[x] = exact(x);
+  }
+  double operator()(std::uint64_t x) const { return x < table_.size() ? table_[x] : exact(x); }
+
+ private:
+  static double exact(std::uint64_t x) { return static_cast<double>(x) * std::log(static_cast<double>(x)); }
+  std::vector<double> table_;
+};
+
+// Counts of word pairs that stand beside each other: of each word the words after it, and those before it.
+struct Neighbours {
+  std::vector<std::size_t> starts;
+  std::vector<std::int32_t> words;
+  std::vector<Count> counts;
+
+  Neighbours(std::vector<std::uint64_t>& pairs, std::size_t n_words) : starts(n_words + 1) {
+    std::sort(pairs.begin(), pairs.end());
+    for (std::size_t i = 0; i < pairs.size();) {
+      std::size_t j = i;
+      while (j < pairs.size() && pairs[j] == pairs[i]) ++j;
+      words.push_back(static_cast<std::int32_t>(pairs[i] & 0xffffffff));
+      counts.push_back(static_cast<Count>(j - i));
+      ++starts[(pairs[i] >> 32) + 1];
+      i = j;
+    }
+    for (std::size_t w = 0; w < n_words; ++w) starts[w + 1] += starts[w];
+  }
+};
+
+class Window {
+ public:
+  Window(std::size_t n_classes, std::uint64_t n_pairs, std::size_t n_threads)
+      : size_(n_classes + 1), h_(n_pairs), n_(size_ * size_), t_(size_ * size_), s_(size_ * size_), loss_(size_ * size_, kFar),
+        left_(size_), right_(size_), best_(size_, 0), active_(size_, 0), n_threads_(n_threads) {}
+
+  static constexpr double kFar = std::numeric_limits<double>::infinity();
+  static constexpr std::size_t kWorthThreads = 200'000;  // sums, about a tenth of a millisecond
+
+  // A class comes to a free slot; `after` and `before` are its counts with the classes there are [size], itself among them.
+  void add(std::size_t s, const std::vector<Count>& after, const std::vector<Count>& before) {
+    left_[s] = right_[s] = after[s];
+    for_others(s, [&](std::size_t a) {
+      left_[s] += after[a], right_[a] += after[a];
+      right_[s] += before[a], left_[a] += before[a];
+    });
+    add_to_others(s, before);
+    add_to_others(s, after);
+    active_[s] = 1;
+    for (std::size_t c = 0; c < size_; ++c) {
+      n_[s * size_ + c] = after[c], n_[c * size_ + s] = before[c];
+      t_[c * size_ + s] = after[c], t_[s * size_ + c] = before[c];
+    }
+    n_[s * size_ + s] = t_[s * size_ + s] = after[s];
+    for_others(s, [&](std::size_t a) { s_[s * size_ + a] = s_[a * size_ + s] = 0; });
+    for (const auto* m : {&n_, &t_}) {
+      find_places(m->data() + s * size_);
+      each_other(s, places_.size(), [&](std::size_t a) { s_[s * size_ + a] = s_[a * size_ + s] += shared(*m, s, a); });
+    }
+    for_others(s, [&](std::size_t a) {  // whose ends have changed
+      if (after[a] || before[a]) renew_losses(a);
+    });
+    renew(s);
+  }
+
+  // The pair that loses least, the first of equal ones.
+  std::pair<std::size_t, std::size_t> cheapest() const {
+    std::size_t a = size_;
+    for (std::size_t i = 0; i < size_; ++i)
+      if (active_[i] && (a == size_ || at(i, best_[i]) < at(a, best_[a]))) a = i;
+    const std::size_t b = best_[a];
+    return {std::min(a, b), std::max(a, b)};
+  }
+
+  // Class j becomes part of class i.
+  void merge(std::size_t i, std::size_t j) {
+    // Columns i and j become one, which changes all rows and the two columns themselves; then rows i and j.
+    join_columns(i, j, n_);
+    join_vectors(i, j, t_);
+    move_column(i, j, n_, t_);
+    join_columns(i, j, t_);
+    join_vectors(i, j, n_);
+    move_column(i, j, t_, n_);
+    left_[i] += left_[j], right_[i] += right_[j];
+    active_[j] = 0;
+    for (std::size_t a = 0; a < size_; ++a) loss_[a * size_ + j] = loss_[j * size_ + a] = kFar, s_[a * size_ + j] = s_[j * size_ + a] = 0;
+    for (std::size_t a = 0; a < size_; ++a)
+      if (active_[a] && best_[a] == j) mark(a);
+    renew(i);
+  }
+
+ private:
+  double at(std::size_t a, std::size_t b) const { return loss_[a * size_ + b]; }
+  template <class Visit>
+  void for_others(std::size_t s, Visit visit) {
+    for (std::size_t a = 0; a < size_; ++a)
+      if (a != s && active_[a]) visit(a);
+  }
+  double term(std::uint64_t x, std::uint64_t y) const { return x && y ? h_(x) + h_(y) - h_(x + y) : 0; }
+
+  // The places at which a row is not zero.
+  void find_places(const Count* row) {
+    places_.clear();
+    for (std::size_t c = 0; c < size_; ++c)
+      if (row[c]) places_.push_back(c);
+  }
+
+  // What rows s and a of m have in common, where places_ are those of s.
+  double shared(const std::vector<Count>& m, std::size_t s, std::size_t a) const {
+    const Count *x = m.data() + s * size_, *y = m.data() + a * size_;
+    double sum = 0;
+    for (std::size_t c : places_) sum += term(x[c], y[c]);
+    return sum;
+  }
+
+  // Work on all other classes, each apart from the others, on threads where it is worth them.
+  template <class Visit>
+  void each_other(std::size_t s, std::size_t cost, Visit visit) {
+    const std::size_t n_threads = cost * size_ > kWorthThreads ? n_threads_ : 1;
+    parallel_blocks(
+        size_, 64, n_threads, [] { return 0; },
+        [&](int, std::size_t first, std::size_t last) {
+          for (std::size_t a = first; a < last; ++a)
+            if (a != s && active_[a]) visit(a);
+        });
+  }
+
+  // A column that comes: pairs of rows that both have it.
+  void add_to_others(std::size_t s, const std::vector<Count>& column) {
+    some_.clear();
+    for (std::size_t a = 0; a < size_; ++a)
+      if (a != s && active_[a] && column[a]) some_.push_back(a);
+    for (std::size_t x = 0; x < some_.size(); ++x)
+      for (std::size_t y = x + 1; y < some_.size(); ++y) change(some_[x], some_[y], term(column[some_[x]], column[some_[y]]));
+  }
+
+  // Columns i and j of m become one column: the rows that have j, with all rows that have i or j.
+  void join_columns(std::size_t i, std::size_t j, const std::vector<Count>& m) {
+    some_.clear(), others_.clear();
+    for (std::size_t a = 0; a < size_; ++a) {
+      if (!active_[a] || a == i || a == j) continue;
+      if (m[a * size_ + j]) some_.push_back(a);
+      else if (m[a * size_ + i]) others_.push_back(a);
+    }
+    const auto difference = [&](std::size_t a, std::size_t b) {
+      const Count ai = m[a * size_ + i], aj = m[a * size_ + j], bi = m[b * size_ + i], bj = m[b * size_ + j];
+      return term(ai + aj, bi + bj) - term(ai, bi) - term(aj, bj);
+    };
+    for (std::size_t x = 0; x < some_.size(); ++x) {
+      for (std::size_t y = x + 1; y < some_.size(); ++y) change(some_[x], some_[y], difference(some_[x], some_[y]));
+      for (std::size_t b : others_) change(some_[x], b, difference(some_[x], b));
+    }
+    for_others(i, [&](std::size_t b) {  // row i itself; row j is not asked for again
+      if (b != j) s_[i * size_ + b] = s_[b * size_ + i] += difference(i, b);
+    });
+  }
+
+  // Rows i and j of m become row i: S(i, a) by the places that row j has.
+  void join_vectors(std::size_t i, std::size_t j, const std::vector<Count>& m) {
+    const Count *x = m.data() + i * size_, *y = m.data() + j * size_;
+    find_places(y);
+    each_other(i, places_.size(), [&](std::size_t a) {
+      if (a == j) return;
+      const Count* z = m.data() + a * size_;
+      double sum = 0;
+      for (std::size_t c : places_) sum += term(x[c] + y[c], z[c]) - term(x[c], z[c]);
+      s_[i * size_ + a] = s_[a * size_ + i] += sum;
+    });
+  }
+
+  // Column j of m is added to column i; the transpose follows.
+  void move_column(std::size_t i, std::size_t j, std::vector<Count>& m, std::vector<Count>& transposed) {
+    for (std::size_t a = 0; a < size_; ++a) {
+      m[a * size_ + i] += m[a * size_ + j], m[a * size_ + j] = 0;
+      transposed[i * size_ + a] = m[a * size_ + i], transposed[j * size_ + a] = 0;
+    }
+  }
+
+  // S of a pair has changed.
+  void change(std::size_t a, std::size_t b, double by) {
+    if (by == 0) return;
+    s_[a * size_ + b] = s_[b * size_ + a] += by;
+    const double now = loss_[a * size_ + b] = loss_[b * size_ + a] = loss_of(a, b);
+    for (auto [one, other] : {std::pair{a, b}, std::pair{b, a}}) {
+      if (best_[one] == other) mark(one);
+      else if (now < at(one, best_[one]) || (now == at(one, best_[one]) && other < best_[one])) best_[one] = other;
+    }
+  }
+  void mark(std::size_t a) {
+    if (changed_.size() != size_) changed_.assign(size_, 0);
+    changed_[a] = 1;
+  }
+
+  double loss_of(std::size_t a, std::size_t b) const {
+    const std::uint64_t aa = n_[a * size_ + a], ab = n_[a * size_ + b], ba = n_[b * size_ + a], bb = n_[b * size_ + b];
+    const double four = h_(aa) + h_(ab) + h_(ba) + h_(bb);
+    const double corner = h_(aa + ba) + h_(ab + bb) + h_(aa + ab) + h_(ba + bb) - four - h_(aa + ab + ba + bb);
+    const double ends = h_(left_[a]) + h_(left_[b]) - h_(left_[a] + left_[b]) + h_(right_[a]) + h_(right_[b]) - h_(right_[a] + right_[b]);
+    return s_[a * size_ + b] + corner - ends;
+  }
+
+  // All losses of a class anew, and who is cheapest for whom.
+  void renew_losses(std::size_t s) {
+    mark(s);
+    for_others(s, [&](std::size_t a) {
+      const double now = loss_[s * size_ + a] = loss_[a * size_ + s] = loss_of(s, a);
+      if (best_[a] == s) mark(a);
+      else if (now < at(a, best_[a]) || (now == at(a, best_[a]) && s < best_[a])) best_[a] = s;
+    });
+  }
+  void renew(std::size_t s) {
+    renew_losses(s);
+    for (std::size_t a = 0; a < changed_.size(); ++a)
+      if (changed_[a] && active_[a]) find_best(a);
+    changed_.assign(size_, 0);
+  }
+
+  void find_best(std::size_t a) {
+    std::size_t b = a;
+    for (std::size_t c = 0; c < size_; ++c)
+      if (c != a && active_[c] && (b == a || at(a, c) < at(a, b))) b = c;
+    best_[a] = b;
+  }
+
+  const std::size_t size_;
+  const Entropy h_;
+  std::vector<Count> n_, t_;    // [size, size] counts of class pairs, and the transpose
+  std::vector<double> s_, loss_;  // [size, size]
+  std::vector<std::uint64_t> left_, right_;
+  std::vector<std::size_t> best_;  // [size] with whom each class loses least
+  std::vector<std::uint8_t> active_, changed_;
+  std::vector<std::size_t> some_, others_, places_;
+  std::size_t n_threads_;
+};
+
+}  // namespace
+
+BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<const std::int64_t> starts, std::size_t n_words,
+                             std::size_t n_classes, std::size_t n_threads, const std::function<bool(std::size_t)>& told) {
+  std::vector<std::uint64_t> forward, backward;
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+    for (std::int64_t t = starts[s] + 1; t < starts[s + 1]; ++t) {
+      const auto a = static_cast<std::uint64_t>(tokens[t - 1]), b = static_cast<std::uint64_t>(tokens[t]);
+      forward.push_back(a << 32 | b), backward.push_back(b << 32 | a);
+    }
+  const std::uint64_t n_pairs = forward.size();
+  const Neighbours after(forward, n_words), before(backward, n_words);
+  forward = {}, backward = {};
+
+  n_classes = std::min(n_classes, n_words);
+  Window window(n_classes, 4 * n_pairs + 4, n_threads);
+  std::vector<std::int32_t> slot_of(n_words, -1);
+  std::vector<std::vector<std::int32_t>> members(n_classes + 1);
+  std::vector<std::size_t> free;
+  for (std::size_t s = n_classes + 1; s-- > 0;) free.push_back(s);
+  std::vector<Count> row(n_classes + 1), column(n_classes + 1);
+  const auto merge = [&](std::size_t i, std::size_t j) {
+    window.merge(i, j);
+    for (std::int32_t w : members[j]) slot_of[w] = static_cast<std::int32_t>(i);
+    members[i].insert(members[i].end(), members[j].begin(), members[j].end());
+    members[j].clear();
+    free.push_back(j);
+  };
+  for (std::size_t w = 0; w < n_words; ++w) {
+    if (w % 256 == 0 && !told(w)) throw std::runtime_error("stopped");
+    const std::size_t s = free.back();
+    free.pop_back();
+    slot_of[w] = static_cast<std::int32_t>(s);
+    members[s] = {static_cast<std::int32_t>(w)};
+    std::fill(row.begin(), row.end(), 0), std::fill(column.begin(), column.end(), 0);
+    for (std::size_t i = after.starts[w]; i < after.starts[w + 1]; ++i)
+      if (const std::int32_t c = slot_of[after.words[i]]; c >= 0) row[c] += after.counts[i];
+    for (std::size_t i = before.starts[w]; i < before.starts[w + 1]; ++i)
+      if (const std::int32_t c = slot_of[before.words[i]]; c >= 0) column[c] += before.counts[i];
+    window.add(s, row, column);
+    if (free.empty()) {
+      const auto [i, j] = window.cheapest();
+      merge(i, j);
+    }
+  }
+
+  // The classes, and the tree of what is merged after.
+  BrownClusters out;
+  std::vector<std::int32_t> number(n_classes + 1, -1);
+  std::vector<std::vector<std::int32_t>> leaves(n_classes + 1);
+  std::int32_t n = 0;
+  out.class_of.resize(n_words);
+  for (std::size_t w = 0; w < n_words; ++w) {
+    std::int32_t& one = number[slot_of[w]];
+    if (one < 0) leaves[slot_of[w]] = {n}, one = n++;
+    out.class_of[w] = one;
+  }
+  std::vector<std::string> reversed(n);
+  for (std::int32_t left = n; left > 1; --left) {
+    const auto [i, j] = window.cheapest();
+    for (std::int32_t leaf : leaves[i]) reversed[leaf].push_back('0');
+    for (std::int32_t leaf : leaves[j]) reversed[leaf].push_back('1');
+    leaves[i].insert(leaves[i].end(), leaves[j].begin(), leaves[j].end());
+    leaves[j].clear();
+    window.merge(i, j);
+  }
+  for (std::string& path : reversed) out.paths.emplace_back(path.rbegin(), path.rend());
+  return out;
+}
+
+}  // namespace trellis

@@ -1,0 +1,81 @@
+"""Brown clusters: classes of words from text without labels, for ``cluster(word[0], FILE, bits)``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trellis import _core
+from trellis.arguments import file_path, thread_count, whole_number
+from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.files import write_bytes
+from trellis.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class WordClusters:
+    """Words by class. A class is a path of 0 and 1 in the tree of merges: what begins alike is alike."""
+
+    words: list[str]  # the most frequent first
+    counts: list[int]
+    paths: list[str]  # of each word
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that templates read: path, word and count, between tabs."""
+        order = sorted(range(len(self)), key=lambda i: (self.paths[i], i))
+        lines = (f"{self.paths[i]}\t{self.words[i]}\t{self.counts[i]}\n" for i in order)
+        write_bytes(str(file_path("path", path)), "".join(lines).encode())
+
+
+def brown_clusters(
+    corpus: Corpus,
+    n_classes: int = 1000,
+    *,
+    column: str | None = None,
+    min_count: int = 1,
+    told: Callable[[int, int], None] | None = None,
+    n_threads: int | None = None,
+) -> WordClusters:
+    """Cluster the words of a corpus by the words beside them (Brown et al. 1992), exactly by the greedy algorithm.
+
+    The window has ``n_classes`` classes; words seen fewer than ``min_count`` times are left out, and so are the pairs
+    that they stand in. ``told`` is called with the number of words done and of all words.
+    """
+    n_classes, min_count = whole_number("n_classes", n_classes, 2, 1 << 14), whole_number("min_count", min_count, 1)
+    words = corpus.column(column or next(name for name, one in corpus.columns.items() if isinstance(one, Column)))
+    counts = np.bincount(words.codes, minlength=len(words.values))
+    kept = np.flatnonzero(counts >= min_count)
+    if len(kept) < 2:
+        raise CorpusError(corpus.source, None, f"fewer than two words are seen {min_count} times; lower min_count")
+    order = kept[np.lexsort((kept, -counts[kept]))]  # the most frequent first, then the first seen
+    rank = np.full(len(words.values), -1, np.int64)
+    rank[order] = np.arange(len(order))
+    tokens, starts = _runs(rank[words.codes], corpus.starts)
+
+    def progress(done: int) -> None:
+        if told is not None:
+            told(done, len(order))
+
+    how: dict[str, Any] = {"n_threads": thread_count(n_threads), "told": progress}
+    class_of, paths = _core.brown_clusters(tokens, starts, len(order), n_classes, **how)
+    strings = words.values.at(order.astype(np.int32))
+    return WordClusters(strings, counts[order].tolist(), [paths[c] for c in class_of])
+
+
+def _runs(ranks: Any, starts: Any) -> tuple[Any, Any]:
+    """Tokens that are kept, cut where one is left out: nobody stands beside it."""
+    begins = np.zeros(len(ranks) + 1, bool)
+    begins[starts] = True
+    begins[1:] |= np.append(ranks < 0, False)[: len(ranks)]
+    alive = ranks >= 0
+    begin_of = np.maximum.accumulate(np.where(begins[:-1], np.arange(len(ranks)), 0))
+    group = begin_of[alive]
+    cuts = np.flatnonzero(np.diff(group)) + 1
+    return ranks[alive].astype(np.int32), np.concatenate([[0], cuts, [int(alive.sum())]]).astype(np.int64)
