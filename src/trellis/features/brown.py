@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arguments import file_path, thread_count, whole_number
+from trellis.arguments import file_path, instance, thread_count, whole_number
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import write_bytes
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,9 @@ def brown_clusters(
     The window has ``n_classes`` classes; words seen fewer than ``min_count`` times are left out, and so are the pairs
     that they stand in. ``told`` is called with the number of words done and of all words.
     """
+    instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+    if told is not None and not callable(told):
+        raise ArgumentError(f"told must be a function of two numbers, not {told!r}")
     n_classes, min_count = whole_number("n_classes", n_classes, 2, 1 << 14), whole_number("min_count", min_count, 1)
     words = corpus.column(column or next(name for name, one in corpus.columns.items() if isinstance(one, Column)))
     counts = np.bincount(words.codes, minlength=len(words.values))
