@@ -162,4 +162,4 @@ def test_models_of_attributes(here: Path, call) -> None:
     assert [(one["labels"], one["score"]) for one in found] == tagger.kbest(json.loads(given), 2)
     explained = json.loads(call("explain -m bags.trellis --json", given).out)
     assert explained == tagger.explain(json.loads(given)).to_dict()
-    assert "JSON lines on standard input" in call("explain bags.trellis the").err
+    assert "JSON lines with --format jsonl" in call("explain bags.trellis the").err

@@ -66,7 +66,8 @@ def typed(tagger: Tagger, given: Namespace) -> list[Any]:
     """One sentence from the words of the command line."""
     n, words = len(tagger.columns), given.words
     if tagger.model.vocabulary.bag is not None:
-        raise CorpusError("", None, "the model reads attributes; give them as JSON lines on standard input")
+        why = "the model reads attributes; trellis explain reads them as JSON lines with --format jsonl"
+        raise CorpusError("", None, why)
     if blank := next((word for word in words if " " in word.strip()), None):
         say(f"{blank!r} is taken as one token; leave out the quotes to give one word per token", given.json)
     if n == 1:
