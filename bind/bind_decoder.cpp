@@ -25,9 +25,10 @@ namespace {
 // data, starts, slots
 using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
 // values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value, what
-// each view calls (none where native code cannot)
+// each view calls (none where native code cannot), the vectors it gives (none: it gives strings)
 using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
-                                std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>>;
+                                std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>,
+                                std::vector<std::optional<Array<float, 2>>>>;
 // A dictionary, the column and the view it looks at; for each derived column, a matcher and which of its values.
 using MatcherArrays = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
@@ -115,6 +116,14 @@ struct Features {
     for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
     for (const Atom& atom : model.plan.atoms)
       require(static_cast<std::size_t>(atom.view) < model.columns[atom.column].views.size(), "an atom without a view");
+    for (std::size_t k = 0; k < n_templates; ++k) {
+      const Template& shape = model.plan.templates[k];
+      for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+        const Atom& atom = model.plan.atoms[a];
+        require(!model.columns[atom.column].vectors[atom.view].numbers || (k < n_emission && shape.last_atom == shape.first_atom + 1),
+                "a vector that does not stand alone");
+      }
+    }
     add_matchers(model);
     if (bag) {
       const auto& [strings, attributes, pairs] = *bag;
@@ -167,12 +176,18 @@ struct Features {
     }
   }
   static ColumnModel column_from(const ColumnArrays& given, std::int32_t first_id, std::size_t n_sets) {
-    const auto& [values, view_ids, views, set_of, calls] = given;
+    const auto& [values, view_ids, views, set_of, calls, vectors] = given;
     ColumnModel column;
     column.values = strings_from(values);
     column.view_ids = view_ids.data();
     column.first_id = first_id;
     for (const auto& view : views) column.views.push_back(view ? strings_from(*view) : FrozenStrings{});
+    require(vectors.size() == views.size(), "vectors that do not fit their views");
+    for (std::size_t j = 0; j < views.size(); ++j) {
+      column.vectors.push_back(vectors[j] ? WordVectors{vectors[j]->data(), vectors[j]->shape(1)} : WordVectors{});
+      require(!vectors[j] || (views[j] && vectors[j]->shape(0) == column.views[j].size() && vectors[j]->shape(1) > 0),
+              "vectors of other words");
+    }
     require(view_ids.shape(0) == column.values.size() && view_ids.shape(1) == views.size(),
             "view ids that do not fit their column");
     std::vector<std::uint32_t> n_strings;  // [n_views]

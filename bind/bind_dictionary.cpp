@@ -68,9 +68,10 @@ void bind_dictionary(nb::module_& module) {
         return std::make_pair(to_numpy(std::move(found.starts)), to_numpy(std::move(found.symbols)));
       }, "(starts, symbols) of the distinct entries.")
       .def("match", &match, "symbols"_array, "starts"_array, "asks"_array.none(), "n_threads"_a,
-           "[3, n_tokens]: how long the longest entry is that begins at a token, that ends there, that has it inside; at most\n"
-           "MOST, 0 without one. A symbol of -1 is in no entry. asks, by sentence: a fold does not see what it alone has, -1\n"
-           "sees all, and -2 is told nothing, SILENT.");
+           "[4, n_tokens]: how long the longest entry is that begins at a token, that ends there, that has it inside, at most\n"
+           "MOST, 0 without one; and which part of the longest entry, taken from left to right, the token is: after SILENT come\n"
+           "first, inner, last, only. A symbol of -1 is in no entry. asks, by sentence: a fold does not see what it alone has,\n"
+           "-1 sees all, and -2 is told nothing, SILENT.");
   module.attr("DICTIONARY_MOST") = Dictionary::kMost;
   module.attr("DICTIONARY_SILENT") = Dictionary::kSilent;
 }

@@ -17,7 +17,7 @@ import trellis
 from trellis import _core
 from trellis.corpus.corpus import Strings
 from trellis.errors import CorpusError, LearnerError, ModelError, TemplateError
-from trellis.features.dictionaries import ANYONE, NOBODY, Dictionary, Spans, learn_dictionary, read_dictionary
+from trellis.features.dictionaries import ANYONE, NOBODY, VALUES, Dictionary, Spans, learn_dictionary, read_dictionary
 from trellis.features.extraction import extract
 from trellis.features.vocabulary import feature_set
 from trellis.training.encoding import read_labels
@@ -31,19 +31,29 @@ NAMES = {
 FEATURES = ["word[0]", "begins(word[0])", "ends(word[-1]) & word[0]", "inside(lower(word[0]))"]
 
 
-def searched(entries: Sequence[Sequence[str]], text: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Of each token the lengths of the longest entries that begin, that end, that have it inside."""
+FUNCTIONS = ("begins", "ends", "inside", "in_list")
+
+
+def searched(entries: Sequence[Sequence[str]], text: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Of each token the lengths of the longest entries that begin, that end, that have it inside; and which part."""
     found = {tuple(entry) for entry in entries}
     runs = [(a, b) for a in range(len(text)) for b in range(a + 1, len(text) + 1) if tuple(text[a:b]) in found]
 
-    def longest(lengths: list[int]) -> int:
-        return min(max(lengths, default=0), 6)
+    def longest(lengths: list[int]) -> str:
+        return str(min(max(lengths, default=0), 6))
+
+    parts, t = [""] * len(text), 0
+    while t < len(text):
+        length = max((b - a for a, b in runs if a == t), default=0)
+        parts[t : t + length] = ("S" if length == 1 else "B" + "I" * (length - 2) + "E")[:length]
+        t += max(length, 1)
 
     return [
         (
             longest([b - a for a, b in runs if a == t]),
             longest([b - a for a, b in runs if b == t + 1]),
             longest([b - a for a, b in runs if a < t < b - 1]),
+            parts[t],
         )
         for t in range(len(text))
     ]
@@ -77,36 +87,38 @@ def test_answers_are_those_of_a_search(entries: list[list[str]], texts: list[lis
         2,
     )
     expected = [row for text in texts for row in searched(entries, text)]
-    assert list(zip(*said.tolist(), strict=True)) == expected
+    assert list(zip(*(VALUES.take(row).tolist() for row in said), strict=True)) == expected
 
 
 def test_a_file_of_words_and_one_of_characters(tmp_path: Path) -> None:
     path = tmp_path / "entries.txt"
     path.write_text("New York\n\n York \nab c\n")
-    words = read_dictionary(str(path), ["New", "York", "a"])
+    words = read_dictionary(str(path), ["New", "York", "a"], str)
     assert [words.entries(), words.tokens.tolist()] == [["NewYork", "York", "abc"], ["New", "York", "ab", "c"]]
-    assert read_dictionary(str(path), ["a", "b"]).entries() == ["NewYork", "York", "abc"]
-    assert len(read_dictionary(str(path), ["a", "b"]).symbols) == 14
+    assert read_dictionary(str(path), ["a", "b"], str).entries() == ["NewYork", "York", "abc"]
+    assert len(read_dictionary(str(path), ["a", "b"], str).symbols) == 14
+    seen = read_dictionary(str(path), ["a", "b"], lambda c: c.lower() if c != "Y" else None)
+    assert seen.entries() == ["abc"]  # in which nothing is missing
 
 
 def test_training_and_tagging_see_the_same(tmp_path: Path) -> None:
     (tmp_path / "cities.txt").write_text("New York\nnew York City\nYork City Hall\n")
     path = tmp_path / "cities.txt"
-    features = [f'{f}(word[{i}], "{path}")' for f in ("begins", "ends", "inside") for i in (-1, 0, 1)] + ["word[0]"]
+    features = [f'{f}(word[{i}], "{path}")' for f in FUNCTIONS for i in (-1, 0, 1)] + ["word[0]"]
     sentence = ["new", "York", "City", "Hall", "x", "New", "York"]
     corpus = trellis.read({"word": [sentence] * 2, "y": [["A", "B", "A", "B", "A", "B", "A"]] * 2})
     tagger = trellis.train(corpus, target="y", features=features, learner=trellis.Perceptron(average=False, epochs=2))
     rows = searched([["New", "York"], ["new", "York", "City"], ["York", "City", "Hall"]], sentence)
     extraction = extract(corpus, feature_set(features, ["word"]), 1)
-    assert (np.diff(extraction.lists.starts) == 10).all()
+    assert extraction.lists.starts[7] == 7 * 13 - 2 * 3  # in_list says nothing of Hall and x
     for t, names in enumerate(names_of(tagger, sentence)):
-        for k, f in enumerate(("begins", "ends", "inside")):
+        for k, f in enumerate(FUNCTIONS):
             for i in (-1, 0, 1):
                 look = f'{f}(word[{i}], "{path}")='
                 said = [name.removeprefix(look) for name in names if name.startswith(look)]
                 assert len(said) <= 1
                 if said and 0 <= t + i < len(sentence):
-                    assert said == [str(rows[t + i][k])]
+                    assert said == [rows[t + i][k]]
     path.unlink()  # the model has the entries
     tagger.save(tmp_path / "m")
     for copy in (trellis.load(tmp_path / "m"), trellis.Tagger.from_bytes(tagger.to_bytes())):
@@ -125,6 +137,14 @@ def test_words_that_only_the_dictionary_has(tmp_path: Path) -> None:
     assert tagger.tag(["is", "Bad", "Tölz"])[1] == "CITY"
     assert tagger.tag(["Bad", "Berlin", "Mitte"]) == ["x", "CITY", "x"]
     assert trellis.train(corpus, target="y", features=features, order=0).tag(["Bad", "Tölz"]) == ["x", "x"]
+
+
+def test_entries_are_seen_through_the_same_function(tmp_path: Path) -> None:
+    (tmp_path / "cities.txt").write_text("New York\nBERLIN\n")
+    features = [f'in_list(lower(word[0]), "{tmp_path}/cities.txt")', "bias"]
+    corpus = {"word": [["NEW", "york", "Is"], ["Is", "berlin"]] * 3, "y": [["B", "E", "O"], ["O", "S"]] * 3}
+    tagger = trellis.train(corpus, target="y", features=features, order=0)
+    assert tagger.tag(["is", "Berlin", "nEw", "yOrk", "New"]) == ["O", "S", "B", "E", "O"]
 
 
 def test_streams_give_the_bytes_of_the_whole(tmp_path: Path) -> None:

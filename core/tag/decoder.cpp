@@ -90,17 +90,21 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
       normalizer_(model_.local ? LocalNormalizer(model_.labels) : LocalNormalizer()), n_slots_(model_.columns.size()),
       heavy_stride_(padded(model_.parts.width(model_.labels.n_labels))),
       row_stride_(heavy_stride_ + (has_filter() ? model_.labels.stride : 0)), bias_(row_stride_), state_(new State(n_forks)) {
+  dimensions_.resize(model_.plan.templates.size());
   for (std::size_t k = 0; k + model_.n_far < model_.plan.templates.size(); ++k) {
     const Template& shape = model_.plan.templates[k];
     const Atom* first = model_.plan.atoms.data() + shape.first_atom;
     const Atom* last = model_.plan.atoms.data() + shape.last_atom;
+    if (first != last)
+      for (std::size_t d = 0; d < model_.columns[first->column].vectors[first->view].width; ++d)
+        dimensions_[k].push_back(attribute_of(shape, [&](const Atom&) { return static_cast<std::int32_t>(d) + 2 * model_.plan.reach; }));
     const bool alone = std::all_of(first, last, [&](const Atom& atom) {
       return atom.column == first->column && atom.offset == first->offset;
     });
     if (k >= model_.n_emission) {
       edge_.push_back(static_cast<std::int32_t>(k));
     } else if (first == last) {
-      add_row(attribute_of(shape, [](const Atom&) { return 0; }), bias_.data());
+      add_row(attribute_of(shape, [](const Atom&) { return 0; }), 1, bias_.data());
     } else if (!alone) {
       joint_.push_back(static_cast<std::int32_t>(k));
     } else {
@@ -124,8 +128,9 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
   for (const Look& look : looks_)
     for (std::size_t id = 0; id < n_outside; ++id)
       for (std::int32_t k : look.templates)
-        add_row(attribute_of(model_.plan.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }),
-                outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * row_stride_);
+        if (dimensions_[k].empty())
+          add_row(attribute_of(model_.plan.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }), 1,
+                  outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * row_stride_);
 }
 
 Decoder::~Decoder() { delete state_.load(); }
@@ -160,10 +165,10 @@ Decoder::Borrowed::~Borrowed() {
   if (from_.spare.size() < kMostSpare) from_.spare.push_back(std::move(buffers_));
 }
 
-void Decoder::add_row(std::int32_t attribute, float* emit) const {
+void Decoder::add_row(std::int32_t attribute, float value, float* emit) const {
   if (attribute < 0) return;
-  model_.rows.add_to(attribute, 1, emit);
-  if (has_filter()) model_.filter.add_to(attribute, 1, emit + heavy_stride_);
+  model_.rows.add_to(attribute, value, emit);
+  if (has_filter()) model_.filter.add_to(attribute, value, emit + heavy_stride_);
 }
 
 Batch Decoder::begin() {
@@ -455,12 +460,22 @@ Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const 
       pack(static_cast<std::int32_t>(k), n, buffers, buffers.keys.data() + (k - first) * n);
     for (std::size_t t = 0; t < n; ++t) {
       for (std::size_t k = first; k < last; ++k) {
+        if (!dimensions_[k].empty()) continue;
         const std::uint64_t key = buffers.keys[(k - first) * n + t];
         const std::int32_t id = key == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(key);
         if (id >= 0) out.ids.push_back(id);
       }
-      if (!bag.ids.empty()) {
+      for (std::size_t k = first; k < last; ++k) {
+        if (dimensions_[k].empty()) continue;
+        const Atom& atom = model_.plan.atoms[model_.plan.templates[k].first_atom];
+        const std::size_t at = atom.column * (n + 2 * model_.plan.reach) + model_.plan.reach + t + atom.offset;
         out.values.resize(out.ids.size(), 1.0f);
+        each_number(static_cast<std::int32_t>(k), buffers.views[at][atom.view], [&](std::int32_t id, float value) {
+          out.ids.push_back(id), out.values.push_back(value);
+        });
+      }
+      if (!bag.ids.empty() || !out.values.empty()) out.values.resize(out.ids.size(), 1.0f);
+      if (!bag.ids.empty()) {
         for (std::int64_t i = bag.starts[begin + t]; i < bag.starts[begin + t + 1]; ++i) {
           out.ids.push_back(bag.ids[i]);
           out.values.push_back(bag.values[i]);

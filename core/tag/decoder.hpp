@@ -24,11 +24,18 @@
 
 namespace trellis {
 
+// Vectors of words, a row for each string of a view.
+struct WordVectors {
+  const float* numbers = nullptr;  // [n_strings, width]; null: the view gives strings
+  std::size_t width = 0;
+};
+
 // What the model file knows of one input column.
 struct ColumnModel {
   FrozenStrings values;                    // the strings of training
   const std::int32_t* view_ids = nullptr;  // [n_values, n_views]
   std::vector<FrozenStrings> views;        // [n_views] strings of each view; empty for the identity
+  std::vector<WordVectors> vectors;        // [n_views]
   std::int32_t first_id = 0;               // what the number of a view's string is shifted by: 2 * reach
   const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
   ViewTree tree;                           // what views say of other words
@@ -185,7 +192,9 @@ class Decoder {
   std::int32_t guess_set(std::string_view word) const;
   void set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type, std::span<const std::string_view> said) const;
   void sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const;
-  void add_row(std::int32_t attribute, float* emit) const;
+  void add_row(std::int32_t attribute, float value, float* emit) const;
+  template <class Visit>
+  void each_number(std::int32_t number, std::int32_t id, Visit visit) const;
   template <class IdOf>
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
   State& state() const;
@@ -209,6 +218,7 @@ class Decoder {
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<Outside> outside_;            // [n_columns]
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
+  std::vector<std::vector<std::int32_t>> dimensions_;  // [n_templates] of those of vectors the attribute of each dimension
   const std::size_t heavy_stride_;          // padded columns of rows, more than labels if those have parts
   const std::size_t row_stride_;            // the stride of vectors here: the same, and after them the labels of the filter
   std::vector<float> bias_;                 // [stride] templates that look nowhere
@@ -221,6 +231,17 @@ std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
   const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
   const std::uint64_t key = pack_key(model_.plan, shape, id_of, fold);
   return key == kSilent ? -1 : model_.vocabulary.tables[shape.table].find(key);
+}
+
+// The attributes and the numbers of the vector that a template of vectors gives of the string behind a view id.
+template <class Visit>
+void Decoder::each_number(std::int32_t number, std::int32_t id, Visit visit) const {
+  const Atom& atom = model_.plan.atoms[model_.plan.templates[number].first_atom];
+  const std::int32_t row = id - model_.columns[atom.column].first_id;
+  if (row < 0) return;
+  const WordVectors& vectors = model_.columns[atom.column].vectors[atom.view];
+  for (std::size_t d = 0; d < vectors.width; ++d)
+    if (dimensions_[number][d] >= 0) visit(dimensions_[number][d], vectors.numbers[static_cast<std::size_t>(row) * vectors.width + d]);
 }
 
 }  // namespace trellis

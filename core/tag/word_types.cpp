@@ -85,8 +85,13 @@ void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t ty
     if (look.column != column) continue;
     float* sum = lexicon.vectors(type) + look.slot * row_stride_;
     std::fill_n(sum, row_stride_, 0.0f);
-    for (std::int32_t k : look.templates)
-      add_row(attribute_of(model_.plan.templates[k], [&](const Atom& atom) { return views[atom.view]; }), sum);
+    for (std::int32_t k : look.templates) {
+      const Template& shape = model_.plan.templates[k];
+      if (dimensions_[k].empty())
+        add_row(attribute_of(shape, [&](const Atom& atom) { return views[atom.view]; }), 1, sum);
+      else
+        each_number(k, views[model_.plan.atoms[shape.first_atom].view], [&](std::int32_t id, float value) { add_row(id, value, sum); });
+    }
   }
   lexicon.defined(type) = 1;
 }

@@ -32,8 +32,10 @@ void Dictionary::add(std::span<const std::int32_t> entry, std::int32_t fold) {
 void Dictionary::match(std::span<const std::int32_t> symbols, std::int32_t asks, std::int32_t* values) const {
   const std::size_t n = symbols.size();
   std::fill_n(values, kWhere * n, asks == kNobody ? kSilent : 0);
+  std::int32_t *begins = values, *ends = values + n, *inside = values + 2 * n, *parts = values + 3 * n;
+  std::fill_n(parts, n, kSilent);
   if (asks == kNobody) return;
-  std::int32_t *begins = values, *ends = values + n, *inside = values + 2 * n;
+  std::size_t taken = 0;  // how many tokens are behind, or in the entry found last
   for (std::size_t t = 0; t < n; ++t) {
     if (symbols[t] < 0) continue;
     std::size_t longest = 0;
@@ -49,6 +51,10 @@ void Dictionary::match(std::span<const std::int32_t> symbols, std::int32_t asks,
     }
     begins[t] = static_cast<std::int32_t>(std::min<std::size_t>(longest, kMost));
     for (std::size_t i = t + 1; i + 1 < t + longest; ++i) inside[i] = std::max(inside[i], begins[t]);
+    if (t < taken || longest == 0) continue;
+    taken = t + longest;
+    for (std::size_t i = t; i < taken; ++i) parts[i] = i == t ? kFirst : i + 1 == taken ? kLast : kInner;
+    if (longest == 1) parts[t] = kOnly;
   }
 }
 

@@ -1,5 +1,6 @@
 // A dictionary of entries that are runs of tokens, and what it says of a token: the length of the longest entry that begins
-// there, that ends there, and that has it inside.
+// there, that ends there, and that has it inside; and which part it is of the entry found by going through the sentence and
+// taking the longest one at each place.
 //
 // Tokens are symbols, the ids of a view of their column; entries lie in a tree of symbols. Training asks a dictionary that was
 // learned from the training corpus itself: it would know every word there, and no word of another text that is new. So the
@@ -18,7 +19,8 @@ class Dictionary {
  public:
   static constexpr std::int32_t kMost = 6;            // a longer entry counts as one of six tokens
   static constexpr std::int32_t kSilent = kMost + 1;  // what is said to a sentence that sees no dictionary
-  static constexpr std::size_t kValues = kMost + 2, kWhere = 3;
+  static constexpr std::int32_t kFirst = kMost + 2, kInner = kMost + 3, kLast = kMost + 4, kOnly = kMost + 5;  // of an entry
+  static constexpr std::size_t kValues = kMost + 6, kWhere = 4;
   // Who asks, where it is no fold.
   static constexpr std::int32_t kAnyone = -1, kNobody = -2;
 
@@ -28,7 +30,8 @@ class Dictionary {
   void add(std::span<const std::int32_t> entry, std::int32_t fold);
   std::size_t n_symbols() const { return first_.size(); }
 
-  // values[w, t], w = 0: begins, 1: ends, 2: inside; 0 where there is no entry. A symbol below 0 is in no entry.
+  // values[w, t], w = 0: begins, 1: ends, 2: inside; 0 where there is no entry; 3: which part, silent where there is none. A
+  // symbol below 0 is in no entry.
   void match(std::span<const std::int32_t> symbols, std::int32_t asks, std::int32_t* values) const;
 
   // All entries: entry i is symbols[starts[i] .. starts[i + 1]).

@@ -1,9 +1,10 @@
 """Dictionaries of entries over several tokens: columns that are derived from a sentence (core/text/dictionary.hpp).
 
-``begins(word[0], "cities.txt")`` is how many tokens the longest entry has that begins at a token. To a plan it is a
-look at a column of its own, a *derived* column, whose strings are the lengths; nobody gives it, the dictionary makes it
-from what a view of the given column says. ``begins``, ``ends`` and ``inside`` of one view and one file share a
-dictionary. Without a file its entries are the spans of the training corpus.
+``begins(word[0], "cities.txt")`` is how many tokens the longest entry has that begins at a token,
+``in_list(word[0], "cities.txt")`` which part of an entry the token is: B, I, E, or S where it is all of it. To a plan
+each is a look at a column of its own, a *derived* column, whose strings are the lengths and parts; nobody gives it, the
+dictionary makes it from what a view of the given column says. All that ask one view and one file share a dictionary,
+whose entries are seen through that view too. Without a file its entries are the spans of the training corpus.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
-from trellis.features.templates import MATCHED, Call, Look, Template, read_lookup
+from trellis.features.templates import MATCHED, Call, Function, Look, Template, read_lookup
 
 ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
 _LENGTHS = [str(length) for length in range(_core.DICTIONARY_MOST + 1)]
-VALUES = Strings.of([*_LENGTHS, ""])  # of a derived column; the last one is silent
+VALUES = Strings.of([*_LENGTHS, "", *"BIES"])  # of a derived column, as native code numbers them; "" is silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,15 @@ class Spans:
     asks: Ints  # [n_sentences] a fold, which sees no entry that it alone has, ANYONE or NOBODY
 
 
-def read_dictionary(path: str, values: Sequence[str]) -> Dictionary:
-    """The entries of a file, one per line, tokens between blanks.
+def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Dictionary:
+    """The entries of a file, one per line, tokens between blanks, as they are ``seen`` by a view.
 
-    Where all values of the column are single characters, so are all tokens.
+    Where all values of the column are single characters, so are all tokens. Entries of which nothing is seen are none.
     """
     of_characters = all(len(value) == 1 for value in values)
-    entries = ["".join(text.split()) if of_characters else text.split() for text in read_lookup("begins", path)]
+    written = ["".join(text.split()) if of_characters else text.split() for text in read_lookup("begins", path)]
+    said = [[seen(token) for token in entry] for entry in written]
+    entries = [[token for token in entry if token is not None] for entry in said if None not in entry]
     number = {token: i for i, token in enumerate(dict.fromkeys(token for entry in entries for token in entry))}
     symbols = np.array([number[token] for entry in entries for token in entry], np.int32)
     return Dictionary.of(Strings.of(number), starts_of([len(entry) for entry in entries]), symbols)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Ints, Longs, Ragged, starts_of
+from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.errors import TemplateError
 from trellis.features.dictionaries import (
@@ -24,6 +24,7 @@ from trellis.features.dictionaries import (
 )
 from trellis.features.known import entries, united, united_bag
 from trellis.features.templates import COUNTED, RARE, Template
+from trellis.features.vectors import Files, Vectors, is_vector, read_files, shifted, value_lists, vector_file
 from trellis.features.vocabulary import (
     PAIR,
     Bag,
@@ -76,11 +77,13 @@ def column_vocabulary(
     reach: int,
     lookups: Lookups,
     dictionaries: Mapping[DictionaryView, Dictionary] | None = None,
+    vectors: Files | None = None,
     more: Mapping[View, Sequence[str]] | None = None,
 ) -> ColumnVocabulary:
     """What views say of the values of a column, numbered after the places outside the sentence.
 
-    ``more`` are strings that views may say of other values.
+    Of views that ask dictionaries or vectors it is what these have. ``more`` are strings that views may say of other
+    values.
     """
     ids = np.empty((len(values), len(views)), np.int32)
     strings = list[Strings | None]()
@@ -92,9 +95,11 @@ def column_vocabulary(
         numbers, distinct = view_table(view, values, lookups, name)
         if more is not None and view in more:
             distinct, _ = distinct.united(Strings.of(dict.fromkeys(more[view])))
-        if (dictionary := (dictionaries or {}).get(DictionaryView(name, view))) is not None:
-            asked = np.append(_core.find_strings(*dictionary.tokens.arrays, distinct.data, distinct.starts), -1)
-            numbers, distinct = asked[numbers].astype(np.int32), dictionary.tokens
+        dictionary, file = (dictionaries or {}).get(DictionaryView(name, view)), vector_file(view)
+        if dictionary is not None or file is not None:
+            tokens = dictionary.tokens if dictionary is not None else (vectors or {})[str(file)].words
+            asked = np.append(_core.find_strings(*tokens.arrays, distinct.data, distinct.starts), -1)
+            numbers, distinct = asked[numbers].astype(np.int32), tokens
         ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
         strings.append(distinct)
     return ColumnVocabulary(name, tuple(views), values, ids, tuple(strings))
@@ -128,6 +133,8 @@ class Extractor:
         "parts",
         "plan",
         "templates",
+        "valued",
+        "vectors",
     )
 
     def __init__(
@@ -144,7 +151,8 @@ class Extractor:
         Dictionaries are those that are ``known`` or ``learned``, others are read from their files. ``more``, by column,
         are strings that its views have beside those of its values.
         """
-        self.templates = sorted(templates, key=lambda template: template.about)
+        # Those of vectors come last among those of single labels: native code numbers the others.
+        self.templates = sorted(templates, key=lambda template: (template.about, is_vector(template)))
         self.n_emission = sum(not t.about for t in templates)
         derived, reach = derived_names(self.templates), reach_of(self.templates)
         names = [*values, *derived]
@@ -153,21 +161,40 @@ class Extractor:
         if known is not None:
             learned = dict(zip(asked, known.dictionaries, strict=True))
         self.dictionaries: dict[DictionaryView, Dictionary] = {
-            view: (learned or {}).get(view) or read_dictionary(str(view.path), values[view.column].tolist())
+            view: (learned or {}).get(view)
+            or read_dictionary(str(view.path), values[view.column].tolist(), function_of(view.calls, {}))
             for view in asked
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
+        self.vectors: Files = read_files(self.templates) if known is None else known.vectors
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
-            column_vocabulary(name, strings, v.views, reach, self.lookups, self.dictionaries, (more or {}).get(name))
+            column_vocabulary(
+                name, strings, v.views, reach, self.lookups, self.dictionaries, self.vectors, (more or {}).get(name)
+            )
             for (name, strings), v in zip(values.items(), views, strict=False)
         ) + derived_columns(derived, reach)
-        n_ids = [[2 * reach + (len(c.values) if s is None else len(s)) for s in c.strings] for c in self.columns]
+        n_ids = [[2 * reach + self._n_keys(c, j) for j in range(len(c.views))] for c in self.columns]
         self.plan = compile_plan(self.templates, names, views, n_ids, reach)
         self.parts = [_part(self.plan, 0, self.n_emission), _part(self.plan, self.n_emission, len(self.templates))]
         self.growing, edges = (_core.GrowingVocabulary(part) for part in self.parts)
         self.growing_edges = edges if self.n_emission < len(self.templates) else None
+        # Dimensions of vectors are there from the beginning.
+        self.valued = [
+            (k, self.growing.add(self.parts[0], k, np.arange(width, dtype=np.int32)[:, None] + np.int32(2 * reach)))
+            for k, template in enumerate(self.templates)
+            if is_vector(template)
+            for width in [self._vectors_of(k).matrix.shape[1]]
+        ]
+
+    def _n_keys(self, column: ColumnVocabulary, j: int) -> int:
+        """How many keys a view needs: one for each of its strings, or for each dimension of its vectors."""
+        n, file = len(column.strings[j] or column.values), vector_file(column.views[j])
+        return n if file is None else max(n, self.vectors[file].matrix.shape[1])
+
+    def _vectors_of(self, k: int) -> Vectors:
+        return self.vectors[str(vector_file(self.templates[k].looks[0].calls))]
 
     def lists(
         self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None = None
@@ -178,8 +205,10 @@ class Extractor:
         """
         codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
         coded = [(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
-        nothing = np.empty(0, np.float32)
-        lists = Ragged(*self.growing.extract(self.parts[0], coded, starts, n_threads), nothing)
+        nothing, plain = np.empty(0, np.float32), _part(self.plan, 0, self.n_emission - len(self.valued))
+        lists = Ragged(*self.growing.extract(plain, coded, starts, n_threads), nothing)
+        if self.valued:
+            lists = _join(lists, self._values(codes, starts))
         if self.growing_edges is None:
             return lists, None
         return lists, Ragged(*self.growing_edges.extract(self.parts[1], coded, starts, n_threads), nothing)
@@ -194,10 +223,21 @@ class Extractor:
             said[view] = matched(dictionary, symbols, starts, asks if view.path is None else None, n_threads)
         return [said[view][where] for view, where in derived_names(self.templates).values()]
 
+    def _values(self, codes: Sequence[Ints], starts: Longs) -> Ragged:
+        """The numbers of vectors, as attributes with values."""
+        base, looks = starts_of(self.growing.table_sizes), list[tuple[Ints, Floats, Ints]]()
+        for k, dimensions in self.valued:
+            first, _, table = self.plan.templates[k].tolist()
+            c, j, offset, *_ = self.plan.atoms[first].tolist()
+            rows = np.maximum(self.columns[c].view_ids[:, j] - 2 * self.plan.reach, -1).astype(np.int32)[codes[c]]
+            ids = (base[table] + dimensions).astype(np.int32)
+            looks.append((shifted(rows, starts, offset), self._vectors_of(k).matrix, ids))
+        return value_lists(looks, int(starts[-1]))
+
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
         empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
-        rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values())
+        rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
 
@@ -351,7 +391,7 @@ def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]
 
 
 def _join(lists: Ragged, others: Ragged) -> Ragged:
-    """Two lists of attributes a token made one; those of the first have the value one."""
+    """Two lists of attributes a token made one."""
     starts, ids, weights = others.starts, others.ids, others.full_values()
     sizes, more = np.diff(lists.starts), np.diff(starts)
     joined = starts_of(sizes + more)
@@ -359,8 +399,8 @@ def _join(lists: Ragged, others: Ragged) -> Ragged:
     values = np.ones(joined[-1], np.float32)
     here = np.repeat(joined[:-1] - lists.starts[:-1], sizes) + np.arange(len(lists.ids))
     there = np.repeat(joined[:-1] + sizes - starts[:-1], more) + np.arange(len(ids))
-    out[here], out[there], values[there] = lists.ids, ids, weights
-    return Ragged(joined, out, np.empty(0, np.float32) if bool((weights == 1).all()) else values)
+    out[here], out[there], values[here], values[there] = lists.ids, ids, lists.full_values(), weights
+    return Ragged(joined, out, np.empty(0, np.float32) if bool((values == 1).all()) else values)
 
 
 def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:

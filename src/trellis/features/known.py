@@ -10,6 +10,7 @@ import numpy.typing as npt
 from trellis.arrays import Ints
 from trellis.corpus.corpus import BagColumn, Column, Strings
 from trellis.features.templates import Look
+from trellis.features.vectors import vector_file
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
 
@@ -77,6 +78,8 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}=_B-{value + 1}"  # so many places before the sentence, as CRF++ writes it
     if value < 2 * reach:
         return f"{look}=_B+{value - reach + 1}"
+    if vector_file(look.calls) is not None:
+        return f"{look}={value - 2 * reach}"  # the dimension
     return f"{look}={(column.strings[j] or column.values)[value - 2 * reach]}"
 
 

@@ -127,12 +127,15 @@ RARE = 10  # times at most that a rare word was seen in training
 
 # Functions of a token among its neighbours, by a dictionary (features/dictionaries.py): begins(word[0], "cities.txt").
 # Without a file it is learned. The number is which of the answers of native code is meant.
-MATCHED = {"begins": 0, "ends": 1, "inside": 2}
+MATCHED = {"begins": 0, "ends": 1, "inside": 2, "in_list": 3}
+
+# Functions of a file of word vectors (features/vectors.py), whose values are numbers: vector(word[0], "vectors.txt").
+VECTORS = ("vector",)
 
 # Functions of a regular expression as Wapiti has them: match(word[0], "^..").
 LONGEST = 200  # letters of such an expression
 PATTERNED: dict[str, Callable[[str], Function]] = {"match": match, "matches": matches}
-NAMES = (*PLAIN, *SIZED, *FILED, *PATTERNED, *COUNTED, *MATCHED)
+NAMES = (*PLAIN, *SIZED, *FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS)
 
 
 def rare_suffix(frequent: Lookup, k: int) -> Function:
@@ -352,6 +355,10 @@ class _Parser:
         template = Template(tuple(looks), len(labels), name, "".join(far), labelled)
         if any(look.place and look.calls and look.calls[-1].name in MATCHED for look in looks):
             raise self.error(f"{', '.join(MATCHED)} ask about a token, not about an arc or a segment", 0)
+        if any(look.calls and look.calls[-1].name in VECTORS for look in looks) and (
+            len(looks) > 1 or template.about or template.labelled or looks[0].place
+        ):
+            raise self.error("a vector stands alone, with no other look and no label before it, and is of a token", 0)
         if self.of_phrases:
             self.check_phrase(template)
         elif template.of_arc:
@@ -463,8 +470,10 @@ class _Parser:
         inside = {call.name for call in inner.calls}
         if inside & {*MATCHED} or (word in MATCHED and inside & {*FILED, *COUNTED}):
             raise self.error(
-                "a dictionary is asked by begins, ends or inside of a word, or of a plain function of it", at
+                f"a dictionary is asked by {', '.join(MATCHED)} of a word, or of a plain function of it", at
             )
+        if inside & {*VECTORS} or (word in VECTORS and inside & {*FILED, *COUNTED}):
+            raise self.error("a vector is of a word, or of a plain function of it", at)
         arguments = list[str | int]()
         while self.peek()[1] == "," and self.peek()[0] == "sign":
             self.take("sign", ",")
@@ -487,7 +496,7 @@ class _Parser:
                 return
             case [int(k)] if name in COUNTED and 0 <= k <= 100:
                 return
-            case [str(text)] if name in FILED or name in MATCHED or (name in PATTERNED and len(text) <= LONGEST):
+            case [str(text)] if name in (*FILED, *MATCHED, *VECTORS) or (name in PATTERNED and len(text) <= LONGEST):
                 return
             case [] if name in MATCHED:
                 return
@@ -495,7 +504,7 @@ class _Parser:
                 return
         wants = {
             "cluster": '"file" and perhaps a length',
-            "listed": '"file"',
+            **dict.fromkeys(("listed", *VECTORS), '"file"'),
             **dict.fromkeys(PATTERNED, f'a "pattern" of up to {LONGEST} letters'),
             "rare_suffix": "a length from 0 to 100",
             **dict.fromkeys(MATCHED, '"file", or nothing for a dictionary that is learned,'),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis.arguments import items
-from trellis.arrays import Bytes, Ints, Longs
+from trellis.arrays import Bytes, Floats, Ints, Longs
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
 from trellis.features.dictionaries import (
@@ -35,6 +35,7 @@ from trellis.features.templates import (
     PATTERNED,
     PLAIN,
     SIZED,
+    VECTORS,
     Call,
     Function,
     Look,
@@ -46,6 +47,7 @@ from trellis.features.templates import (
     rare_suffix,
     read_lookup,
 )
+from trellis.features.vectors import Files, vector_file
 
 # ------------------------------------------------------------ what a user may give as features
 
@@ -279,7 +281,7 @@ def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
 
 def native_calls(view: View) -> list[tuple[str, int]] | None:
     """The view as native code computes it for ASCII (core/text/views.hpp), None if it needs more than the string."""
-    if any(call.name in (*FILED, *PATTERNED, *COUNTED, *MATCHED) for call in view):
+    if any(call.name in (*FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS) for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
 
@@ -287,7 +289,7 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
 def _step(call: Call, lookups: Lookups, column: str) -> Function:
     if call.name == "outside":  # applies only where there is no token
         return lambda value: None
-    if call.name in MATCHED:  # the token as entries have it
+    if call.name in MATCHED or call.name in VECTORS:  # the token as entries and vectors have it
         return lambda value: value
     if call.name in PLAIN:
         return PLAIN[call.name]
@@ -416,6 +418,7 @@ class Vocabulary:
     bag: Bag | None
     lookups: Lookups
     dictionaries: tuple[Dictionary, ...] = ()  # those that templates ask, in that order
+    vectors: Files = field(default_factory=dict)
 
     @property
     def given(self) -> tuple[ColumnVocabulary, ...]:
@@ -437,6 +440,11 @@ class Vocabulary:
         """Of each derived column its matcher, and which of the answers it is."""
         views = dictionary_views(self.templates)
         return [(views.index(view), where) for view, where in derived_names(self.templates).values()]
+
+    def matrix_of(self, view: View) -> Floats | None:
+        """The vectors that a view gives; None if it gives strings."""
+        file = vector_file(view)
+        return None if file is None else self.vectors[file].matrix
 
     @property
     def n_strings(self) -> int:

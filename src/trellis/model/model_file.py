@@ -13,10 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from trellis import _core
 from trellis.arrays import Arrays, LabelSets
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
 from trellis.features.templates import Template, parse_template
+from trellis.features.vectors import Vectors, vector_file
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
 from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
 from trellis.model.tensor_file import (
@@ -96,6 +99,8 @@ def _tensors(model: Model) -> Arrays:
             out["bag.pairs"] = vocabulary.bag.pairs
     for i, dictionary in enumerate(vocabulary.dictionaries):  # its tokens are the strings of a view
         out |= {f"dictionary{i}.starts": dictionary.starts, f"dictionary{i}.symbols": dictionary.symbols}
+    for i, vectors in enumerate(vocabulary.vectors.values()):  # its words are too
+        out[f"vectors{i}"] = vectors.matrix
     if model.dictionary is not None:
         out |= {f"tags.{part}": getattr(model.dictionary, part) for part in TAGS}
     if model.endings is not None:
@@ -117,6 +122,7 @@ def _header(model: Model) -> dict[str, Any]:
         "columns": columns_header(vocabulary.given),
         "bag": None if vocabulary.bag is None else vocabulary.bag.column,
         "lookups": [list(key) for key in vocabulary.lookups],
+        **({"vectors": list(vocabulary.vectors)} if vocabulary.vectors else {}),
         "info": model.info,
         "family": model.family,
         "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
@@ -152,6 +158,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         bag,
         lookups,
         dictionaries,
+        {str(path): _vectors(i, str(path), columns, tensors) for i, path in enumerate(header.get("vectors", ()))},
     )
     _check_plan(vocabulary)
     dictionary = None
@@ -197,6 +204,17 @@ def _model(tensors: Tensors, text: str) -> Model:
         endings,
         segments,
     )
+
+
+def _vectors(i: int, path: str, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Vectors:
+    """The vectors of a file; ValueError unless each word that a view has of it has one."""
+    found = [s for c in columns for view, s in zip(c.views, c.strings, strict=True) if vector_file(view) == path]
+    matrix = tensors[f"vectors{i}"]
+    if not found or any(strings is None or len(strings) != len(matrix) for strings in found) or matrix.ndim != 2:
+        raise ValueError("vectors of other words")
+    if not np.isfinite(matrix).all():
+        raise ValueError("vectors that are not finite")
+    return Vectors(found[0] or columns[0].values, matrix)
 
 
 def _check_plan(vocabulary: Vocabulary) -> None:

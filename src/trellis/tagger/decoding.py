@@ -84,6 +84,7 @@ class Decoder:
                     [None if strings is None else strings.arrays for strings in column.strings],
                     tags.set_of if tags is not None and c == 0 else None,
                     [native_calls(view) for view in column.views],
+                    [vocabulary.matrix_of(view) for view in column.views],
                 )
                 for c, column in enumerate(vocabulary.columns)
             ],

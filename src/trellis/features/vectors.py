@@ -1,0 +1,134 @@
+"""Vectors of words: real-valued features that a file gives, ``vector(word[0], "vectors.txt")``.
+
+A template of vectors has one attribute per dimension, and the value that a token gives it is a number of its word's
+vector. In a table of conjunctions the dimensions stand where other templates have strings of a view (docs/features.md);
+the view's strings are the words of the file, so that the id of a word is the row of its vector.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.arrays import Floats, Ints, Longs, Ragged, starts_of
+from trellis.corpus.corpus import Strings
+from trellis.errors import TemplateError
+from trellis.features.templates import VECTORS, Call, Template
+
+MOST = 4096  # dimensions
+
+
+class Vectors(NamedTuple):
+    """The vectors of a file."""
+
+    words: Strings
+    matrix: Floats  # [n_words, n_dimensions]
+
+
+Files = Mapping[str, Vectors]  # by path
+
+
+def vector_file(view: Sequence[Call]) -> str | None:
+    """The file of the vectors that a view gives; None if it gives strings."""
+    return str(view[-1].arguments[0]) if view and view[-1].name in VECTORS else None
+
+
+def is_vector(template: Template) -> bool:
+    """Whether the template is one of vectors."""
+    return any(vector_file(look.calls) for look in template.looks)
+
+
+def read_files(templates: Iterable[Template]) -> dict[str, Vectors]:
+    """The files that templates name, read once each."""
+    paths = {vector_file(look.calls) for template in templates for look in template.looks}
+    return {path: read_vectors(path) for path in sorted(path for path in paths if path is not None)}
+
+
+# ------------------------------------------------------------ files
+
+
+def read_vectors(path: str) -> Vectors:
+    """A text file, ``word number number ...`` per line, perhaps after one of two counts; or a matrix in NumPy's format.
+
+    The words of ``vectors.npy`` are the lines of ``vectors.txt`` beside it. Of a word that is there twice the first
+    vector counts.
+    """
+    words, matrix = _matrix(path) if path.endswith(".npy") else _text(path)
+    if matrix.ndim != 2 or not 1 <= matrix.shape[1] <= MOST or len(matrix) != len(words):
+        raise TemplateError(f"{path}: {len(words):,} words and an array {matrix.shape}; it must have a row per word")
+    if not np.isfinite(matrix).all():
+        row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
+        raise TemplateError(f"{path}: the vector of {words[row]!r} has a number that is not finite")
+    first = {word: row for row, word in reversed(list(enumerate(words)))}
+    rows = sorted(first.values())
+    return Vectors(Strings.of([words[row] for row in rows]), np.ascontiguousarray(matrix[rows], np.float32))
+
+
+def _matrix(path: str) -> tuple[list[str], Floats]:
+    names = Path(path).with_suffix(".txt")
+    try:
+        matrix = np.load(path, allow_pickle=False)
+        words = names.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, EOFError, ValueError) as error:
+        raise TemplateError(f"vector cannot read {path!r} with its words in {str(names)!r}: {error}") from error
+    if not np.issubdtype(matrix.dtype, np.floating):
+        raise TemplateError(f"{path}: an array of {matrix.dtype}; vectors are floating-point numbers")
+    return [word.removesuffix("\r") for word in (words[:-1] if words[-1] == "" else words)], matrix
+
+
+def _text(path: str) -> tuple[list[str], Floats]:
+    try:
+        raw = Path(path).read_bytes()
+        lines = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig").split("\n")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise TemplateError(f"vector cannot read {path!r}: {error}") from error
+    words, rows, width = list[str](), list[Floats](), 0
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if not fields or (number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields)):
+            continue
+        width = width or len(fields) - 1
+        try:  # a word may have blanks inside, numbers have none
+            row = np.array(fields[-width:], np.float32) if width else np.empty(0, np.float32)
+        except ValueError:
+            row = np.empty(0, np.float32)
+        if len(fields) <= width or not len(row):
+            why = f"a word and {width or 'its'} numbers with blanks between them, as in the line before"
+            raise TemplateError(f"{path}:{number}: not a line of vectors; it must be {why}")
+        words.append(" ".join(fields[:-width]))
+        rows.append(row)
+    if not rows:
+        raise TemplateError(f"{path}: no vectors in it")
+    return words, np.stack(rows)
+
+
+# ------------------------------------------------------------ tokens
+
+
+def shifted(rows: Ints, starts: Longs, offset: int) -> Ints:
+    """What stands ``offset`` tokens further, -1 where no token of the sentence does."""
+    sizes = np.diff(starts)
+    at = np.arange(len(rows)) + offset
+    first, last = np.repeat(starts[:-1], sizes), np.repeat(starts[1:], sizes)
+    inside = (at >= first) & (at < last)
+    out = np.full(len(rows), -1, np.int32)
+    out[inside] = rows[at[inside]]
+    return out
+
+
+def value_lists(looks: Sequence[tuple[Ints, Floats, Ints]], n_tokens: int) -> Ragged:
+    """Lists of valued attributes: of each look the row of every token, the matrix and the attributes of its columns."""
+    starts = starts_of(sum(((rows >= 0) * len(ids) for rows, _, ids in looks), np.zeros(n_tokens, np.int64)))
+    ids, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    at = starts[:-1].copy()
+    for rows, matrix, attributes in looks:
+        some, width = np.flatnonzero(rows >= 0), len(attributes)
+        places = (at[some, None] + np.arange(width)).reshape(-1)
+        ids[places], values[places] = np.tile(attributes, len(some)), matrix[rows[some]].reshape(-1)
+        at[some] += width
+    return Ragged(starts, ids, values)
