@@ -54,7 +54,9 @@ def check_place(output: str | None, target: str, format: str, instead: str) -> N
 
 
 def corpora(source: str, columns: str | None, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
-    """What is read, piece by piece where its format allows."""
+    """What is read, piece by piece where its format allows and no model looks at whole documents."""
+    if tagger.model.first is not None:
+        return [shape.read_for(source, tagger, columns)]
     if shape.format in STREAMED:
         return (piece.corpus for piece in pieces_of_path(source, shape.layout(source, tagger, columns), PIECE_BYTES))
     return [shape.read(source, columns)]
@@ -107,7 +109,7 @@ def write_labelled(
         write(found, given.output or STANDARD_STREAM, format=wanted.format)
         return
     with writing(given.output) as out:
-        if wanted == shape and shape.format in STREAMED:
+        if wanted == shape and shape.format in STREAMED and tagger.model.first is None:
             layout = shape.layout(given.source, tagger, given.columns)
             _write_columns(labeller(1), tagger, given.source, layout, n_pieces, out, count)
             return

@@ -27,9 +27,13 @@ Piece = tuple[int, str, Sentences]  # where it begins in the text, its own text,
 _WORD = re.compile(r"[^\s\ufeff]+")
 
 
-def text_pieces(given: Namespace) -> Iterator[Piece]:
-    """The sentences of running text, as many at once as are there."""
+def text_pieces(given: Namespace, *, whole: bool = False) -> Iterator[Piece]:
+    """The sentences of running text, as many at once as are there; or all, for a model that looks at documents."""
     by_line, split = _splitter(given)
+    if whole:
+        text = "".join(_decoded(given.source))
+        yield 0, text, split(text)
+        return
     rest, base, ended, enough = "", 0, False, 0
     for text in _decoded(given.source):
         ended = not text
@@ -62,7 +66,7 @@ def text_corpus(sentences: Sentences, column: str) -> Corpus:
 
 def labelled_texts(given: Namespace, tagger: Tagger) -> Iterator[tuple[str, int]]:
     """The lines of every piece, inline or as JSON, and how many words it has."""
-    for base, text, sentences in text_pieces(given):
+    for base, text, sentences in text_pieces(given, whole=tagger.model.first is not None):
         if sentences:
             wanted = given.confidence and given.json
             tagged = tag_sentences(tagger, text, sentences, confidence=wanted, by=given.by, n_threads=given.threads)

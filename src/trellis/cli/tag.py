@@ -122,7 +122,11 @@ def _write_others(
         return formatted(labelled(label, tagger.target, corpus), wanted)
 
     pieces = (
-        (text_corpus(sentences, column) for _, _, sentences in text_pieces(given) if sentences)
+        (
+            text_corpus(sentences, column)
+            for _, _, sentences in text_pieces(given, whole=tagger.model.first is not None)
+            if sentences
+        )
         if given.text
         else corpora(given.source, given.columns, tagger, shape)
     )

@@ -11,7 +11,7 @@ from trellis.cli.options import SHARED, SWITCH, at_least
 from trellis.learners import LEARNERS
 from trellis.training import Learner
 
-AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme")
+AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme", "bagging", "document_features")
 OFF_UNLESS_GIVEN = ("tag_dictionary", "prune", "segments")
 OF_LEARNER = ("epochs", "average", "shuffle", "seed", "update")
 
@@ -35,6 +35,10 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--label-parts", **SHARED["label-parts"])
     segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
     add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
+    bagging = "train N times, each without a random tenth of the features; the model is the mean (default: 1)"
+    add("--bagging", type=at_least(1), default=1, metavar="N", help=bagging)
+    documents = "two passes, for names: a second model learns what the first says of the same word elsewhere"
+    add("--document-features", action="store_true", help=documents)
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
 
 

@@ -421,6 +421,7 @@ class Model:
     # Where the dictionary has them, the longest ending of another word decides; without any it has the first set.
     endings: Endings | None = None
     segments: Segments | None = None  # of a semi-Markov model
+    first: Model | None = None  # whose labels give columns that this one reads (trellis.tagger.documents)
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -436,6 +437,8 @@ class Model:
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads; free-form attributes are the last of them."""
+        if self.first is not None:
+            return self.first.columns
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag.column,)
         return (*(column.name for column in self.vocabulary.given), *bag)
 

@@ -107,6 +107,8 @@ def _tensors(model: Model) -> Arrays:
         out |= {**strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
     if model.segments is not None:
         out |= model.segments.tensors()
+    if model.first is not None:
+        out["first"] = np.frombuffer(to_bytes(model.first), np.uint8)
     return out if model.filter is None else out | model.filter.tensors()
 
 
@@ -187,6 +189,11 @@ def _model(tensors: Tensors, text: str) -> Model:
         from trellis.model.segments import Segments
 
         segments = Segments.of_tensors(of_segments, labels, tensors)
+    first = None
+    if "first" in tensors:
+        first = from_bytes(tensors["first"].tobytes())
+        if first.first is not None or first.labels != labels:
+            raise ValueError("a first pass with a first pass of its own, or with other labels")
     n_attributes = weights.rows.n_attributes if segments is None else segments.first
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
     _check_numbers(vocabulary, n_attributes, n_edge_attributes)
@@ -203,6 +210,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         label_filter,
         endings,
         segments,
+        first,
     )
 
 

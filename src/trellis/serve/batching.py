@@ -57,7 +57,9 @@ class Batcher:
         for one in self._waiting:
             if one.answer.cancelled():
                 continue
-            fits = one.tagger is first and (not batch or n + len(one.sentences) <= MOST_SENTENCES)
+            # Of a model of two passes over documents, every request is a document.
+            joins = first.model.first is None and n + len(one.sentences) <= MOST_SENTENCES
+            fits = one.tagger is first and (not batch or joins)
             (batch if fits else rest).append(one)
             n += len(one.sentences) if fits else 0
         self._waiting = rest

@@ -46,6 +46,7 @@ class Decoder:
         "columns",
         "expansion",
         "far_rows",
+        "first",
         "forbids",
         "functions",
         "labels",
@@ -122,6 +123,7 @@ class Decoder:
         self.far_rows: _core.FarRows | None = None
         if self.about is not None and weights.edge_rows is not None:
             self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, len(self.labels), self.ngrams)
+        self.first = None if model.first is None else Decoder(model.first)
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
         self.segments: SegmentDecoder | None = None
@@ -174,6 +176,8 @@ class Decoder:
 
     def tag_one(self, sentence: Any) -> list[str]:
         """The labels of one sentence, where the decoder is ``plain``."""
+        if self.first is not None:
+            return self.best(self.encode([sentence]), 1)[0]
         rows = self.rows_of(sentence)
         try:
             found = self.native.tag_one(rows)
@@ -191,6 +195,7 @@ class Decoder:
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
         """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
+        sentences = self.told(sentences, n_threads)
         if isinstance(sentences, Corpus):
             batch = self._encode_corpus(sentences, n_threads)
         else:
@@ -201,6 +206,25 @@ class Decoder:
                 raise self._rejected(rows, error) from None
         self._define(batch)
         return batch
+
+    def told(self, sentences: Any, n_threads: int) -> Any:
+        """What a model of two passes reads: sentences with what its first pass says of the same words elsewhere."""
+        if self.first is None:
+            return sentences
+        from trellis.tagger.documents import COLUMNS, completed
+
+        corpus = sentences if isinstance(sentences, Corpus) else self.first.corpus_of(sentences)
+        return corpus if COLUMNS[0] in corpus.columns else completed(corpus, self.first, n_threads)
+
+    def corpus_of(self, sentences: Any) -> Corpus:
+        """Sentences as a corpus of the columns that the model reads."""
+        from trellis.corpus.read import read
+
+        rows = [self.rows_of(sentence) for sentence in listed(sentences)]
+        self.encode(rows)  # which says what is wrong with a token
+        if len(self.columns) == 1:
+            return read({self.columns[0]: rows})
+        return read({name: [[token[c] for token in row] for row in rows] for c, name in enumerate(self.columns)})
 
     def _define(self, batch: _core.Batch) -> None:
         """Say what the views are of words that native code met for the first time and cannot tell itself."""
@@ -310,6 +334,7 @@ class Decoder:
 
         if allowed is not None:
             check_number(allowed, len(sentences))
+        sentences = self.told(sentences, n_threads)  # before documents are cut
         n, begin, weights = len(self.labels), 0, self.model.weights
         normalised = self.model.family == "local" and self.model.order > 1
         edge_bytes = 20 * (n + 1) * n if normalised or weights.edge_rows is not None else 0

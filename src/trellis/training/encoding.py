@@ -280,6 +280,7 @@ class Setup:
     patience: int | None
     checkpoint: Path | None
     every: int | None
+    bagging: int  # how many members the model has
     n_threads: int
     info: dict[str, Any]
 

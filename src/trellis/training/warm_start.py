@@ -28,6 +28,8 @@ def check_start(init: Tagger, learner: Learner) -> None:
         raise LearnerError("training cannot start from a model with a tag dictionary; train that one without")
     if model.segments is not None:
         raise LearnerError("training cannot start from a model of segments; leave init out")
+    if model.first is not None:
+        raise LearnerError("training cannot start from a model of two passes over documents; leave init out")
     if model.filter is not None:
         raise LearnerError("training cannot start from a model that prunes labels; start from its .pruned(None)")
     if (model.family == "local") != (learner.family == "local"):

@@ -1,0 +1,87 @@
+"""What a first pass says elsewhere in a document: features of a second model (Krishnan and Manning 2006).
+
+A name is often plain in one sentence and unclear in another. The first model labels all sentences. Then each token is
+told the majority label of the other tokens of the document that are the same word, and of those of the whole corpus.
+Both answers are columns, ``none`` where there is no other token; a second model reads them beside the columns that are
+given. Of labels that mark spans the type counts.
+
+Documents begin at ``-DOCSTART-`` lines and at ``# newdoc`` comments; without any, all sentences of a call are one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trellis.arrays import Ints, Longs
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label
+from trellis.errors import LearnerError
+
+if TYPE_CHECKING:
+    from trellis.model.model import Model
+    from trellis.tagger.decoding import Decoder
+
+NONE = "none"
+MARKS = ("-DOCSTART-", "# newdoc")
+COLUMNS = ("same_word", "same_word_in_corpus")
+PIECE = 1 << 16  # tokens at a time, so that counts of all labels for each do not take much memory
+
+
+def documents_of(corpus: Corpus) -> Longs:
+    """[n_sentences] the number of the document that each sentence is in."""
+    begins = np.zeros(len(corpus) + 1, np.int64)
+    if corpus.extras is not None:
+        for sentence, line in zip(corpus.extras.sentences.tolist(), corpus.extras.lines, strict=True):
+            begins[min(sentence, len(corpus))] |= line.startswith(MARKS)
+    return np.cumsum(begins[:-1])
+
+
+def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
+    """Of each token the majority label of the other tokens of its word in its group; of equal ones the first.
+
+    ``labels`` are those of the first pass, ``groups`` [n_tokens] the numbers of documents.
+    """
+    kinds = _kinds(labels.values.tolist())
+    names = sorted(set(kinds))
+    kind = np.array([names.index(one) for one in kinds], np.int64)[labels.codes]
+    _, place = np.unique(groups * (int(words.codes.max(initial=0)) + 1) + words.codes, return_inverse=True)
+    place = place.reshape(-1)
+    n = int(place.max(initial=-1)) + 1
+    counts = np.bincount(place * len(names) + kind, minlength=n * len(names)).reshape(n, len(names))
+    out: Ints = np.empty(len(place), np.int32)
+    for begin in range(0, len(place), PIECE):
+        here = slice(begin, begin + PIECE)
+        others = counts[place[here]]
+        others[np.arange(len(others)), kind[here]] -= 1
+        out[here] = np.where(others.any(axis=1), others.argmax(axis=1), len(names))
+    return Column(out, Strings.of([*names, NONE]))
+
+
+def _kinds(labels: list[str]) -> list[str]:
+    """What is counted of each label: the type, where labels mark spans."""
+    if guess_scheme(tuple(labels)) is None:
+        return labels
+    return [kind if letter != OUTSIDE else OUTSIDE for letter, kind in map(split_label, labels)]
+
+
+def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
+    """The corpus with the columns that labels of a first pass give; ``words`` is the column of words."""
+    documents = np.repeat(documents_of(corpus), np.diff(corpus.starts))
+    for name, groups in zip(COLUMNS, (documents, np.zeros_like(documents)), strict=True):
+        corpus = corpus.with_column(name, elsewhere(corpus.column(words), labels, groups))
+    return corpus
+
+
+def completed(corpus: Corpus, first: Decoder, n_threads: int) -> Corpus:
+    """The corpus with the columns that a first pass gives."""
+    codes, _ = first.best_codes(corpus, "path", None, n_threads)
+    return with_columns(corpus, word_column(first.model), Column(codes, Strings.of(first.labels)))
+
+
+def word_column(model: Model) -> str:
+    """The column whose strings are the words: the first that templates read."""
+    if not model.vocabulary.given:
+        raise LearnerError("document_features compare words; add a template that reads a column of them, as word[0]")
+    return model.vocabulary.given[0].name
