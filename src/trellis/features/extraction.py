@@ -23,8 +23,8 @@ from trellis.features.dictionaries import (
     read_dictionary,
 )
 from trellis.features.known import entries, united, united_bag
-from trellis.features.templates import COUNTED, RARE, Template
-from trellis.features.vectors import Files, Vectors, is_vector, read_files, shifted, value_lists, vector_file
+from trellis.features.templates import COUNTED, RARE, Template, vector_file
+from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
 from trellis.features.vocabulary import (
     PAIR,
     Bag,
@@ -152,7 +152,7 @@ class Extractor:
         are strings that its views have beside those of its values.
         """
         # Those of vectors come last among those of single labels: native code numbers the others.
-        self.templates = sorted(templates, key=lambda template: (template.about, is_vector(template)))
+        self.templates = sorted(templates, key=lambda template: (template.about, template.of_vectors))
         self.n_emission = sum(not t.about for t in templates)
         derived, reach = derived_names(self.templates), reach_of(self.templates)
         names = [*values, *derived]
@@ -166,7 +166,8 @@ class Extractor:
             for view in asked
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
-        self.vectors: Files = read_files(self.templates) if known is None else known.vectors
+        valued = [template for template in self.templates if template.of_vectors]
+        self.vectors: Files = (read_files(valued) if valued else {}) if known is None else known.vectors
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
@@ -184,7 +185,7 @@ class Extractor:
         self.valued = [
             (k, self.growing.add(self.parts[0], k, np.arange(width, dtype=np.int32)[:, None] + np.int32(2 * reach)))
             for k, template in enumerate(self.templates)
-            if is_vector(template)
+            if template.of_vectors
             for width in [self._vectors_of(k).matrix.shape[1]]
         ]
 

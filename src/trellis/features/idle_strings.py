@@ -14,7 +14,6 @@ from trellis.arrays import Ints, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.features.extraction import Extraction, Extractor, freeze
 from trellis.features.known import entries
-from trellis.features.vectors import is_vector
 from trellis.features.vocabulary import ColumnVocabulary, View, Vocabulary
 
 
@@ -60,7 +59,7 @@ def _strings(column: ColumnVocabulary, j: int) -> Strings:
 def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:
     """The places of a template's looks, with the column and the view of each; none of vectors, which keep all words."""
     first, last, _ = vocabulary.plan.templates[k].tolist()
-    if is_vector(vocabulary.templates[k]):
+    if vocabulary.templates[k].of_vectors:
         return []
     return [(a - first, (int(c), int(j))) for a in range(first, last) for c, j in [vocabulary.plan.atoms[a, :2]]]
 

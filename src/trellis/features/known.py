@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from trellis.arrays import Ints
 from trellis.corpus.corpus import BagColumn, Column, Strings
-from trellis.features.templates import Look
-from trellis.features.vectors import vector_file
+from trellis.features.templates import Look, vector_file
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
 

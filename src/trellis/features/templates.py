@@ -26,7 +26,7 @@ import gzip
 import itertools
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -205,6 +205,11 @@ class Call:
     arguments: tuple[str | int, ...] = ()
 
 
+def vector_file(calls: Sequence[Call]) -> str | None:
+    """The file of the vectors that functions of a value give; None if they give a string."""
+    return str(calls[-1].arguments[0]) if calls and calls[-1].name in VECTORS else None
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """One place and what is asked about it; functions are applied from the left.
@@ -263,6 +268,11 @@ class Template:
     def labels(self) -> str:
         """Which labels it is about beside the token's own, as text; none: empty."""
         return f"label[{self.far}]" if self.far else history_name(self.history) if self.history else ""
+
+    @property
+    def of_vectors(self) -> bool:
+        """Whether it has numbers for values."""
+        return any(vector_file(look.calls) is not None for look in self.looks)
 
     @property
     def of_segment(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from trellis.arrays import Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
-from trellis.features.templates import VECTORS, Call, Template
+from trellis.features.templates import Template, vector_file
 
 MOST = 4096  # dimensions
 
@@ -31,16 +31,6 @@ class Vectors(NamedTuple):
 
 
 Files = Mapping[str, Vectors]  # by path
-
-
-def vector_file(view: Sequence[Call]) -> str | None:
-    """The file of the vectors that a view gives; None if it gives strings."""
-    return str(view[-1].arguments[0]) if view and view[-1].name in VECTORS else None
-
-
-def is_vector(template: Template) -> bool:
-    """Whether the template is one of vectors."""
-    return any(vector_file(look.calls) for look in template.looks)
 
 
 def read_files(templates: Iterable[Template]) -> dict[str, Vectors]:

@@ -46,8 +46,9 @@ from trellis.features.templates import (
     parse_templates,
     rare_suffix,
     read_lookup,
+    vector_file,
 )
-from trellis.features.vectors import Files, vector_file
+from trellis.features.vectors import Files
 
 # ------------------------------------------------------------ what a user may give as features
 

@@ -18,8 +18,8 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Arrays, LabelSets
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
-from trellis.features.templates import Template, parse_template
-from trellis.features.vectors import Vectors, vector_file
+from trellis.features.templates import Template, parse_template, vector_file
+from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
 from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
 from trellis.model.tensor_file import (

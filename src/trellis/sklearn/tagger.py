@@ -38,6 +38,8 @@ class SequenceTagger(SequenceEstimator):
         tag_dictionary: int | bool | str = False,
         label_costs: Any = None,
         label_weights: Any = None,
+        bagging: int = 1,
+        document_features: bool = False,
         columns: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -50,6 +52,8 @@ class SequenceTagger(SequenceEstimator):
         self.tag_dictionary = tag_dictionary
         self.label_costs = label_costs
         self.label_weights = label_weights
+        self.bagging = bagging
+        self.document_features = document_features
         self.columns = columns
         self.n_jobs = n_jobs
 
@@ -89,6 +93,8 @@ class SequenceTagger(SequenceEstimator):
             tag_dictionary=self.tag_dictionary,  # type: ignore[arg-type]
             label_costs=self.label_costs,
             label_weights=self.label_weights,
+            bagging=self.bagging,
+            document_features=self.document_features,
             sample_weight=sample_weight,
             n_threads=self.n_jobs,
         )

@@ -31,8 +31,6 @@ def fit_members(
     problem: Problem, learner: Learner, k: int, observer: Observer | None
 ) -> tuple[ChainWeights, list[Event]]:
     """Train ``k`` members, one after the other; the history is that of all."""
-    if k == 1:
-        return learner.fit(problem, observer)
     unfit: dict[str, Any] = {"a checkpoint": problem.checkpoint, "a stream": problem.blocks}
     unfit |= {"segments": problem.corpus.segment_lists, "a label further back": problem.corpus.has_far or None}
     if what := next((what for what, there in unfit.items() if there is not None), None):

@@ -226,7 +226,11 @@ def train(
     )
     check_memory(setup)
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
-    learnt, history = fit_members(complete(setup, encoding), learner, setup.bagging, observer)
+    problem = complete(setup, encoding)
+    if setup.bagging > 1:
+        learnt, history = fit_members(problem, learner, setup.bagging, observer)
+    else:
+        learnt, history = learner.fit(problem, observer)
     return assemble(setup, encoding, learnt, history)
 
 
