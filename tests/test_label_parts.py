@@ -282,7 +282,7 @@ def test_a_stream_of_blocks_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_command_line_has_parts(file: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
-    assert call("train gold.conllu --target upos+feats --label-parts | --model m -q").code == 0
+    assert call("train gold.conllu --target upos+feats --label-parts | --model m -q --learner perceptron").code == 0
     assert trellis.load("m").model.row_names[4:] == ("NOUN",)
     assert json.loads(call("info m --json").out)["label_parts"] == ["NOUN"]
     assert "1 parts" in call("info m").out

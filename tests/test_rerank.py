@@ -582,7 +582,7 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
         ("--tag-dictionary 2", "tag_dictionary", 2),
         ("--pairs seen", "pairs", "seen"),
         ("--label-parts -", "label_parts", "-"),
-        ("--shuffle --seed 4 --set batch=2", "learner", trellis.Perceptron(epochs=2, shuffle=True, seed=4, batch=2)),
+        ("--shuffle --seed 4 --set batch=2", "learner", trellis.MIRA(epochs=2, shuffle=True, seed=4, batch=2)),
     ],
 )
 def test_options_of_the_tagger_are_those_of_train(

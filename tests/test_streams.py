@@ -32,7 +32,7 @@ def blocks_of(corpus: Corpus, *cuts: int) -> Callable[[], Iterable[Corpus]]:
 
 def both(corpus: Corpus, *cuts: int, **more: Any) -> tuple[bytes, bytes]:
     """The model of the whole corpus, and that of its blocks."""
-    given = {"target": "label", "features": FEATURES, **more}
+    given = {"target": "label", "features": FEATURES, "learner": trellis.Perceptron(), **more}
     whole = trellis.train(corpus, **given)
     return whole.to_bytes(), trellis.train(trellis.stream(blocks_of(corpus, *cuts)), **given).to_bytes()
 
@@ -165,7 +165,7 @@ def test_parquet_with_one_row_per_token(block_bytes: int, tmp_path: Path) -> Non
 
 def test_command_line(here: Path, call: Any) -> None:
     (here / "both.txt").write_text(COLUMNS + "\n" + COLUMNS)
-    options = "--columns word,pos,chunk --features chunking --epochs 2 --quiet"
+    options = "--columns word,pos,chunk --features chunking --epochs 2 --no-shuffle --quiet"
     assert call(f"train both.txt {options} --model whole.trellis").code == 0
     assert call(f"train --stream train.txt test.txt {options} --model blocks.trellis --block 1").code == 0
     assert (here / "blocks.trellis").read_bytes() == (here / "whole.trellis").read_bytes()

@@ -251,7 +251,7 @@ def test_attributes_in_every_form() -> None:
             "label": [["X", "Y", "Y"]],
         }
     )
-    tagger = trellis.train(corpus, target="label", features="attributes", order=0)
+    tagger = trellis.train(corpus, target="label", features="attributes", order=0, learner="perceptron")
     assert tagger.tag([{"w": "a"}, ["w:a"], ("w:a",), {"w:a": 1}, {"w:a": True}]) == ["X"] * 5
     assert tagger.tag([["w:b"], {"w": "b", "cap": False}, [], {"unknown": "z"}]) == ["Y", "Y", "X", "X"]
     labels = ["X"]
@@ -356,7 +356,7 @@ def test_copies_are_the_same_tagger(tmp_path: Path) -> None:
 
 def test_heaviest_and_evaluate_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a X\nb Y\n\nb Y\na X\n")
-    tagger = trellis.train(tmp_path / "a.txt", target="label", features=["word[0]"], order=0)
+    tagger = trellis.train(tmp_path / "a.txt", target="label", features=["word[0]"], order=0, learner="perceptron")
     assert {(weight.feature, weight.label) for weight in tagger.heaviest(4)} == {
         ("word[0]=b", "X"),
         ("word[0]=b", "Y"),

@@ -29,7 +29,7 @@ def describe(parser: Parser) -> None:
     add("--mix", type=at_least(0), metavar="SEED", help="deal sentences out at random, by this seed (default: in turn)")
     describe_tagger(add)
     parser.share("threads", "quiet", "json")
-    describe_learner(parser.add_argument_group("options of the learner").add_argument, "see trellis learners")
+    describe_learner(parser.add_argument_group("options of the learner").add_argument)
     parser.share_file_options()
 
 

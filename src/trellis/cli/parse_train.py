@@ -46,7 +46,7 @@ def describe(parser: Parser) -> None:
     add("--checkpoint-every", type=at_least(1), metavar="N", help="epochs between checkpoints (default: 1)")
     parser.share("threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument
-    describe_learner(add, f"one of {', '.join(LEARNERS)} (default: mira with C=0.01)", LEARNERS, None)
+    describe_learner(add, f"one of {', '.join(LEARNERS)} (default: mira with C=0.01)", LEARNERS)
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     add("--metric", choices=("auto", "uas", "las"), default="auto", help="score that compares epochs")

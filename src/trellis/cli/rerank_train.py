@@ -37,7 +37,7 @@ def describe(parser: Parser) -> None:
     parser.share("model", "threads", "quiet", "json")
     add = parser.add_argument_group("options of the tagger, as of trellis train").add_argument
     describe_tagger(add)
-    describe_learner(add, "see trellis train --help")
+    describe_learner(add)
     add = parser.add_argument_group("options of the reranker").add_argument
     add("--kbest", type=at_least(1), default=20, metavar="K", help="length of the lists")
     add("--folds", type=at_least(2), default=5, metavar="N", help="folds of cross-validation")

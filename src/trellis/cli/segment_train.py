@@ -37,7 +37,7 @@ def describe(parser: Parser) -> None:
     add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
     parser.share("lenient", "threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument
-    describe_learner(add, "see trellis train --help (default: mira, shuffled)", default=None)
+    describe_learner(add, "see trellis train --help (default: mira, shuffled)")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")

@@ -10,9 +10,12 @@ from trellis.cli.learner_options import build_learner
 from trellis.cli.options import SHARED, SWITCH, at_least
 from trellis.learners import LEARNERS
 from trellis.training import Learner
+from trellis.training.fit import DEFAULT_LEARNER
 
 AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme", "bagging", "document_features")
 OFF_UNLESS_GIVEN = ("tag_dictionary", "prune", "segments")
+DEFAULT = next(name for name, kind in LEARNERS.items() if kind == type(DEFAULT_LEARNER).__name__)
+USUAL = f"{DEFAULT}, shuffled, {DEFAULT_LEARNER.epochs} epochs"
 OF_LEARNER = ("epochs", "average", "shuffle", "seed", "update")
 
 
@@ -43,10 +46,10 @@ def describe_tagger(add: Callable[..., Any]) -> None:
 
 
 def describe_learner(
-    add: Callable[..., Any], where: str, learners: Iterable[str] = LEARNERS, default: str | None = "perceptron"
+    add: Callable[..., Any], where: str = f"see trellis learners (default: {USUAL})", learners: Iterable[str] = LEARNERS
 ) -> None:
     """The options of its learner; ``where`` says which learners there are."""
-    add("--learner", choices=tuple(learners), default=default, metavar="NAME", help=where)
+    add("--learner", choices=tuple(learners), metavar="NAME", help=where)
     add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
@@ -64,8 +67,13 @@ def tagger_options(given: Namespace) -> dict[str, Any]:
 
 
 def tagger_learner(given: Namespace) -> Learner:
-    """The learner that is given."""
-    return build_learner(given.learner, {name: getattr(given, name) for name in OF_LEARNER}, given.set)
+    """The learner that is given, or the one that is taken where none is, with the parameters that are given."""
+    parameters = {name: getattr(given, name) for name in OF_LEARNER}
+    if given.learner is None:
+        keys = {setting.partition("=")[0] for setting in given.set}
+        usual = {"epochs": DEFAULT_LEARNER.epochs, "shuffle": DEFAULT_LEARNER.shuffle}
+        parameters |= {name: value for name, value in usual.items() if name not in keys and parameters[name] is None}
+    return build_learner(given.learner or DEFAULT, parameters, given.set)
 
 
 def _dictionary(text: str) -> int | str:

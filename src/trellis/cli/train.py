@@ -25,7 +25,7 @@ from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
 from trellis.cli.plot import check_plot, draw
 from trellis.cli.progress import say, watch_epochs
-from trellis.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
+from trellis.cli.tagger_options import USUAL, describe_learner, describe_tagger, tagger_learner, tagger_options
 from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
 from trellis.display.figures import score_name
 from trellis.errors import ArgumentError
@@ -56,7 +56,7 @@ def describe(parser: Parser) -> None:
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
-    describe_learner(parser.add_argument_group("options of the learner").add_argument, "see below")
+    describe_learner(parser.add_argument_group("options of the learner").add_argument, f"see below (default: {USUAL})")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     metrics = "score that compares epochs; auto (default): F1 of spans where labels mark spans, else token accuracy"
@@ -118,7 +118,7 @@ def command(given: Namespace) -> None:
     tagger.save(given.model)
     if given.plot is not None:
         score = score_name(given.metric, tagger.labels)
-        draw(tagger.info["history"], given.plot, f"{tagger.target}: {given.learner}", score)
+        draw(tagger.info["history"], given.plot, f"{tagger.target}: {tagger.info['learner']['name']}", score)
     n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(given.model).stat().st_size
     size = f"{len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB"
     say(f"{given.model}: {size}", given.quiet)

@@ -150,14 +150,17 @@ def templates_of(features: Features, columns: Sequence[str]) -> tuple[list[Templ
         templates = list[Template]()
         for number, line in enumerate(lines, 1):
             try:
-                templates += parse_templates([line])
+                templates += parse_templates(PRESETS.get(line.strip(), [line]))
             except TemplateError as error:
                 raise TemplateError(f"{path}:{number}: {error}") from error
         return templates, True
     given = items(features)
     if given is None:
         raise TemplateError(f"features must be a preset's name, a file or a list of templates, not {features!r}")
-    return [_template(template) for template in given], True
+    if not any(isinstance(item, str) and item in PRESETS for item in given):
+        return [_template(template) for template in given], True
+    listed = [one for item in given for one in (PRESETS.get(item, [item]) if isinstance(item, str) else [item])]
+    return list(dict.fromkeys(map(_template, listed))), True  # presets may have templates in common
 
 
 def _template(given: str | Template) -> Template:

@@ -16,6 +16,7 @@ import trellis
 from trellis.arguments import file_path, items, real_number, thread_count, whole_number
 from trellis.corpus.corpus import Strings
 from trellis.errors import ArgumentError, LearnerError
+from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
 from trellis.learning.learner import Learner, check_update
@@ -108,7 +109,7 @@ def fit(
 
 def structure_learner(given: Learner | str | None, *, stepwise: bool) -> Learner:
     """The learner, or the one of that name; LearnerError if it does not learn such structures."""
-    learner = learner_of(given)
+    learner = learner_of(Perceptron() if given is None else given)
     if "structures" not in learner.abilities:
         raise LearnerError(
             f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from trellis.arguments import instance
-from trellis.learners.perceptron import Perceptron
+from trellis.learners.mira import MIRA
 from trellis.learning.learner import Learner
 from trellis.tagger import Tagger
 from trellis.training.fit import train
 
 
 def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
-    """Another tagger that has learnt from new sentences as well, one epoch of the perceptron unless a learner is given.
+    """Another tagger that has learnt from new sentences as well, one epoch of MIRA unless a learner is given.
 
     Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
     """
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
-    return train(corpus, learner=Perceptron(epochs=1) if learner is None else learner, init=tagger, **more)
+    return train(corpus, learner=MIRA(epochs=1) if learner is None else learner, init=tagger, **more)
