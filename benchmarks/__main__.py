@@ -18,7 +18,7 @@ OWN = (
     "startup",
     "memory",
     "reading",
-    "ud",
+    "presets",
     "learners",
     "rerank",
     "frank_wolfe",

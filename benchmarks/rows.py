@@ -93,10 +93,9 @@ def spelling(word: str) -> list[str]:
     """What the preset ``default`` says of a word by itself."""
     low = word.lower()
     said = [f"lower={low}"]
-    said += [f"prefix{k}={low[:k]}" for k in (1, 2, 3, 4) if len(low) >= k]
-    said += [f"suffix{k}={low[-k:]}" for k in (1, 2, 3, 4) if len(low) >= k]
-    said += ["has_digit"] * any(c.isdigit() for c in word)
-    said += ["has_hyphen"] * ("-" in word)
+    said += [f"prefix{k}={low[:k]}" for k in range(1, 8) if len(low) >= k]
+    said += [f"suffix{k}={low[-k:]}" for k in range(1, 8) if len(low) >= k]
+    said += [f"prefix|suffix={low[:3]}|{low[-3:]}"] * (len(low) >= 3)
     said += ["has_upper"] * any(c.isupper() for c in word)
     return said
 
@@ -106,18 +105,18 @@ def default(sentence: Sentence) -> list[list[str]]:
     words = ["_B-2", "_B-1", *[token[0] for token in sentence], "_B+1", "_B+2"]
     out = []
     for t, (a, b, c, d, e) in enumerate(zip(*(words[k:] for k in range(5)), strict=False)):
-        found = ["bias", f"w[-2]={a}", f"w[-1]={b}", f"w[0]={c}", f"w[1]={d}", f"w[2]={e}"]
+        found = [f"w[-2]={a}", f"w[-1]={b}", f"w[0]={c}", f"w[1]={d}", f"w[2]={e}"]
         found += [f"w[-1]|w[0]={b}|{c}", f"w[0]|w[1]={c}|{d}", *spelling(c)]
         found += [f"shape[-1]={shape(b)}", f"shape[0]={shape(c)}", f"shape[1]={shape(d)}"]
         found += [f"suffix[-1]={b.lower()[-3:]}", f"suffix[1]={d.lower()[-3:]}"]
-        if t == 0 and c[:1].isupper():
-            found.append("first_capitalized")
+        if t == 0:
+            found.append(f"first={shape(c)}")
         out.append(found)
     return out
 
 
 def letters(sentence: Sentence) -> list[list[str]]:
-    """The templates of the preset ``letters``: runs of up to four letters around the token."""
+    """The templates of the preset ``letters`` but for labels: runs of up to four letters around the token."""
     given = ["_B"] * 3 + [token[0] for token in sentence] + ["_E"] * 3
     runs = [(1, -3, 3), (2, -2, 2), (3, -2, 2), (4, -3, 3)]  # length, first and last offset
     places = [(n, k) for n, first, last in runs for k in range(first, last - n + 2)]

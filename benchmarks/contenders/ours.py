@@ -11,6 +11,7 @@ import trellis
 from benchmarks.clock import Clock, best, median_wait
 from benchmarks.rows import read_rows, take
 from benchmarks.settings import TRELLIS
+from trellis.features.presets import LETTER_RUNS
 from trellis.learning.descent import log_loss
 from trellis.learning.parameters import Parameters
 
@@ -37,7 +38,7 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
         tagger = trellis.train(
             trellis.read(work["train"], columns=work["columns"]),
             target=work["target"],
-            features=work["features"],
+            features=LETTER_RUNS if work["features"] == "letters" else work["features"],
             learner=chosen,
             n_threads=n_threads,
             observer=observe,

@@ -95,9 +95,9 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     const Template& shape = model_.plan.templates[k];
     const Atom* first = model_.plan.atoms.data() + shape.first_atom;
     const Atom* last = model_.plan.atoms.data() + shape.last_atom;
-    if (first != last)
-      for (std::size_t d = 0; d < model_.columns[first->column].vectors[first->view].width; ++d)
-        dimensions_[k].push_back(attribute_of(shape, [&](const Atom&) { return static_cast<std::int32_t>(d) + 2 * model_.plan.reach; }));
+    const auto* vectors = first == last || model_.columns[first->column].vectors.empty() ? nullptr : &model_.columns[first->column].vectors[first->view];
+    for (std::size_t d = 0; vectors && d < vectors->width; ++d)
+      dimensions_[k].push_back(attribute_of(shape, [&](const Atom&) { return static_cast<std::int32_t>(d) + 2 * model_.plan.reach; }));
     const bool alone = std::all_of(first, last, [&](const Atom& atom) {
       return atom.column == first->column && atom.offset == first->offset;
     });

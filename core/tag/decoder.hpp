@@ -35,11 +35,11 @@ struct ColumnModel {
   FrozenStrings values;                    // the strings of training
   const std::int32_t* view_ids = nullptr;  // [n_values, n_views]
   std::vector<FrozenStrings> views;        // [n_views] strings of each view; empty for the identity
-  std::vector<WordVectors> vectors;        // [n_views]
   std::int32_t first_id = 0;               // what the number of a view's string is shifted by: 2 * reach
   const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
   ViewTree tree;                           // what views say of other words
   bool native = false;                     // whether the tree has all views, for words that are ASCII
+  std::vector<WordVectors> vectors{};      // [n_views]; empty: all views give strings
 };
 
 // A dictionary that is asked about the tokens of a sentence, by what one view of a column says of them.

@@ -121,10 +121,52 @@ TEST(decoder_sums_weights_by_hand) {
   }
 }
 
+// Words a and b; of b and c there are vectors of two numbers, and the one template is vector(word[-1]).
+TEST(decoder_sums_vectors) {
+  const PackedStrings words{{"a", "b"}}, known{{"b", "c"}};
+  const std::vector<std::int32_t> rows{-1, 2};  // reach 1: ids begin at 2
+  const std::vector<float> numbers{0.5f, 2, -1, 4}, weights{3, 5}, edge(3 * 8);
+  const Table table{{2, 0}, {3, 1}};  // dimensions 0 and 1, for labels 0 and 1
+  const std::vector<std::uint32_t> starts{0, 1, 2};
+  const std::vector<std::uint16_t> labels{0, 1};
+  Plan plan;
+  plan.reach = 1;
+  plan.atoms = {{0, 0, -1, 2, -1}};
+  plan.templates = {{0, 1, 0}};
+  plan.n_tables = 1;
+  TaggerModel model{{{starts.data(), labels.data(), weights.data()}, {}, {2, 8, edge.data(), nullptr}},
+                    plan, 1, 0, 0, {{table.frozen()}, {}},
+                    {{words.frozen(), rows.data(), {known.frozen()}, 2, nullptr, {}, false, {{numbers.data(), 2}}}},
+                    FrozenStrings{}, nullptr, nullptr, 2};
+  Decoder decoder(std::move(model), 1 << 20);
+  Batch batch = [&] {
+    auto lock = decoder.try_lock();
+    Batch made = decoder.begin();
+    for (const char* word : {"a", "b", "c", "d"}) made.codes[0].push_back(decoder.type_of(made, 0, word));
+    made.starts.push_back(4);
+    decoder.finish(made, 1);
+    for (auto [column, type] : made.undefined) {
+      const std::vector<std::string_view> said{type == made.codes[0][2] ? std::string_view("c") : std::string_view("d")};
+      decoder.define(made, column, type, said);
+    }
+    return made;
+  }();
+  constexpr std::size_t stride = padded(2);
+  std::vector<float> emit(4 * stride);
+  TokenNgrams<float> ngrams;
+  decoder.potentials(batch, false, 1, emit.data(), nullptr, ngrams);
+  const std::vector<float> expected{0, 0, 0, 0, 0.5f * 3, 2 * 5, -1 * 3, 4 * 5};
+  for (std::size_t t = 0; t < 4; ++t)
+    for (std::size_t z = 0; z < 2; ++z) CHECK(emit[t * stride + z] == expected[t * 2 + z]);
+  const Decoder::Lists lists = decoder.attribute_lists(batch, false);
+  CHECK((lists.starts == std::vector<std::int64_t>{0, 0, 0, 2, 4}));
+  CHECK((lists.ids == std::vector<std::int32_t>{0, 1, 0, 1} && lists.values == std::vector<float>{0.5f, 2, -1, 4}));
+}
+
 // Words a, b and the one template begins(word[0]), of a dictionary with the entry a b.
 TEST(decoder_asks_dictionaries) {
-  const PackedStrings words{{"a", "b"}}, lengths{{"0", "1", "2", "3", "4", "5", "6", ""}};
-  const std::vector<std::int32_t> symbols{0, 1}, length_ids{0, 1, 2, 3, 4, 5, 6, -1};
+  const PackedStrings words{{"a", "b"}}, lengths{{"0", "1", "2", "3", "4", "5", "6", "", "B", "I", "E", "S"}};
+  const std::vector<std::int32_t> symbols{0, 1}, length_ids{0, 1, 2, 3, 4, 5, 6, -1, 8, 9, 10, 11};
   const Table table{{0, 0}, {2, 1}};
   const std::vector<std::uint32_t> starts{0, 1, 2};
   const std::vector<std::uint16_t> labels{0, 1};

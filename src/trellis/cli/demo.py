@@ -23,6 +23,7 @@ from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import align, check_writable, show, show_json
 from trellis.cli.progress import watch_epochs
 from trellis.errors import ModelError
+from trellis.features.presets import LETTER_RUNS
 from trellis.learners.perceptron import Perceptron
 from trellis.tagger import load
 from trellis.training import train
@@ -96,7 +97,7 @@ def command(given: Namespace) -> None:
                     "meant": [list(meant) for _, meant in training],
                 },
                 target="meant",
-                features="letters",
+                features=LETTER_RUNS,
                 learner=Perceptron(epochs=given.epochs),
                 order=order,
                 observer=observer,

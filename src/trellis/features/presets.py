@@ -94,6 +94,8 @@ NER = [
     "label[-1] & shape(word[0]) & shape(word[1])",
     *(f"prefix(word[{offset}], 3)" for offset in (-1, 1)),
     *(f"suffix(lower(word[{offset}]), 2)" for offset in (-1, 1)),
+    "lower(word[-1]) & shape(word[0])",
+    "shape(word[0]) & lower(word[1])",
 ]
 
 # Phrases of words that have tags: what CHUNKING looks at, more tags at once, beginnings and endings of the word.
@@ -107,13 +109,14 @@ PHRASES = [
     "label[-1] & word[0]",
 ]
 
-# Characters: every run of up to four letters that touches the token.
-LETTERS = [
+# Characters: every run of up to four letters near the token, and as the preset runs of four labels.
+LETTER_RUNS = [
     *_window("letter", -3, 3),
     *_runs("letter", 2, -2, 2),
     *_runs("letter", 3, -2, 2),
     *_runs("letter", 4, -3, 3),
 ]
+LETTERS = [*LETTER_RUNS, "label[-3..-1]"]
 
 # Characters of text without blanks, labelled as parts of words: characters around the token, what kinds they are, and
 # which words of training begin, end and go on here.

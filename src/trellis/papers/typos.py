@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import trellis
+from trellis.features.presets import LETTER_RUNS
 from trellis.papers.data import typos
 from trellis.papers.report import Cell, Curves, Finding, Report, Table
 from trellis.papers.steps import Figures, Setting, Step
@@ -26,7 +27,7 @@ DATA = ("typos",)
 SHARES = ("10", "20")  # per cent of letters wrong
 ORDERS = range(1, 7)
 DEVELOPMENT = 2500  # words at the end of the training file
-LETTER, AROUND = ("letter[0]",), "letters"
+LETTER, AROUND = ("letter[0]",), LETTER_RUNS
 PRINTED = {
     "HMM, maximum likelihood": 0.04,
     "HMM, perceptron": 0.1,
