@@ -64,6 +64,12 @@ def asked(setting: Setting) -> Iterator[Asked]:
             yield Asked(task, "default", "default", learner)
         yield Asked(task, "rich", "rich", wanted=95.2 if task == "EWT" else None)
     yield Asked("EWT", "rich, clusters", ["rich", *pairs], wanted=95.7)
+    for what, features, more in (
+        ("default", "default", {}),
+        ("morphology", "morphology", {}),
+        ("morphology, label parts", "morphology", {"label_parts": "|"}),
+    ):
+        yield Asked("Sequoia, UPOS and features", what, features, more={"prune": True, **more})
     bagged = {"bagging": 10}
     for task, wanted in (("noun phrases", (94.5, 94.6)), ("all phrases", (94.1, None))):
         for learner in LEARNERS:
@@ -89,11 +95,11 @@ def asked(setting: Setting) -> Iterator[Asked]:
 def data_of(setting: Setting, task: str) -> Data:
     """The sentences of a task."""
     match task:
-        case "EWT" | "Sequoia":
+        case "EWT" | "Sequoia" | "Sequoia, UPOS and features":
             stem = "ud-english-ewt/en_ewt" if task == "EWT" else "ud-french-sequoia/fr_sequoia"
             names = ("train.conllu.gz" if task == "EWT" else "train.conllu", "dev.conllu", "test.conllu")
             train, dev, test = (trellis.read(setting.file(f"{stem}-ud-{name}")) for name in names)
-            return Data(train, dev, "upos", train, test)
+            return Data(train, dev, "upos+feats" if "features" in task else "upos", train, test)
         case "noun phrases" | "all phrases":
             names = ("train.txt", "test.txt")
             read = [trellis.read(setting.file(f"conll2000/{name}"), columns="word,pos,label") for name in names]

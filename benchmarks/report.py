@@ -18,7 +18,8 @@ from benchmarks.papers_page import draw_papers, paper_rows, papers_page
 
 ROOT = Path(__file__).parent.parent
 README, IMAGES = ROOT / "README.md", ROOT / "docs" / "img"
-LEARNERS, PARSING, PAPERS = (ROOT / "docs" / f"{name}.md" for name in ("learners", "parsing", "papers"))
+NAMES = ("learners", "presets", "parsing", "papers")
+LEARNERS, PRESETS, PARSING, PAPERS = (ROOT / "docs" / f"{name}.md" for name in NAMES)
 BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 Kept = dict[str, Any]
@@ -150,6 +151,17 @@ def learners() -> str:
     return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *lines]) + "\n"
 
 
+def presets() -> str:
+    """What stands between the markers of docs/presets.md: what presets and learners give."""
+    head = "| task | features | learner | dev | test | training, s | tokens/s |"
+    lines = [head, "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
+    for row in kept("presets").get("rows", []):
+        test = "" if row.get("test") is None else f"{row['test']:.2f}"
+        speed = f"{row['training, s']:.1f} | {_rounded(row['tokens/s'])}"
+        lines.append(f"| {row['task']} | {row['features']} | {row['learner']} | {row['dev']:.2f} | {test} | {speed} |")
+    return "\n".join(lines) + "\n"
+
+
 def parsers() -> str:
     """What stands between the markers of docs/parsing.md: other parsers."""
     lines = ["| corpus | parser | UAS, % | LAS, % | sentences/s |", "| --- | --- | ---: | ---: | ---: |"]
@@ -170,7 +182,7 @@ def with_section(text: str, made: str) -> str:
 
 def pages() -> dict[Path, str]:
     """The pages with sections made of results, as they should read."""
-    made = {README: section(), LEARNERS: learners(), PARSING: parsers()}
+    made = {README: section(), LEARNERS: learners(), PRESETS: presets(), PARSING: parsers()}
     sections = {page: with_section(page.read_text(encoding="utf-8"), text) for page, text in made.items()}
     return sections | {PAPERS: papers_page()}
 

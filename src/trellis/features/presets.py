@@ -86,6 +86,9 @@ RICH = [
     "label[-1] & suffix(lower(word[0]), 2)",
 ]
 
+# Tags with many features: endings together with how the word is written.
+MORPHOLOGY = [*DEFAULT, *(f"shape(word[0]) & suffix(lower(word[0]), {k})" for k in range(2, 7))]
+
 # Names of people, places...: runs of three labels, what neighbours look like, and that together with labels.
 NER = [
     *DEFAULT,
@@ -140,6 +143,7 @@ PRESETS: dict[str, list[str]] = {
     "rich": RICH,
     "ner": NER,
     "phrases": PHRASES,
+    "morphology": MORPHOLOGY,
     "chunking": CHUNKING,
     "collins-chunking": COLLINS_CHUNKING,
     "ratnaparkhi-pos": RATNAPARKHI_POS,
