@@ -163,6 +163,7 @@ def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any
         "B-LOC"
     ] * 2
     assert said.count("-DOCSTART-") == 2
+    assert "name from word, in two passes" in call(f"info {model}").out
     (tmp_path / "plain.txt").write_text("Mr New.\nthen New went\n")
     said = call(f"tag {tmp_path}/plain.txt --lines --inline --model {model} --quiet").out
     assert said.splitlines()[1] == "then [PER New] went"

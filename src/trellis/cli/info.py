@@ -56,6 +56,7 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
     return {
         "target": tagger.target,
         "columns": list(tagger.columns),
+        "two_passes": model.first is not None,
         "order": tagger.order,
         "labels": list(tagger.labels),
         "label_parts": list(model.row_names[len(tagger.labels) :]),
@@ -94,7 +95,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     updates = f"; {training['update']} updates" if "update" in training else ""
     megabytes, pruned = sizes["bytes"] / 1e6, facts["prune"]
     rows = [
-        ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}"),
+        ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}{', in two passes' * facts['two_passes']}"),
         ("learner", f"{learner}({given}), order {facts['order']}"),
         *([("note", training["note"])] if "note" in training else []),
         *(
