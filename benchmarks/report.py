@@ -160,6 +160,8 @@ def presets() -> str:
     head = "| task | features | learner | dev | test | training, s | tokens/s |"
     lines = [head, "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
     for row in kept("presets").get("rows", []):
+        if "dev" not in row:
+            continue
         test = "" if row.get("test") is None else f"{row['test']:.2f}"
         speed = f"{row['training, s']:.1f} | {_rounded(row['tokens/s'])}"
         lines.append(f"| {row['task']} | {row['features']} | {row['learner']} | {row['dev']:.2f} | {test} | {speed} |")

@@ -72,7 +72,7 @@ def test_one_file_and_the_same_bits(tmp_path: Path) -> None:
     [
         ({"bagging": 0}, "bagging"),
         ({"bagging": 2, "learner": trellis.Perceptron(vote=True)}, "no votes"),
-        ({"bagging": 2, "learner": trellis.Perceptron(), "order": 3}, "orders 0 to 2"),
+        ({"bagging": 2, "learner": trellis.Perceptron(), "order": 3}, "no n-grams of labels"),
         ({"bagging": 2, "learner": trellis.KernelPerceptron()}, "no learning in the dual"),
         ({"bagging": 2, "checkpoint": "c"}, "a checkpoint has no place"),
     ],
@@ -83,6 +83,20 @@ def test_what_has_no_mean_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LearnerError, match=message):
         trellis.train(CORPUS, target="y", features=["word[0]"], **more)
+
+
+def test_who_stops_stops_all() -> None:
+    seen = list[Any]()
+
+    def once(event: Any) -> None:
+        seen.append(event)
+        raise trellis.StopTrainingError
+
+    tagger = train(learner=trellis.MIRA(epochs=3), bagging=3, observer=once)
+    assert len(seen) == 1
+    assert tagger.info["bagging"] == 3
+    assert train(learner=trellis.MIRA(epochs=3), document_features=True, observer=once).model.first is None
+    assert len(seen) == 2
 
 
 def test_streams_are_refused() -> None:

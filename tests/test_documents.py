@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import trellis
 from trellis.corpus.corpus import Column, Strings
 from trellis.errors import CorpusError, LearnerError, ModelError
-from trellis.tagger.documents import documents_of, elsewhere
+from trellis.tagger.documents import elsewhere, word_column
 from trellis.training.documents import part_bounds
 
 # In every document the name is plain once ("Mr X") and unclear once ("X went" beside "rain went").
@@ -63,7 +63,7 @@ def test_majorities_are_counted(tokens: list[tuple[int, str, str]]) -> None:
         others = [one for u, one in enumerate(tokens) if u != t and one[:2] == (group, word)]
         counts = Counter(label.removeprefix("B-").removeprefix("I-") for _, _, label in others)
         most = max(counts.values(), default=0)
-        assert found[t] == min((kind for kind, n in counts.items() if n == most), default="none")
+        assert found[t] == min((kind for kind, n in counts.items() if n == most), default="no other")
 
 
 def test_labels_that_mark_no_spans_count_whole() -> None:
@@ -75,12 +75,12 @@ def test_labels_that_mark_no_spans_count_whole() -> None:
 
 
 def test_documents(corpus: trellis.Corpus, tmp_path: Path) -> None:
-    assert len(set(documents_of(corpus).tolist())) == 24
-    assert set(documents_of(trellis.read([["a"], ["b"]])).tolist()) == {0}
+    assert len(set(corpus.document_numbers().tolist())) == 24
+    assert set(trellis.read([["a"], ["b"]]).document_numbers().tolist()) == {0}
     lines = [f"1\t{word}\t{word}\tN\t_\t_\t0\troot\t_\t_\n\n" for word in "abc"]
     text = f"# newdoc id = a\n{lines[0]}# text = b\n{lines[1]}# newdoc\n{lines[2]}"
     (tmp_path / "a.conllu").write_text(text)
-    assert np.diff(documents_of(trellis.read(tmp_path / "a.conllu"))).tolist() == [0, 1]
+    assert np.diff(trellis.read(tmp_path / "a.conllu").document_numbers()).tolist() == [0, 1]
 
 
 def test_parts_end_where_documents_do() -> None:
@@ -159,7 +159,7 @@ def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any
     text = "".join(documents)
     (tmp_path / "new.txt").write_text(text)
     said = call(f"tag {tmp_path}/new.txt --model {model} --quiet").out
-    assert [line.split()[1] for line in said.splitlines() if line.startswith(("New", "Old"))] == ["B-PER"] * 2 + [
+    assert [line.split()[-1] for line in said.splitlines() if line.startswith(("New", "Old"))] == ["B-PER"] * 2 + [
         "B-LOC"
     ] * 2
     assert said.count("-DOCSTART-") == 2
@@ -167,6 +167,46 @@ def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any
     (tmp_path / "plain.txt").write_text("Mr New.\nthen New went\n")
     said = call(f"tag {tmp_path}/plain.txt --lines --inline --model {model} --quiet").out
     assert said.splitlines()[1] == "then [PER New] went"
+
+
+def test_a_file_keeps_its_bytes(corpus: trellis.Corpus, tmp_path: Path, call: Any) -> None:
+    train(corpus).save(tmp_path / "m")
+    (tmp_path / "odd.txt").write_text("-DOCSTART-\n\nMr\tO\nNew  O\n\n\nthen O\nNew\tO\n")
+    given = f"tag {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --quiet"
+    assert call(given).out == "-DOCSTART-\n\nMr\tO\tO\nNew  O B-PER\n\n\nthen O O\nNew\tO\tB-PER\n"
+    assert call(f"tag --model {tmp_path}/m --quiet", given="").code == 0
+    assert call(f"tag {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --json --quiet").out.count("\n") == 2
+
+
+def test_parts_of_a_corpus_keep_its_documents(corpus: trellis.Corpus) -> None:
+    some, others = next(iter(corpus.folds(3)))
+    assert len(set(some.document_numbers().tolist())) == 24
+    assert (np.diff(corpus.take(np.arange(10)).document_numbers()) == np.diff(corpus[:10].document_numbers())).all()
+    assert len(set((corpus[:10] + corpus[:10]).document_numbers().tolist())) == 10
+    assert train(others).info["document_features"] == ["same_word[0]", "same_word_in_corpus[0]"]
+
+
+def test_words_are_compared_not_whatever_comes_first() -> None:
+    rows = {"pos": [["N"], ["V"]] * 5, "form": [["a"], ["b"]] * 5, "y": [["A"], ["B"]] * 5}
+    tagger = trellis.train(rows, target="y", features=iter(["pos[0]", "form[0]"]), document_features=True)
+    assert tagger.model.first is not None
+    assert word_column(tagger.model.first) == "form"
+
+
+def test_labels_that_a_part_lacks_may_be_weighted() -> None:
+    rows = {"word": [["a"], ["b"], ["c"], ["d"], ["e"]], "y": [["X"], ["X"], ["Y"], ["X"], ["X"]]}
+    for more in ({"label_weights": {"Y": 3.0}}, {"label_costs": {("Y", "X"): 3.0}}):
+        assert trellis.train(rows, target="y", document_features=True, **more).labels == ("X", "Y")  # type: ignore[arg-type]
+
+
+def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
+    tagger = train(corpus)
+    assert tagger.tag([("Mr",), ("X",)]) == tagger.tag(["Mr", "X"])
+    assert tagger.tag_batch([[], []]) == [[], []]
+    with pytest.raises(ModelError, match="two passes over documents"):
+        tagger.save(tmp_path / "m.crfsuite")
+    own = trellis.read({"word": [["Mr", "X"]], "same_word": [["PER", "PER"]]})
+    assert tagger.tag_corpus(own).tolist() == tagger.tag(["Mr", "X"])
 
 
 @pytest.mark.parametrize(

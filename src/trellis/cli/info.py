@@ -92,11 +92,12 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     settings = dict(training.get("learner", {}))
     learner = settings.pop("name", "unknown learner")
     given = ", ".join(f"{key}={value}" for key, value in settings.items())
+    bagged = f", {training['bagging']} trainings" if "bagging" in training else ""
     updates = f"; {training['update']} updates" if "update" in training else ""
     megabytes, pruned = sizes["bytes"] / 1e6, facts["prune"]
     rows = [
         ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}{', in two passes' * facts['two_passes']}"),
-        ("learner", f"{learner}({given}), order {facts['order']}"),
+        ("learner", f"{learner}({given}), order {facts['order']}{bagged}"),
         *([("note", training["note"])] if "note" in training else []),
         *(
             [("trained on", f"{sizes['sentences']:,} sentences, {sizes['tokens']:,} tokens")]

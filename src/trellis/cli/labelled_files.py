@@ -15,7 +15,7 @@ from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
 from trellis.corpus.files import STANDARD_STREAM, extension
 from trellis.corpus.read import format_of
-from trellis.corpus.stream import Piece, map_pieces, pieces_of_path
+from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
 from trellis.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def check_place(output: str | None, target: str, format: str, instead: str) -> N
 
 def corpora(source: str, columns: str | None, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
     """What is read, piece by piece where its format allows and no model looks at whole documents."""
-    if tagger.model.first is not None:
-        return [shape.read_for(source, tagger, columns)]
+    if shape.format in STREAMED and tagger.model.first is not None:
+        return [whole_piece(source, shape.layout(source, tagger, columns)).corpus]
     if shape.format in STREAMED:
         return (piece.corpus for piece in pieces_of_path(source, shape.layout(source, tagger, columns), PIECE_BYTES))
     return [shape.read(source, columns)]
@@ -109,11 +109,12 @@ def write_labelled(
         write(found, given.output or STANDARD_STREAM, format=wanted.format)
         return
     with writing(given.output) as out:
-        if wanted == shape and shape.format in STREAMED and tagger.model.first is None:
+        label, is_whole = labeller(given.threads), tagger.model.first is not None
+        if wanted == shape and shape.format in STREAMED:
             layout = shape.layout(given.source, tagger, given.columns)
-            _write_columns(labeller(1), tagger, given.source, layout, n_pieces, out, count)
+            by_piece = label if is_whole else labeller(1)
+            _write_columns(by_piece, tagger, given.source, layout, n_pieces, out, count)
             return
-        label = labeller(given.threads)
         pieces = corpora(given.source, given.columns, tagger, shape)
         write_texts(lambda corpus: formatted(labelled(label, tagger.target, corpus), wanted), pieces, out, count)
 
@@ -141,7 +142,10 @@ def _write_columns(
                     text = append_labels(text, labels, layout, first_line=piece.first_line)
         return text, piece.corpus.n_tokens
 
-    for text, n_tokens in map_pieces(labelled, source, layout, n_threads, PIECE_BYTES):
+    pieces = map_pieces(labelled, source, layout, n_threads, PIECE_BYTES)
+    if tagger.model.first is not None:  # which looks at whole documents
+        pieces = iter([labelled(whole_piece(source, layout))])
+    for text, n_tokens in pieces:
         out.write(text)
         send(out)
         count(n_tokens)

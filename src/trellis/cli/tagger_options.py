@@ -38,7 +38,7 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--label-parts", **SHARED["label-parts"])
     segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
     add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
-    bagging = "train N times, each without a random tenth of the features; the model is the mean (default: 1)"
+    bagging = "train N times, each without a random tenth of the features; the model is the mean"
     add("--bagging", type=at_least(1), default=1, metavar="N", help=bagging)
     documents = "two passes, for names: a second model learns what the first says of the same word elsewhere"
     add("--document-features", action="store_true", help=documents)

@@ -187,6 +187,7 @@ def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:
     return (first, second) if first and second and name not in columns else (name,)
 
 
+DOCUMENT_MARKS = ("-DOCSTART-", "# newdoc")  # how lines begin at which a document does
 Sentence = dict[str, list[Any]]  # by column: strings, or of attributes dicts of name to value
 
 
@@ -199,6 +200,7 @@ class Corpus:
     source: str = ""  # the file's name, for messages
     lines: Longs | None = None  # [n_tokens] the line of the file each token came from
     extras: Extras | None = field(default=None, repr=False)
+    documents: Longs | None = None  # [n_sentences] of sentences that were taken out of their file: document numbers
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -260,6 +262,7 @@ class Corpus:
             starts=self.starts[begin : end + 1] - first,
             lines=None if self.lines is None else self.lines[first:last],
             extras=None if self.extras is None else self.extras.slice(begin, end, first),
+            documents=None if self.documents is None else self.documents[begin:end],
         )
 
     def __add__(self, other: Corpus) -> Corpus:
@@ -275,6 +278,7 @@ class Corpus:
             np.concatenate([self.starts, self.starts[-1] + other.starts[1:] - other.starts[0]]),
             ", ".join(dict.fromkeys(name for name in (self.source, other.source) if name)),
             lines,
+            documents=np.concatenate([self.document_numbers(), other.document_numbers() + len(self) + 1]),
         )
 
     def __iter__(self) -> Iterator[Sentence]:
@@ -290,14 +294,25 @@ class Corpus:
 
     def take(self, indices: npt.ArrayLike) -> Corpus:
         """The given sentences in the given order. What is not a token is left behind."""
-        starts, tokens = runs_of(self.starts, self._numbers(indices))
+        numbers = self._numbers(indices)
+        starts, tokens = runs_of(self.starts, numbers)
         return replace(
             self,
             columns={name: c.take(tokens) for name, c in self.columns.items()},
             starts=starts,
             lines=None if self.lines is None else self.lines[tokens],
             extras=None,
+            documents=None if self.extras is None and self.documents is None else self.document_numbers()[numbers],
         )
+
+    def document_numbers(self) -> Longs:
+        """[n_sentences] the number of each sentence's document, which -DOCSTART- lines and # newdoc comments begin."""
+        if self.documents is not None or self.extras is None:
+            return np.zeros(len(self), np.int64) if self.documents is None else self.documents
+        begins = np.zeros(len(self) + 1, np.int64)
+        for sentence, line in zip(self.extras.sentences.tolist(), self.extras.lines, strict=True):
+            begins[min(sentence, len(self))] |= line.startswith(DOCUMENT_MARKS)
+        return np.cumsum(begins[:-1])
 
     def _numbers(self, indices: npt.ArrayLike) -> Longs:
         """Numbers of sentences, checked."""

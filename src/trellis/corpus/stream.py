@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from trellis import _core
 from trellis.corpus.columns import Layout, fix_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import message_name, reading
+from trellis.corpus.files import message_name, read_bytes, reading
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -80,6 +80,11 @@ def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Ite
     """A file of columns or CoNLL-U by pieces of about ``piece_bytes``, cut after blank lines."""
     with reading(path) as file:
         yield from pieces_of_file(file, message_name(path), layout, piece_bytes)
+
+
+def whole_piece(path: str, layout: Layout) -> Piece:
+    """All of such a file."""
+    return _piece(_Text(read_bytes(path), 1, pauses=False), message_name(path), layout)
 
 
 def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int) -> Iterator[Piece]:

@@ -9,6 +9,7 @@ whose entries are seen through that view too. Without a file its entries are the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
-from trellis.features.templates import MATCHED, Call, Function, Look, Template, read_lookup
+from trellis.features.templates import BLANKS, MATCHED, Call, Function, Look, Template, read_lookup
 
 ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
 _LENGTHS = [str(length) for length in range(_core.DICTIONARY_MOST + 1)]
@@ -102,7 +103,8 @@ def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Diction
     Where all values of the column are single characters, so are all tokens. Entries of which nothing is seen are none.
     """
     of_characters = all(len(value) == 1 for value in values)
-    written = ["".join(text.split()) if of_characters else text.split() for text in read_lookup("begins", path)]
+    lines = [[token for token in re.split(f"[{BLANKS}]", text) if token] for text in read_lookup("in_list", path)]
+    written = ["".join(tokens) if of_characters else tokens for tokens in lines]
     said = [[seen(token) for token in entry] for entry in written]
     entries = [[token for token in entry if token is not None] for entry in said if None not in entry]
     number = {token: i for i, token in enumerate(dict.fromkeys(token for entry in entries for token in entry))}

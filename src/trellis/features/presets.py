@@ -101,11 +101,17 @@ NER = [
     "shape(word[0]) & lower(word[1])",
 ]
 
-# Phrases of words that have tags: what CHUNKING looks at, more tags at once, beginnings and endings of the word.
+# Phrases of words that have tags: what CHUNKING looks at, more of it at once, beginnings and endings of the word.
 PHRASES = [
     *CHUNKING,
     *_runs("pos", 4, -2, 2),
-    "word[0] & pos[0]",
+    "pos[-3]",
+    "pos[3]",
+    "pos[2] & pos[3]",
+    *(f"word[{word}] & pos[{pos}]" for word in (-1, 0, 1) for pos in (-1, 0, 1)),
+    "word[-2] & word[-1]",
+    "word[-1] & word[1]",
+    "word[1] & word[2]",
     *(f"prefix(lower(word[0]), {k})" for k in (2, 3, 4)),
     *(f"suffix(lower(word[0]), {k})" for k in (2, 3, 4)),
     "label[-2..-1]",

@@ -151,19 +151,22 @@ def rare_suffix(frequent: Lookup, k: int) -> Function:
     return function
 
 
+BLANKS = " \t\r"  # what stands between fields of a line; other blanks may be part of a word
+
+
 def read_lookup(function: str, path: str) -> dict[str, str]:
     """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or others (one entry per line)."""
     try:
         raw = Path(path).read_bytes()
         text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         raise TemplateError(f"{function} cannot read {path!r}: {error}") from error
     found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if not line.strip():
             continue
         if function != "cluster":
-            found[line.strip()] = "yes"
+            found[line.strip(BLANKS)] = "yes"
             continue
         fields = line.split("\t")
         if len(fields) < 2:

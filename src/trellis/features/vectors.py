@@ -8,6 +8,7 @@ the view's strings are the words of the file, so that the id of a word is the ro
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from trellis.arrays import Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
-from trellis.features.templates import Template, vector_file
+from trellis.features.templates import BLANKS, Template, vector_file
 
 MOST = 4096  # dimensions
 
@@ -49,8 +50,10 @@ def read_vectors(path: str) -> Vectors:
     vector counts.
     """
     words, matrix = _matrix(path) if path.endswith(".npy") else _text(path)
-    if matrix.ndim != 2 or not 1 <= matrix.shape[1] <= MOST or len(matrix) != len(words):
+    if matrix.ndim != 2 or len(matrix) != len(words):
         raise TemplateError(f"{path}: {len(words):,} words and an array {matrix.shape}; it must have a row per word")
+    if not 1 <= matrix.shape[1] <= MOST:
+        raise TemplateError(f"{path}: vectors of {matrix.shape[1]:,} numbers; they may have 1 to {MOST:,}")
     if not np.isfinite(matrix).all():
         row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
         raise TemplateError(f"{path}: the vector of {words[row]!r} has a number that is not finite")
@@ -62,12 +65,13 @@ def read_vectors(path: str) -> Vectors:
 def _matrix(path: str) -> tuple[list[str], Floats]:
     names = Path(path).with_suffix(".txt")
     try:
-        matrix = np.load(path, allow_pickle=False)
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)  # a shape that the file cannot hold is an error
         words = names.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, OverflowError) as error:
         raise TemplateError(f"vector cannot read {path!r} with its words in {str(names)!r}: {error}") from error
-    if not np.issubdtype(matrix.dtype, np.floating):
-        raise TemplateError(f"{path}: an array of {matrix.dtype}; vectors are floating-point numbers")
+    if not isinstance(matrix, np.ndarray) or not np.issubdtype(matrix.dtype, np.floating):
+        what = matrix.dtype if isinstance(matrix, np.ndarray) else "several arrays"
+        raise TemplateError(f"{path}: {what}; vectors are one array of floating-point numbers")
     return [word.removesuffix("\r") for word in (words[:-1] if words[-1] == "" else words)], matrix
 
 
@@ -75,26 +79,46 @@ def _text(path: str) -> tuple[list[str], Floats]:
     try:
         raw = Path(path).read_bytes()
         lines = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig").split("\n")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         raise TemplateError(f"vector cannot read {path!r}: {error}") from error
-    words, rows, width = list[str](), list[Floats](), 0
-    for number, line in enumerate(lines, 1):
-        fields = line.split()
-        if not fields or (number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields)):
-            continue
-        width = width or len(fields) - 1
-        try:  # a word may have blanks inside, numbers have none
-            row = np.array(fields[-width:], np.float32) if width else np.empty(0, np.float32)
-        except ValueError:
-            row = np.empty(0, np.float32)
-        if len(fields) <= width or not len(row):
-            why = f"a word and {width or 'its'} numbers with blanks between them, as in the line before"
-            raise TemplateError(f"{path}:{number}: not a line of vectors; it must be {why}")
-        words.append(" ".join(fields[:-width]))
-        rows.append(row)
+    split = [(number, _fields(line)) for number, line in enumerate(lines, 1)]
+    rows = [(number, fields) for number, fields in split if fields]
     if not rows:
         raise TemplateError(f"{path}: no vectors in it")
-    return words, np.stack(rows)
+    width = len(rows[0][1]) - 1
+    counts = [int(field) for field in rows[0][1] if field.isdigit()]
+    if (
+        len(rows) > 1
+        and len(counts) == len(rows[0][1]) == 2
+        and counts[0] == len(rows) - 1
+        and counts[1] < len(rows[1][1])
+    ):
+        width, rows = counts[1], rows[1:]  # the first line has how many vectors there are, and how long
+    words, matrix = list[str](), np.empty((len(rows), width), np.float32)
+    for i, (number, fields) in enumerate(rows):
+        try:  # a word may have blanks inside, numbers have none
+            if not 0 < width < len(fields) or (len(fields) > width + 1 and _is_number(fields[-width - 1])):
+                raise ValueError
+            matrix[i] = fields[-width:]
+        except ValueError:
+            wanted = f"a word and {width:,} numbers" if width > 0 else "a word and its numbers"
+            why = f"not a line of vectors; it must be {wanted}, with blanks between them"
+            raise TemplateError(f"{path}:{number}: {why}") from None
+        words.append(" ".join(fields[:-width]))
+    return words, matrix
+
+
+def _fields(line: str) -> list[str]:
+    """What stands between blanks; others than those of ASCII may be part of a word."""
+    return [field for field in re.split(f"[{BLANKS}]", line) if field]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 # ------------------------------------------------------------ tokens

@@ -6,6 +6,7 @@ plan with its strings, views and conjunctions, frozen into flat arrays.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -152,20 +153,33 @@ def templates_of(features: Features, columns: Sequence[str]) -> tuple[list[Templ
             try:
                 templates += parse_templates(PRESETS.get(line.strip(), [line]))
             except TemplateError as error:
-                raise TemplateError(f"{path}:{number}: {error}") from error
-        return templates, True
+                raise TemplateError(f"{path}:{number}: {_named(line, error)}") from error
+        has_presets = any(line.strip() in PRESETS for line in lines)
+        return list(dict.fromkeys(templates)) if has_presets else templates, True
     given = items(features)
     if given is None:
         raise TemplateError(f"features must be a preset's name, a file or a list of templates, not {features!r}")
-    if not any(isinstance(item, str) and item in PRESETS for item in given):
+    if not any(isinstance(item, str) and item.strip() in PRESETS for item in given):
         return [_template(template) for template in given], True
-    listed = [one for item in given for one in (PRESETS.get(item, [item]) if isinstance(item, str) else [item])]
+    listed = [one for item in given for one in (PRESETS.get(item.strip(), [item]) if isinstance(item, str) else [item])]
     return list(dict.fromkeys(map(_template, listed))), True  # presets may have templates in common
+
+
+def _named(text: str, error: TemplateError) -> str:
+    """What is wrong with a template; of a single word also that it is no preset."""
+    from trellis.features.presets import PRESETS
+
+    if not re.fullmatch(r"[\w-]+", text.strip()):
+        return str(error)
+    return f"{text.strip()!r} is no template, such as word[0], and no preset; those are {', '.join(PRESETS)}"
 
 
 def _template(given: str | Template) -> Template:
     if isinstance(given, str):
-        return parse_template(given)
+        try:
+            return parse_template(given)
+        except TemplateError as error:
+            raise TemplateError(_named(given, error)) from error
     if not isinstance(given, Template):
         raise TemplateError(f"a template is a string such as word[0], not {given!r}")
     # A model keeps templates as text: one that cannot be written could not be read back.

@@ -219,6 +219,24 @@ class StopTrainingError(Exception):
     """Raised by an observer: training ends here, and the best weights so far are what it gives."""
 
 
+class Watched:
+    """An observer of several trainings that remembers whether it ended one: then no other is begun."""
+
+    __slots__ = ("observer", "stopped")
+
+    def __init__(self, observer: Observer | None) -> None:
+        self.observer, self.stopped = observer, False
+
+    def __call__(self, event: Event) -> None:
+        """Pass the event on."""
+        try:
+            if self.observer is not None:
+                self.observer(event)
+        except StopTrainingError:
+            self.stopped = True
+            raise
+
+
 class Work:
     """A training under way, as a learner gives it to the loop."""
 

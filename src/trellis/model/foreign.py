@@ -124,6 +124,7 @@ def weights_of_attributes(model: Model) -> tuple[int, Triples, Doubles, Doubles,
         ("a kernel", weights.expansion is not None),
         ("weights on parts of labels", weights.parts is not None),
         ("segments", model.segments is not None),
+        ("two passes over documents", model.first is not None),
         ("labels normalised one by one", model.family == "local"),
     ):
         if there:

@@ -136,6 +136,8 @@ def _header(model: Model) -> dict[str, Any]:
 
 def _model(tensors: Tensors, text: str) -> Model:
     header = json.loads(text)
+    if not isinstance(header["info"], dict):
+        raise ValueError("what is said of the training is no object")
     labels = tuple(str(label) for label in header["labels"])
     order = int(header["order"])
     if order not in range(MAX_ORDER + 1):
@@ -262,7 +264,9 @@ def _template(text: str, columns: list[dict[str, Any]]) -> Template:
 
 def _dictionary(i: int, view: DictionaryView, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Dictionary:
     """The entries over the strings of the view that the dictionary looks at."""
-    column = next(column for column in columns if column.name == view.column)
+    column = next((column for column in columns if column.name == view.column), None)
+    if column is None:
+        raise ValueError("a dictionary of a column that is not there")
     tokens = column.strings[column.views.index(view.calls)]
     if tokens is None:
         raise ValueError("a dictionary without tokens")

@@ -127,6 +127,10 @@ class TrellisTagger:
 
     def _annotate_all(self, docs: Sequence[Doc]) -> None:
         tagger = self._known()
+        if tagger.model.first is not None and len(docs) > 1:  # which looks at a document at a time
+            for doc in docs:
+                self._annotate_all([doc])
+            return
         words = [_words(doc) for doc in docs]
         some = [(doc, tokens) for doc, tokens in zip(docs, words, strict=True) if tokens]
         if not some:

@@ -195,7 +195,9 @@ class Decoder:
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
         """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
-        sentences = self.told(sentences, n_threads)
+        return self._encoded(self.told(sentences, n_threads), n_threads)
+
+    def _encoded(self, sentences: Any, n_threads: int) -> _core.Batch:
         if isinstance(sentences, Corpus):
             batch = self._encode_corpus(sentences, n_threads)
         else:
@@ -211,19 +213,24 @@ class Decoder:
         """What a model of two passes reads: sentences with what its first pass says of the same words elsewhere."""
         if self.first is None:
             return sentences
-        from trellis.tagger.documents import COLUMNS, completed
+        from trellis.tagger.documents import completed
 
-        corpus = sentences if isinstance(sentences, Corpus) else self.first.corpus_of(sentences)
-        return corpus if COLUMNS[0] in corpus.columns else completed(corpus, self.first, n_threads)
+        if not isinstance(sentences, Corpus):
+            sentences = [self.first.rows_of(sentence) for sentence in listed(sentences)]
+            if not any(sentences):
+                return sentences
+            sentences = self.first.corpus_of(sentences)
+        return completed(sentences, self.first, n_threads)
 
-    def corpus_of(self, sentences: Any) -> Corpus:
-        """Sentences as a corpus of the columns that the model reads."""
+    def corpus_of(self, rows: list[Any]) -> Corpus:
+        """Sentences, as native code walks them, as a corpus of the columns that the model reads."""
         from trellis.corpus.read import read
 
-        rows = [self.rows_of(sentence) for sentence in listed(sentences)]
         self.encode(rows)  # which says what is wrong with a token
         if len(self.columns) == 1:
-            return read({self.columns[0]: rows})
+            plain = self.model.vocabulary.bag is None
+            tokens = [[t if isinstance(t, str) or not plain else t[0] for t in row] for row in rows]
+            return read({self.columns[0]: tokens})
         return read({name: [[token[c] for token in row] for row in rows] for c, name in enumerate(self.columns)})
 
     def _define(self, batch: _core.Batch) -> None:
@@ -344,7 +351,7 @@ class Decoder:
             edge_bytes += 20 * self.segments.longest
         for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
             here = None if allowed is None else allowed[begin : begin + len(some)]
-            batch = self.encode(some, n_threads)
+            batch = self._encoded(some, n_threads)
             chains = self.chains(batch, here, n_threads)
             if self.segments is not None:
                 yield self.segments.chains(self, some, chains, n_threads)

@@ -2,8 +2,8 @@
 
 A name is often plain in one sentence and unclear in another. The first model labels all sentences. Then each token is
 told the majority label of the other tokens of the document that are the same word, and of those of the whole corpus.
-Both answers are columns, ``none`` where there is no other token; a second model reads them beside the columns that are
-given. Of labels that mark spans the type counts.
+Both answers are columns, ``no other`` where there is no such token; a second model reads them beside the columns that
+are given. Of labels that mark spans the type counts.
 
 Documents begin at ``-DOCSTART-`` lines and at ``# newdoc`` comments; without any, all sentences of a call are one.
 """
@@ -18,24 +18,15 @@ from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label
 from trellis.errors import LearnerError
+from trellis.features.presets import ALIASES
 
 if TYPE_CHECKING:
     from trellis.model.model import Model
     from trellis.tagger.decoding import Decoder
 
-NONE = "none"
-MARKS = ("-DOCSTART-", "# newdoc")
+NONE = "no other"
 COLUMNS = ("same_word", "same_word_in_corpus")
 PIECE = 1 << 16  # tokens at a time, so that counts of all labels for each do not take much memory
-
-
-def documents_of(corpus: Corpus) -> Longs:
-    """[n_sentences] the number of the document that each sentence is in."""
-    begins = np.zeros(len(corpus) + 1, np.int64)
-    if corpus.extras is not None:
-        for sentence, line in zip(corpus.extras.sentences.tolist(), corpus.extras.lines, strict=True):
-            begins[min(sentence, len(corpus))] |= line.startswith(MARKS)
-    return np.cumsum(begins[:-1])
 
 
 def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
@@ -68,7 +59,7 @@ def _kinds(labels: list[str]) -> list[str]:
 
 def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
     """The corpus with the columns that labels of a first pass give; ``words`` is the column of words."""
-    documents = np.repeat(documents_of(corpus), np.diff(corpus.starts))
+    documents = np.repeat(corpus.document_numbers(), np.diff(corpus.starts))
     for name, groups in zip(COLUMNS, (documents, np.zeros_like(documents)), strict=True):
         corpus = corpus.with_column(name, elsewhere(corpus.column(words), labels, groups))
     return corpus
@@ -81,7 +72,8 @@ def completed(corpus: Corpus, first: Decoder, n_threads: int) -> Corpus:
 
 
 def word_column(model: Model) -> str:
-    """The column whose strings are the words: the first that templates read."""
-    if not model.vocabulary.given:
+    """The column whose strings are the words: one of their usual names, else the first that templates read."""
+    names = [column.name for column in model.vocabulary.given]
+    if not names:
         raise LearnerError("document_features compare words; add a template that reads a column of them, as word[0]")
-    return model.vocabulary.given[0].name
+    return next((name for name in ("word", *ALIASES["word"]) if name in names), names[0])

@@ -68,7 +68,8 @@ class Tagger:
         try:
             self._decoder = Decoder(model)
         except (ValueError, TypeError, LookupError, MemoryError) as error:
-            raise ModelError(f"the parts of the model do not fit together: {error}") from error
+            why = str(error).partition("\n")[0]
+            raise ModelError(f"the parts of the model do not fit together: {why}") from error
         self.labels: tuple[str, ...] = model.labels
         self.columns: tuple[str, ...] = self._decoder.columns  # what it reads
 

@@ -19,11 +19,15 @@ from trellis import _core
 from trellis.arrays import Floats, Ragged, starts_of
 from trellis.errors import LearnerError
 from trellis.learning.learner import Learner
-from trellis.learning.run import Event, Observer, Problem
+from trellis.learning.run import Event, Observer, Problem, Watched
 from trellis.model.model import ChainWeights, Rows
 
 # On the dev sentences of CoNLL-2000, more of the features cost F1, and fewer gained nothing.
 LEFT_OUT = 0.1
+NO_MEAN = (
+    "bagging takes the mean of weights of labels, pairs and triples: no votes, no learning in the dual, no n-grams of "
+    "labels (of orders above 2, of templates such as label[-2..-1] & word[0], of several shares of prune)"
+)
 MOST_MEMBERS = 1000
 
 
@@ -35,16 +39,15 @@ def fit_members(
     unfit |= {"segments": problem.corpus.segment_lists, "a label further back": problem.corpus.has_far or None}
     if what := next((what for what, there in unfit.items() if there is not None), None):
         raise LearnerError(f"bagging trains several models, and {what} has no place beside it; leave one of them out")
-    members, history = list[ChainWeights](), list[Event]()
+    members, history, watched = list[ChainWeights](), list[Event](), Watched(observer)
     for i in range(k):
-        weights, events = _member(learner, i).fit(_part_of(problem, i), observer)
+        weights, events = _member(learner, i).fit(_part_of(problem, i), watched)
         if weights.votes is not None or weights.dual is not None or weights.ngrams is not None:
-            raise LearnerError(
-                "bagging takes the mean of weights of labels, pairs and triples: no votes, no learning in the dual, "
-                "and orders 0 to 2 without templates such as label[-2..-1] & word[0]"
-            )
+            raise LearnerError(NO_MEAN)
         members.append(weights)
         history += events
+        if watched.stopped:
+            break
     return mean_of(members), history
 
 

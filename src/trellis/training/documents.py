@@ -7,20 +7,23 @@ model of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from trellis.arguments import items
 from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import Column, Corpus, Strings, columns_named
 from trellis.corpus.read import read
 from trellis.errors import LearnerError
 from trellis.features.vocabulary import templates_of
+from trellis.learning.run import Watched, check_observer
 from trellis.tagger import Tagger
-from trellis.tagger.documents import COLUMNS, documents_of, with_columns, word_column
+from trellis.tagger.documents import COLUMNS, with_columns, word_column
 
 PARTS = 5
 Train = Callable[..., Tagger]
@@ -34,16 +37,21 @@ def train_twice(train: Train, corpus: Any, features: Any, given: dict[str, Any])
         raise LearnerError(f"document_features train several models, so {what} has no place beside it; leave one out")
     if taken := next((name for name in COLUMNS if name in corpus.columns), None):
         raise LearnerError(f"document_features make a column {taken!r}, and the corpus has one; rename it")
+    check_observer(given["observer"])
+    features = features if isinstance(features, str | Path | None) else items(features) or features
+    watched = given["observer"] = Watched(given["observer"])
     first = train(corpus, features=features, **given)
     words, n_threads = word_column(first.model), given["n_threads"]
     labels = Column(_labels_of_others(train, corpus, features, given, first), Strings.of(first.labels))
+    if watched.stopped:  # with what there is: one pass
+        return first
     dev = None if given["dev"] is None else read(given["dev"])
     if dev is not None:
         dev = with_columns(dev, words, first.tag_corpus(dev, n_threads=n_threads))
     target = columns_named(str(given["target"]), corpus.columns)
     inputs = [name for name in corpus.columns if name not in target]
     templates, bigrams = templates_of("default" if features is None else features, inputs)
-    several = len(np.unique(documents_of(corpus))) > 1
+    several = len(np.unique(corpus.document_numbers())) > 1
     more = [f"{name}[0]" for name in (COLUMNS if several else COLUMNS[:1])]
     order = 0 if given["order"] is None and not bigrams else given["order"]
     told = with_columns(corpus, words, labels)
@@ -56,15 +64,32 @@ def _labels_of_others(train: Train, corpus: Corpus, features: Any, given: dict[s
     """Each token's label by a model that did not learn from its sentence, as a number of the first model's labels."""
     number = {label: i for i, label in enumerate(first.labels)}
     codes, weights = np.empty(corpus.n_tokens, np.int32), given["sample_weight"]
-    for begin, end in pairwise(part_bounds(documents_of(corpus)).tolist()):
+    for begin, end in pairwise(part_bounds(corpus.document_numbers()).tolist()):
+        if given["observer"].stopped:
+            break
         rest = np.r_[0:begin, end : len(corpus)]
-        some = None if weights is None else np.asarray(weights)[rest]
+        some, part = None if weights is None else np.asarray(weights)[rest], corpus.take(rest)
         told = {**given, "sample_weight": some, "dev": None, "metric": None, "patience": None}
-        other = train(corpus.take(rest), features=features, **told)
+        there = set(part.column(first.target).tolist())
+        other = train(part, features=features, **{**told, **_of_labels(given, there)})
         found = other.tag_corpus(corpus[begin:end], n_threads=given["n_threads"])
         of_label = np.array([number[label] for label in other.labels], np.int32)
         codes[corpus.starts[begin] : corpus.starts[end]] = of_label[found.codes]
     return codes
+
+
+def _of_labels(given: dict[str, Any], there: set[str]) -> dict[str, Any]:
+    """What is said of labels, of those alone that a part of the corpus has."""
+
+    def known(key: Any) -> bool:
+        return there.issuperset(key if isinstance(key, tuple) else (key,))
+
+    found = ("label_weights", "label_costs")
+    return {
+        name: {key: value for key, value in given[name].items() if known(key)} or None
+        for name in found
+        if isinstance(given[name], Mapping)
+    }
 
 
 def part_bounds(documents: Longs) -> Longs:

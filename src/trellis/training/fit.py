@@ -38,7 +38,7 @@ from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
 from trellis.model.segments import Segments
 from trellis.tagger import Tagger
-from trellis.training.bagging import MOST_MEMBERS, fit_members
+from trellis.training.bagging import MOST_MEMBERS, NO_MEAN, fit_members
 from trellis.training.documents import train_twice
 from trellis.training.encoding import (
     SEPARATOR,
@@ -228,6 +228,8 @@ def train(
         info=_about(sizes, copies, columns, learner, scheme, info, segmenting, stepwise=chosen.far is not None),
     )
     check_memory(setup)
+    if setup.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
+        raise LearnerError(NO_MEAN)
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
     problem = complete(setup, encoding)
     if setup.bagging > 1:
@@ -296,10 +298,13 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
 
 def _segment_order(order: int | None, chosen: FeatureSet) -> int:
     """Segments are scored with the label before them, no more."""
-    if order not in (None, 1) or chosen.history > 1:
+    if chosen.history > 1:
         raise LearnerError(
-            f"segments have order 1, not {chosen.history if order in (None, 1) else order}; leave it out"
+            f"segments have order 1, and templates ask for {history_name(chosen.history)}; leave those out, or take "
+            "another preset"
         )
+    if order not in (None, 1):
+        raise LearnerError(f"segments have order 1, not {order}; leave it out")
     return 1
 
 
@@ -524,6 +529,7 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
         "history": [event.to_dict() for event in history],
     }
     about |= {} if slim is None else {"idle_strings": "left out"}
+    about |= {} if setup.bagging == 1 else {"bagging": setup.bagging}
     return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, {**about, **setup.info}, segments)
 
 
