@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis.errors import TemplateError
-from trellis.features import templates
+from trellis.features import functions, templates
 from trellis.features.presets import PRESETS
 from trellis.features.templates import Call, Look, Template, parse_template, parse_templates
 from trellis.features.vocabulary import FeatureSet, feature_set
@@ -65,15 +65,15 @@ def test_parsing(text: str, expected: Template) -> None:
     assert parse_template(str(expected)) == expected
 
 
-@pytest.mark.parametrize("name", templates.PLAIN)
+@pytest.mark.parametrize("name", functions.PLAIN)
 def test_functions_without_arguments(name: str) -> None:
     assert parse_template(f"{name}(word[0])").looks[0].calls == (Call(name),)
 
 
 any_text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=6)
 calls = st.one_of(
-    st.sampled_from(sorted(templates.PLAIN)).map(Call),
-    st.builds(lambda name, k: Call(name, (k,)), st.sampled_from(sorted(templates.SIZED)), st.integers(1, 100)),
+    st.sampled_from(sorted(functions.PLAIN)).map(Call),
+    st.builds(lambda name, k: Call(name, (k,)), st.sampled_from(sorted(functions.SIZED)), st.integers(1, 100)),
     st.builds(lambda path: Call("listed", (path,)), any_text),
     st.builds(lambda path, k: Call("cluster", (path, k)), any_text, st.integers(1, 20)),
 )

@@ -18,7 +18,8 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
-from trellis.features.templates import BLANKS, MATCHED, Call, Function, Look, Template, read_lookup
+from trellis.features.functions import BLANKS, MATCHED, Function, read_lookup
+from trellis.features.templates import Call, Look, Template
 
 ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
 _LENGTHS = [str(length) for length in range(_core.DICTIONARY_MOST + 1)]

@@ -22,8 +22,9 @@ from trellis.features.dictionaries import (
     matched,
     read_dictionary,
 )
+from trellis.features.functions import COUNTED, RARE
 from trellis.features.known import entries, united, united_bag
-from trellis.features.templates import COUNTED, RARE, Template, vector_file
+from trellis.features.templates import Template, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
 from trellis.features.vocabulary import (
     PAIR,

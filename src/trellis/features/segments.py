@@ -10,7 +10,8 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Column, Strings
-from trellis.features.templates import Look, Template, read_lookup
+from trellis.features.functions import read_lookup
+from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import View, function_of
 
 LENGTH, FIRST, LAST, TEXT, LISTED = range(5)  # kinds of looks

@@ -19,7 +19,8 @@ import numpy as np
 from trellis.arrays import Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
-from trellis.features.templates import BLANKS, Template, vector_file
+from trellis.features.functions import BLANKS
+from trellis.features.templates import Template, vector_file
 
 MOST = 4096  # dimensions
 

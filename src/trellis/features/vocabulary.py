@@ -29,7 +29,7 @@ from trellis.features.dictionaries import (
     dictionary_views,
     is_matched,
 )
-from trellis.features.templates import (
+from trellis.features.functions import (
     COUNTED,
     FILED,
     MATCHED,
@@ -37,18 +37,13 @@ from trellis.features.templates import (
     PLAIN,
     SIZED,
     VECTORS,
-    Call,
     Function,
-    Look,
     Lookup,
-    Template,
     from_lookup,
-    parse_template,
-    parse_templates,
     rare_suffix,
     read_lookup,
-    vector_file,
 )
+from trellis.features.templates import Call, Look, Template, parse_template, parse_templates, vector_file
 from trellis.features.vectors import Files
 
 # ------------------------------------------------------------ what a user may give as features

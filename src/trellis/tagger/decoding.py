@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trellis.engine.beam import BeamChains
     from trellis.engine.chain import Chains
     from trellis.engine.segments import SegmentChains
-    from trellis.features.templates import Function
+    from trellis.features.functions import Function
     from trellis.model.constraints import AllowedLabels
     from trellis.tagger.posterior import Measure
     from trellis.tagger.segments import SegmentDecoder

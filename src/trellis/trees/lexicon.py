@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trellis.features.templates import shape
+from trellis.features.functions import shape
 
 K = 1.0
 RARE = 2  # times at most that a word was seen which says something of unknown words

@@ -1,0 +1,165 @@
+"""Functions of one value that templates apply, such as ``suffix(word[0], 3)``, and the files that some of them read.
+
+Each is computed once per distinct string. It gives a string, or None where it has nothing to say: no feature fires.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trellis.errors import TemplateError
+from trellis.features.regex import match, matches
+
+Function = Callable[[str], str | None]
+Lookup = Mapping[str, str]
+
+
+def shape(value: str) -> str:
+    """Word shape with runs of more than two collapsed: Xx for Rockwell, dd-xx for 25-year, XX for NASA."""
+    kinds = ("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in value)
+    return "".join(kind * min(2, sum(1 for _ in run)) for kind, run in itertools.groupby(kinds))
+
+
+def kind(value: str) -> str:
+    """What a word looks like at its beginning: X a capital, x another letter, d a digit, else the word itself."""
+    first = value[:1]
+    return "X" if first.isupper() else "x" if first.isalpha() else "d" if first.isdigit() else value
+
+
+NUMERALS = frozenset("〇○零一二三四五六七八九十百千万亿两")  # digits and powers of ten in Chinese
+IDEOGRAPHS = "\u2e80"  # where East Asian scripts begin
+
+
+def kinds(value: str) -> str:
+    """What characters a value has, runs as one: n numeral, d digit, a ASCII letter, c East Asian, l other, p none."""
+    return "".join(kind for kind, _ in itertools.groupby(map(_kind, value)))
+
+
+def _kind(c: str) -> str:
+    if c in NUMERALS:
+        return "n"
+    if c.isdigit():
+        return "d"
+    if not c.isalnum():
+        return "p"
+    return "a" if c.isascii() else "l" if c < IDEOGRAPHS else "c"
+
+
+def _says(test: Callable[[str], bool]) -> Function:
+    return lambda value: "yes" if test(value) else None
+
+
+def _at_least(k: int, cut: Callable[[str], str]) -> Function:
+    return lambda value: cut(value) if len(value) >= k else None
+
+
+def normal(value: str) -> str:
+    """In lower case; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
+    if "-" in value and value[0] != "-":
+        return "!HYPHEN"
+    if value.isdigit() and len(value) == 4:
+        return "!YEAR"
+    return "!DIGITS" if value[:1].isdigit() else value.lower()
+
+
+def lower_ascii(value: str) -> str:
+    """The letters A to Z in lower case; others stay."""
+    return value.translate(_LOWER)
+
+
+_LOWER = {c: c + 32 for c in range(65, 91)}
+
+# Functions without an argument.
+PLAIN: dict[str, Function] = {
+    "lower": str.lower,
+    "lower_ascii": lower_ascii,
+    "shape": shape,
+    "kind": kind,
+    "has_digit": _says(lambda value: any(c.isdigit() for c in value)),
+    "has_hyphen": _says(lambda value: "-" in value),
+    "has_upper": _says(lambda value: any(c.isupper() for c in value)),
+    "has_dot": _says(lambda value: "." in value),
+    "is_capitalized": _says(lambda value: value[:1].isupper()),
+    "is_upper": _says(str.isupper),
+    "is_punctuation": _says(lambda value: not any(c.isalnum() for c in value)),
+    "kinds": kinds,
+    "normal": normal,
+}
+
+# Functions of a number: suffix(word[0], 3).
+SIZED: dict[str, Callable[[int], Function]] = {
+    "prefix": lambda k: _at_least(k, lambda value: value[:k]),
+    "suffix": lambda k: _at_least(k, lambda value: value[-k:]),
+}
+
+# Functions of a file, whose content goes into the model: cluster(word[0], "paths.txt", 8), listed(word[0], "names").
+FILED = ("cluster", "listed")
+
+# Functions of a number that apply only to rare words; which ones were frequent goes into the model.
+COUNTED = ("rare_suffix",)
+RARE = 10  # times at most that a rare word was seen in training
+
+# Functions of a token among its neighbours, by a dictionary (features/dictionaries.py): begins(word[0], "cities.txt").
+# Without a file it is learned. The number is which of the answers of native code is meant.
+MATCHED = {"begins": 0, "ends": 1, "inside": 2, "in_list": 3}
+
+# Functions of a file of word vectors (features/vectors.py), whose values are numbers: vector(word[0], "vectors.txt").
+VECTORS = ("vector",)
+
+# Functions of a regular expression as Wapiti has them: match(word[0], "^..").
+LONGEST = 200  # letters of such an expression
+PATTERNED: dict[str, Callable[[str], Function]] = {"match": match, "matches": matches}
+NAMES = (*PLAIN, *SIZED, *FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS)
+
+
+def rare_suffix(frequent: Lookup, k: int) -> Function:
+    """The last k letters of a word that was rare or absent in training, after how it is written (X, x or d)."""
+
+    def function(value: str) -> str | None:
+        if value in frequent or len(value) < k:
+            return None
+        has_digit = not value.isalpha() and any(c.isdigit() for c in value)
+        kind = "d" if has_digit else "X" if value[:1].isupper() else "x"
+        return kind + value[len(value) - k :]
+
+    return function
+
+
+BLANKS = " \t\r"  # what stands between fields of a line; other blanks may be part of a word
+
+
+def read_lookup(function: str, path: str) -> dict[str, str]:
+    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or others (one entry per line)."""
+    try:
+        raw = Path(path).read_bytes()
+        text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise TemplateError(f"{function} cannot read {path!r}: {error}") from error
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        if not line.strip():
+            continue
+        if function != "cluster":
+            found[line.strip(BLANKS)] = "yes"
+            continue
+        fields = line.split("\t")
+        if len(fields) < 2:
+            raise TemplateError(f"{path}:{number}: a cluster file has lines 'cluster TAB word', this one has no tab")
+        found[fields[1]] = fields[0]
+    return found
+
+
+def from_lookup(lookup: Lookup, length: int | None) -> Function:
+    """What the file gives for a value, cut to its first ``length`` characters (a prefix of a cluster's bit path)."""
+    if length is None:
+        return lookup.get
+
+    def cut(value: str) -> str | None:
+        path = lookup.get(value)
+        return None if path is None else path[:length]
+
+    return cut
