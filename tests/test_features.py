@@ -20,7 +20,7 @@ from trellis import _core
 from trellis.arrays import Ragged
 from trellis.corpus.corpus import Corpus, Strings
 from trellis.errors import CorpusError, TemplateError
-from trellis.features import templates as functions
+from trellis.features import functions
 from trellis.features.extraction import Extraction, extract, freeze, view_table
 from trellis.features.templates import Call
 from trellis.features.vocabulary import Vocabulary, feature_set, function_of, native_calls

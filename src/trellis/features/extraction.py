@@ -50,15 +50,15 @@ from trellis.features.vocabulary import (
 
 def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[Ints, Strings]:
     """What a view gives for each value, as numbers of distinct strings in order of first appearance."""
-    function, numbers = function_of(view, lookups, column), dict[str, int]()
-    values, calls = strings.tolist(), native_calls(view)
+    values, calls, numbers = strings.tolist(), native_calls(view), dict[str, int]()
     if calls is not None:
-        others = [function(value) for value in values if not value.isascii()]
+        foreign = [value for value in values if not value.isascii()]
+        others = list(map(function_of(view, lookups, column), foreign)) if foreign else []
         table = _core.view_table(calls, strings.data, strings.starts, others)
         if table is not None:
             codes, data, starts = table
             return codes, Strings(data, starts)
-    said = [function(value) for value in values]
+    said = map(function_of(view, lookups, column), values)
     ids = [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in said]
     return np.array(ids, np.int32), Strings.of(numbers)
 

@@ -41,6 +41,7 @@ class Decoder:
     """A model with its native decoder. The number of threads never changes an answer."""
 
     __slots__ = (
+        "_functions",
         "_is_checked",
         "about",
         "columns",
@@ -48,7 +49,6 @@ class Decoder:
         "far_rows",
         "first",
         "forbids",
-        "functions",
         "labels",
         "model",
         "native",
@@ -63,10 +63,7 @@ class Decoder:
         vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
         tables = (weights.edge, weights.end)
         self.forbids = any(table is not None and bool(np.isneginf(table).any()) for table in tables)
-        self.functions: list[list[Function | None]] = [
-            [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
-            for column in vocabulary.columns
-        ]
+        self._functions: list[list[Function | None]] | None = None
         # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
         # are then looked up label by label, which is much less than a table of label pairs for every token.
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
@@ -232,6 +229,17 @@ class Decoder:
             tokens = [[t if isinstance(t, str) or not plain else t[0] for t in row] for row in rows]
             return read({self.columns[0]: tokens})
         return read({name: [[token[c] for token in row] for row in rows] for c, name in enumerate(self.columns)})
+
+    @property
+    def functions(self) -> list[list[Function | None]]:
+        """What views say of words that native code cannot tell, by column and view; made when they are needed."""
+        if self._functions is None:
+            vocabulary = self.model.vocabulary
+            self._functions = [
+                [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
+                for column in vocabulary.columns
+            ]
+        return self._functions
 
     def _define(self, batch: _core.Batch) -> None:
         """Say what the views are of words that native code met for the first time and cannot tell itself."""
