@@ -18,6 +18,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Arrays, LabelSets
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
+from trellis.features.functions import COUNTED, FILED
 from trellis.features.templates import Template, parse_template, vector_file
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
@@ -165,6 +166,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         {str(path): _vectors(i, str(path), columns, tensors) for i, path in enumerate(header.get("vectors", ()))},
     )
     _check_plan(vocabulary)
+    _check_lookups(vocabulary)
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*[tensors[f"tags.{part}"] for part in TAGS])  # type: ignore[arg-type]
@@ -237,6 +239,15 @@ def _check_plan(vocabulary: Vocabulary) -> None:
         len(of_key) == len(set(keys)) == len({table for _, table in of_key})
     ):
         raise ValueError("a plan of other templates")
+
+
+def _check_lookups(vocabulary: Vocabulary) -> None:
+    """ValueError unless all files and frequent words that views ask for are there."""
+    for column in vocabulary.columns:
+        for call in (call for view in column.views for call in view if call.name in (*FILED, *COUNTED)):
+            of = str(call.arguments[0]) if call.name in FILED else column.name
+            if (call.name, of) not in vocabulary.lookups:
+                raise ValueError(f"no look-up for {call.name} of {of}")
 
 
 def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> None:
