@@ -14,6 +14,8 @@ from trellis.cli.file_shape import open_model
 from trellis.cli.options import Parser
 from trellis.cli.outputs import check_apart, check_writable, writing
 from trellis.cli.progress import say
+from trellis.corpus.files import extension
+from trellis.errors import ArgumentError
 from trellis.tagger.errors_found import find_errors
 
 
@@ -33,6 +35,8 @@ def command(given: Namespace) -> None:
     """Tag, gather, write."""
     check_writable(given.output)
     check_apart(given.output, given.source, given.model)
+    if extension(given.output) not in (".html", ".htm", ""):
+        raise ArgumentError(f"{given.output}: the page is HTML; name a file that ends in .html")
     tagger, shape = open_model(given, given.source)
     corpus = shape.read_for(given.source, tagger, given.columns)
     found = find_errors(tagger, corpus, target=given.gold, by=given.by, n_threads=given.threads)
