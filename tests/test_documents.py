@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,30 @@ def test_one_file_and_the_same_bits(corpus: trellis.Corpus, tmp_path: Path) -> N
     (tmp_path / "cut").write_bytes(raw[: len(raw) // 2])
     with pytest.raises(ModelError):
         trellis.load(tmp_path / "cut")
+
+
+def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Path) -> None:
+    tagger = train(corpus)
+    other = corpus.with_column("pos", corpus.column("word"))
+    bad: list[Any] = [None]
+    for features in (["pos[0]"], ["word[0]", "pos[0]"], ["bias"]):
+        bad.append(trellis.train(other, target="name", features=features).model)
+    bad.append(tagger.model)
+    for first in bad:
+        trellis.model.model_file.save(replace(tagger.model, first=first), tmp_path / "m")
+        with pytest.raises(ModelError):
+            trellis.load(tmp_path / "m")
+    for info in (
+        {"learner": "x"},
+        {"history": None},
+        {"history": [3]},
+        {"history": [{}]},
+        {"history": [{"epoch": []}]},
+    ):
+        changed = replace(tagger.model, info={**tagger.info, **info})
+        trellis.model.model_file.save(changed, tmp_path / "m")
+        with pytest.raises(ModelError):
+            trellis.load(tmp_path / "m")
 
 
 def test_columns_and_attributes_beside_words() -> None:

@@ -122,6 +122,10 @@ def test_the_first_vector_of_a_word_counts_and_words_may_have_blanks(tmp_path: P
     assert (found.words.tolist(), found.matrix.tolist()) == (["a", "New York"], [[1, 2], [3, 4]])
     (tmp_path / "v").write_text("10\u00a0000 1 2\n\u00a0 3 4\n", encoding="utf-8")
     assert read_vectors(str(tmp_path / "v")).words.tolist() == ["10\u00a0000", "\u00a0"]
+    (tmp_path / "v").write_text("² 1 2\n", encoding="utf-8")
+    assert read_vectors(str(tmp_path / "v")).words.tolist() == ["²"]
+    (tmp_path / "v").write_text("400000 2\na 1 2\n")  # the beginning of a longer file
+    assert read_vectors(str(tmp_path / "v")).words.tolist() == ["a"]
     (tmp_path / "v").write_text("5 3\n6 4\n")  # no counts: 5 and 6 are words
     assert read_vectors(str(tmp_path / "v")).words.tolist() == ["5", "6"]
 
@@ -135,7 +139,8 @@ def test_the_first_vector_of_a_word_counts_and_words_may_have_blanks(tmp_path: P
         ("a" + " 1" * 5000, "vectors of 5,000 numbers; they may have 1 to 4,096"),
         ("a 1 2\nb 1 x\n", ":2: not a line of vectors"),
         ("a\n", ":1: not a line of vectors"),
-        ("a 1 nan\n", "the vector of 'a' has a number that is not finite"),
+        ("a 1 nan\n", "the vector of 'a' has a number that is too large or none"),
+        ("a 1 1e39\n", "the vector of 'a' has a number that is too large or none"),
     ],
 )
 def test_files_that_are_no_vectors(tmp_path: Path, text: str, message: str) -> None:
@@ -153,11 +158,17 @@ def test_arrays_that_are_no_vectors(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="2 words and an array"):
         read_vectors(str(tmp_path / "m.npy"))
     np.save(tmp_path / "m.npy", np.arange(4).reshape(2, 2))
-    with pytest.raises(TemplateError, match="vectors are one array of floating-point numbers"):
+    with pytest.raises(TemplateError, match="vectors are floating-point numbers"):
+        read_vectors(str(tmp_path / "m.npy"))
+    (tmp_path / "m.npy").write_bytes(b"PK\x03\x04junk")
+    with pytest.raises(TemplateError, match="cannot read"):
+        read_vectors(str(tmp_path / "m.npy"))
+    np.save(tmp_path / "m.npy", np.array([[1e300], [1.0]]))
+    with pytest.raises(TemplateError, match="too large or none"):
         read_vectors(str(tmp_path / "m.npy"))
     np.savez(tmp_path / "m.npz", NUMBERS)
     (tmp_path / "m.npz").rename(tmp_path / "m.npy")
-    with pytest.raises(TemplateError, match="several arrays"):
+    with pytest.raises(TemplateError, match="cannot read"):
         read_vectors(str(tmp_path / "m.npy"))
     np.save(tmp_path / "m.npy", np.array([{}, {}]), allow_pickle=True)
     with pytest.raises(TemplateError, match="cannot read"):

@@ -51,28 +51,31 @@ def read_vectors(path: str) -> Vectors:
     vector counts.
     """
     words, matrix = _matrix(path) if path.endswith(".npy") else _text(path)
+    if not words:
+        raise TemplateError(f"{path}: no vectors in it")
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise TemplateError(f"{path}: {len(words):,} words and an array {matrix.shape}; it must have a row per word")
     if not 1 <= matrix.shape[1] <= MOST:
         raise TemplateError(f"{path}: vectors of {matrix.shape[1]:,} numbers; they may have 1 to {MOST:,}")
+    with np.errstate(over="ignore"):  # what is too large becomes infinite
+        matrix = np.asarray(matrix, np.float32)
     if not np.isfinite(matrix).all():
         row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
-        raise TemplateError(f"{path}: the vector of {words[row]!r} has a number that is not finite")
+        raise TemplateError(f"{path}: the vector of {words[row]!r} has a number that is too large or none")
     first = {word: row for row, word in reversed(list(enumerate(words)))}
     rows = sorted(first.values())
-    return Vectors(Strings.of([words[row] for row in rows]), np.ascontiguousarray(matrix[rows], np.float32))
+    return Vectors(Strings.of([words[row] for row in rows]), np.ascontiguousarray(matrix[rows]))
 
 
 def _matrix(path: str) -> tuple[list[str], Floats]:
     names = Path(path).with_suffix(".txt")
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)  # a shape that the file cannot hold is an error
+        matrix = np.lib.format.open_memmap(path, mode="r")  # a shape that the file cannot hold is an error
         words = names.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, EOFError, ValueError, OverflowError) as error:
         raise TemplateError(f"vector cannot read {path!r} with its words in {str(names)!r}: {error}") from error
-    if not isinstance(matrix, np.ndarray) or not np.issubdtype(matrix.dtype, np.floating):
-        what = matrix.dtype if isinstance(matrix, np.ndarray) else "several arrays"
-        raise TemplateError(f"{path}: {what}; vectors are one array of floating-point numbers")
+    if not np.issubdtype(matrix.dtype, np.floating):
+        raise TemplateError(f"{path}: an array of {matrix.dtype}; vectors are floating-point numbers")
     return [word.removesuffix("\r") for word in (words[:-1] if words[-1] == "" else words)], matrix
 
 
@@ -85,28 +88,32 @@ def _text(path: str) -> tuple[list[str], Floats]:
     split = [(number, _fields(line)) for number, line in enumerate(lines, 1)]
     rows = [(number, fields) for number, fields in split if fields]
     if not rows:
-        raise TemplateError(f"{path}: no vectors in it")
+        return [], np.empty((0, 1), np.float32)
     width = len(rows[0][1]) - 1
-    counts = [int(field) for field in rows[0][1] if field.isdigit()]
-    if (
-        len(rows) > 1
-        and len(counts) == len(rows[0][1]) == 2
-        and counts[0] == len(rows) - 1
-        and counts[1] < len(rows[1][1])
-    ):
-        width, rows = counts[1], rows[1:]  # the first line has how many vectors there are, and how long
+    if len(rows) > 1 and (told := _told_width(rows[0][1], len(rows) - 1, rows[1][1])):
+        width, rows = told, rows[1:]
     words, matrix = list[str](), np.empty((len(rows), width), np.float32)
     for i, (number, fields) in enumerate(rows):
         try:  # a word may have blanks inside, numbers have none
             if not 0 < width < len(fields) or (len(fields) > width + 1 and _is_number(fields[-width - 1])):
                 raise ValueError
-            matrix[i] = fields[-width:]
+            with np.errstate(over="ignore"):
+                matrix[i] = fields[-width:]
         except ValueError:
             wanted = f"a word and {width:,} numbers" if width > 0 else "a word and its numbers"
             why = f"not a line of vectors; it must be {wanted}, with blanks between them"
             raise TemplateError(f"{path}:{number}: {why}") from None
         words.append(" ".join(fields[:-width]))
     return words, matrix
+
+
+def _told_width(first: list[str], n_after: int, second: list[str]) -> int:
+    """The length of vectors, if the first line of a file tells how many there are and how long; 0 if it does not."""
+    if len(first) != 2 or not all(re.fullmatch(r"[0-9]{1,9}", field) for field in first):
+        return 0
+    n, width = map(int, first)
+    fits = width == len(second) - 1 > 1 or (n == n_after and width < len(second))
+    return width if fits else 0
 
 
 def _fields(line: str) -> list[str]:

@@ -403,6 +403,10 @@ START = "<start>"  # the label before the sentence
 FAMILIES = ("scores", "log-linear", "local", "joint")
 
 
+# The columns that a first pass over documents gives (trellis.tagger.documents).
+FIRST_PASS = ("same_word", "same_word_in_corpus")
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """Labels, vocabulary and weights, with how they came to be."""

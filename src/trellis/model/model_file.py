@@ -22,7 +22,7 @@ from trellis.features.functions import COUNTED, FILED
 from trellis.features.templates import Template, parse_template, vector_file
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
-from trellis.model.model import MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
+from trellis.model.model import FIRST_PASS, MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
@@ -137,8 +137,7 @@ def _header(model: Model) -> dict[str, Any]:
 
 def _model(tensors: Tensors, text: str) -> Model:
     header = json.loads(text)
-    if not isinstance(header["info"], dict):
-        raise ValueError("what is said of the training is no object")
+    _check_info(header["info"])
     labels = tuple(str(label) for label in header["labels"])
     order = int(header["order"])
     if order not in range(MAX_ORDER + 1):
@@ -196,8 +195,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     first = None
     if "first" in tensors:
         first = from_bytes(tensors["first"].tobytes())
-        if first.first is not None or first.labels != labels:
-            raise ValueError("a first pass with a first pass of its own, or with other labels")
+        _check_first(first, labels, vocabulary)
+    elif "document_features" in header["info"]:
+        raise ValueError("no first pass")
     n_attributes = weights.rows.n_attributes if segments is None else segments.first
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
     _check_numbers(vocabulary, n_attributes, n_edge_attributes)
@@ -239,6 +239,28 @@ def _check_plan(vocabulary: Vocabulary) -> None:
         len(of_key) == len(set(keys)) == len({table for _, table in of_key})
     ):
         raise ValueError("a plan of other templates")
+
+
+def _check_info(info: Any) -> None:
+    """ValueError unless what is said of the training can be shown."""
+    history = info.get("history", []) if isinstance(info, dict) else None
+    learner = info.get("learner", {}) if isinstance(info, dict) else None
+    if not isinstance(learner, dict) or not isinstance(history, list):
+        raise ValueError("what is said of the training is none")
+    for event in history:
+        numbers = event.values() if isinstance(event, dict) and "epoch" in event else ("",)
+        if not all(isinstance(number, int | float | None) for number in numbers):
+            raise ValueError("a history of other things than epochs")
+
+
+def _check_first(first: Model, labels: tuple[str, ...], second: Vocabulary) -> None:
+    """ValueError unless a first pass reads what the second does beside its answers, and has the same labels."""
+    names = [{column.name for column in one.given} for one in (first.vocabulary, second)]
+    bags = [one.bag and one.bag.column for one in (first.vocabulary, second)]
+    if first.first is not None or first.labels != labels or not names[0]:
+        raise ValueError("a first pass with a first pass of its own, without words or with other labels")
+    if names[1] - {*FIRST_PASS} != names[0] or names[0] & {*FIRST_PASS} or bags[0] != bags[1]:
+        raise ValueError("a first pass that reads other columns")
 
 
 def _check_lookups(vocabulary: Vocabulary) -> None:

@@ -19,13 +19,13 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label
 from trellis.errors import LearnerError
 from trellis.features.presets import ALIASES
+from trellis.model.model import FIRST_PASS
 
 if TYPE_CHECKING:
     from trellis.model.model import Model
     from trellis.tagger.decoding import Decoder
 
 NONE = "no other"
-COLUMNS = ("same_word", "same_word_in_corpus")
 PIECE = 1 << 16  # tokens at a time, so that counts of all labels for each do not take much memory
 
 
@@ -60,7 +60,7 @@ def _kinds(labels: list[str]) -> list[str]:
 def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
     """The corpus with the columns that labels of a first pass give; ``words`` is the column of words."""
     documents = np.repeat(corpus.document_numbers(), np.diff(corpus.starts))
-    for name, groups in zip(COLUMNS, (documents, np.zeros_like(documents)), strict=True):
+    for name, groups in zip(FIRST_PASS, (documents, np.zeros_like(documents)), strict=True):
         corpus = corpus.with_column(name, elsewhere(corpus.column(words), labels, groups))
     return corpus
 

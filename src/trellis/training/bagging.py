@@ -33,8 +33,8 @@ MOST_MEMBERS = 1000
 
 def fit_members(
     problem: Problem, learner: Learner, k: int, observer: Observer | None
-) -> tuple[ChainWeights, list[Event]]:
-    """Train ``k`` members, one after the other; the history is that of all."""
+) -> tuple[ChainWeights, list[Event], int]:
+    """Train ``k`` members, one after the other, unless stopped; the history is that of all, the number how many."""
     unfit: dict[str, Any] = {"a checkpoint": problem.checkpoint, "a stream": problem.blocks}
     unfit |= {"segments": problem.corpus.segment_lists, "a label further back": problem.corpus.has_far or None}
     if what := next((what for what, there in unfit.items() if there is not None), None):
@@ -48,7 +48,7 @@ def fit_members(
         history += events
         if watched.stopped:
             break
-    return mean_of(members), history
+    return mean_of(members), history, len(members)
 
 
 def _member(learner: Learner, i: int) -> Learner:

@@ -22,8 +22,9 @@ from trellis.corpus.read import read
 from trellis.errors import LearnerError
 from trellis.features.vocabulary import templates_of
 from trellis.learning.run import Watched, check_observer
+from trellis.model.model import FIRST_PASS
 from trellis.tagger import Tagger
-from trellis.tagger.documents import COLUMNS, with_columns, word_column
+from trellis.tagger.documents import with_columns, word_column
 
 PARTS = 5
 Train = Callable[..., Tagger]
@@ -35,7 +36,7 @@ def train_twice(train: Train, corpus: Any, features: Any, given: dict[str, Any])
     if unfit is not None or not isinstance(corpus, Corpus):
         what = unfit or "a stream"
         raise LearnerError(f"document_features train several models, so {what} has no place beside it; leave one out")
-    if taken := next((name for name in COLUMNS if name in corpus.columns), None):
+    if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
         raise LearnerError(f"document_features make a column {taken!r}, and the corpus has one; rename it")
     check_observer(given["observer"])
     features = features if isinstance(features, str | Path | None) else items(features) or features
@@ -52,7 +53,7 @@ def train_twice(train: Train, corpus: Any, features: Any, given: dict[str, Any])
     inputs = [name for name in corpus.columns if name not in target]
     templates, bigrams = templates_of("default" if features is None else features, inputs)
     several = len(np.unique(corpus.document_numbers())) > 1
-    more = [f"{name}[0]" for name in (COLUMNS if several else COLUMNS[:1])]
+    more = [f"{name}[0]" for name in (FIRST_PASS if several else FIRST_PASS[:1])]
     order = 0 if given["order"] is None and not bigrams else given["order"]
     told = with_columns(corpus, words, labels)
     second = train(told, features=[*templates, *more], **{**given, "dev": dev, "order": order})

@@ -233,7 +233,8 @@ def train(
     encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
     problem = complete(setup, encoding)
     if setup.bagging > 1:
-        learnt, history = fit_members(problem, learner, setup.bagging, observer)
+        learnt, history, made = fit_members(problem, learner, setup.bagging, observer)
+        setup = replace(setup, bagging=made)
     else:
         learnt, history = learner.fit(problem, observer)
     return assemble(setup, encoding, learnt, history)
