@@ -33,7 +33,6 @@ TREEBANKS = {
 }
 CLUSTERS = "brown-clusters/bllip-clusters.gz"
 PERCEPTRON, SHUFFLED = trellis.Perceptron(), trellis.Perceptron(epochs=15, shuffle=True)
-MIRA = trellis.MIRA(epochs=15, shuffle=True)  # the default
 LEARNERS = {"perceptron": PERCEPTRON, "perceptron, 15 epochs, shuffled": SHUFFLED, "default": None}
 
 

@@ -291,6 +291,19 @@ def test_requests_that_wait_are_one_batch(ner: trellis.Tagger) -> None:
     assert batcher.n_batches < 10
 
 
+def test_a_request_is_a_document() -> None:
+    sentences, labels = [["Mr", "X"], ["in", "X"]] * 5, [["O", "PER"], ["O", "LOC"]] * 5
+    tagger = trellis.train({"word": sentences, "y": labels}, target="y", document_features=True)
+
+    async def ask() -> Batcher:
+        batcher = Batcher(1)
+        await asyncio.gather(*(batcher.tag(tagger, [SENTENCE]) for _ in range(5)))
+        batcher.close()
+        return batcher
+
+    assert asyncio.run(ask()).n_batches == 5
+
+
 def test_a_bad_request_spoils_no_other(ner: trellis.Tagger) -> None:
     async def ask() -> list[Any]:
         batcher = Batcher(1)

@@ -380,3 +380,16 @@ def test_plain_templates_need_no_parser(text: str) -> None:
 )
 def test_templates_that_only_look_plain(text: str) -> None:
     assert templates._PLAIN.fullmatch(text) is None
+
+
+def test_presets_in_lists_and_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("# names\nrich\nner \nword[3]\n")
+    by_list = feature_set(["rich", "ner ", "word[3]"], ["word"])
+    assert feature_set(tmp_path / "file", ["word"]) == by_list
+    assert len(set(by_list.templates)) == len(by_list.templates)  # what both have is there once
+    assert by_list.history == 2
+    assert {*feature_set("ner", ["word"]).templates} < {*by_list.templates}
+    (tmp_path / "file").write_text("word[0]\nnerr\n")
+    for features, place in ((["nerr"], ""), (tmp_path / "file", "file:2: ")):
+        with pytest.raises(TemplateError, match=f"{place}'nerr' is no template, .*and no preset; those are default"):
+            feature_set(features, ["word"])

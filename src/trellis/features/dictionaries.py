@@ -9,7 +9,6 @@ whose entries are seen through that view too. Without a file its entries are the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,7 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
-from trellis.features.functions import BLANKS, MATCHED, Function, read_lookup
+from trellis.features.functions import MATCHED, Function, fields_of, read_lookup
 from trellis.features.templates import Call, Look, Template
 
 ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
@@ -104,7 +103,7 @@ def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Diction
     Where all values of the column are single characters, so are all tokens. Entries of which nothing is seen are none.
     """
     of_characters = all(len(value) == 1 for value in values)
-    lines = [[token for token in re.split(f"[{BLANKS}]", text) if token] for text in read_lookup("in_list", path)]
+    lines = [fields_of(text) for text in read_lookup("in_list", path)]
     written = ["".join(tokens) if of_characters else tokens for tokens in lines]
     said = [[seen(token) for token in entry] for entry in written]
     entries = [[token for token in entry if token is not None] for entry in said if None not in entry]

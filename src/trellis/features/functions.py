@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -132,15 +133,25 @@ def rare_suffix(frequent: Lookup, k: int) -> Function:
 BLANKS = " \t\r"  # what stands between fields of a line; other blanks may be part of a word
 
 
-def read_lookup(function: str, path: str) -> dict[str, str]:
-    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or others (one entry per line)."""
+def read_lines(function: str, path: str) -> list[str]:
+    """The lines of a file that a function names, gzipped or not."""
     try:
         raw = Path(path).read_bytes()
         text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise TemplateError(f"{function} cannot read {path!r}: {error}") from error
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def fields_of(line: str) -> list[str]:
+    """What stands between blanks; others than those of ASCII may be part of a word."""
+    return [field for field in re.split(f"[{BLANKS}]", line) if field]
+
+
+def read_lookup(function: str, path: str) -> dict[str, str]:
+    """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or others (one entry per line)."""
     found: dict[str, str] = {}
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+    for number, line in enumerate(read_lines(function, path), 1):
         if not line.strip():
             continue
         if function != "cluster":

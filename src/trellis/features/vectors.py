@@ -7,9 +7,7 @@ the view's strings are the words of the file, so that the id of a word is the ro
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +17,7 @@ import numpy as np
 from trellis.arrays import Floats, Ints, Longs, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.errors import TemplateError
-from trellis.features.functions import BLANKS
+from trellis.features.functions import fields_of, read_lines
 from trellis.features.templates import Template, vector_file
 
 MOST = 4096  # dimensions
@@ -80,12 +78,7 @@ def _matrix(path: str) -> tuple[list[str], Floats]:
 
 
 def _text(path: str) -> tuple[list[str], Floats]:
-    try:
-        raw = Path(path).read_bytes()
-        lines = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig").split("\n")
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise TemplateError(f"vector cannot read {path!r}: {error}") from error
-    split = [(number, _fields(line)) for number, line in enumerate(lines, 1)]
+    split = [(number, fields_of(line)) for number, line in enumerate(read_lines("vector", path), 1)]
     rows = [(number, fields) for number, fields in split if fields]
     if not rows:
         return [], np.empty((0, 1), np.float32)
@@ -114,11 +107,6 @@ def _told_width(first: list[str], n_after: int, second: list[str]) -> int:
     n, width = map(int, first)
     fits = width == len(second) - 1 > 1 or (n == n_after and width < len(second))
     return width if fits else 0
-
-
-def _fields(line: str) -> list[str]:
-    """What stands between blanks; others than those of ASCII may be part of a word."""
-    return [field for field in re.split(f"[{BLANKS}]", line) if field]
 
 
 def _is_number(text: str) -> bool:
