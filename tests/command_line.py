@@ -50,6 +50,7 @@ class Done:
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
+        self.files = dict[str, bytes]()  # what was written, where a test keeps it
 
 
 class Stdin:
@@ -57,6 +58,19 @@ class Stdin:
 
     def __init__(self, content: str) -> None:
         self.buffer = io.BytesIO(content.encode())
+
+
+def call_within(line: str | list[str], given: str = "") -> Done:
+    """Run a command line in this process, with what it writes in memory: quick."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in (("stdin", Stdin(given)), ("stdout", out), ("stderr", err)):
+            patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as left:
+            run(line.split() if isinstance(line, str) else line)
+    code = left.value.code
+    texts = (stream.buffer.getvalue().decode(errors="replace") for stream in (out, err))  # type: ignore[attr-defined]
+    return Done(code if isinstance(code, int) else 0, *texts)
 
 
 @pytest.fixture

@@ -108,3 +108,10 @@ def test_sentences_without_a_tree_are_said(trees: Path, call: Call) -> None:
 )
 def test_bad_calls(trees: Path, call: Call, command: str, why: str) -> None:
     refused(call(f"{command} --quiet" if command.startswith("parse train") else command), why)
+
+
+def test_a_parser_remembers_the_column_of_sentences(trees: Path, call: Call) -> None:
+    (trees / "train.csv").write_text("sid,word,pos,head\n1,the,DT,2\n1,dog,NN,0\n2,the,DT,2\n2,cat,NN,0\n")
+    assert call("parse train train.csv --sentence sid --model p.parser --epochs 2 --quiet").code == 0
+    assert call("parse run --model p.parser train.csv --output out.jsonl").code == 0
+    assert [json.loads(line)["head"] for line in Path("out.jsonl").read_text().splitlines()] == [["2", "0"]] * 2

@@ -69,3 +69,10 @@ def test_bad_input_is_one_line_and_lenient_skips(model: str, call: Call) -> None
     refused(call("trees train train.trees --learner pcfg --set epochs=3 --model n"), "leave out --set")
     refused(call("trees train train.trees --model train.trees"), "the output would replace train.trees")
     refused(call("trees nonsense"), "trees train")
+
+
+def test_a_table_has_sentences(model: str, call: Call) -> None:
+    Path("words.csv").write_text("sid,word\n1,rain\n1,fell\n2,rain\n2,fell\n")
+    assert len(call(f"trees run --model {model} words.csv --columns word --sentence sid").out.splitlines()) == 2
+    one, many = (call(f"trees run --model {model} train.trees --kbest 3 --threads {n}").out for n in (1, 3))
+    assert one == many

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.cli.file_shape import FileShape
+from trellis.cli.file_shape import FileShape, refuse_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable
 from trellis.cli.progress import say
 from trellis.cli.running_text import text_corpus, text_pieces
 from trellis.corpus.corpus import Corpus
+from trellis.errors import ArgumentError
 from trellis.features.brown import brown_clusters
 
 
@@ -57,6 +58,9 @@ def command(given: Namespace) -> None:
 
 
 def _corpus(given: Namespace) -> Corpus:
-    if given.text or given.lines or given.words:
+    if any((given.text, given.lines, given.words)):
+        if given.column is not None:
+            raise ArgumentError("running text has no columns; leave out --column")
+        refuse_file_options(given, "running text has no columns")
         return text_corpus([sentence for _, _, some in text_pieces(given) for sentence in some], "word")
     return FileShape.of(given, given.source).read(given.source, given.columns)

@@ -132,7 +132,7 @@ def make_typos(seed: int, n_words: int | None) -> tuple[Pairs, Pairs]:
     for i, paragraph in enumerate(paragraphs):
         for word in re.findall(r"[a-z]+", paragraph.lower()):
             parts[i % HELD_OUT == 0].append((mistype(word, TYPOS, chance), word))
-        if n_words is not None and len(parts[0]) + len(parts[1]) >= n_words:
+        if n_words is not None and all(parts) and len(parts[0]) + len(parts[1]) >= n_words:
             break
     return parts
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from trellis.cli.explain import typed
-from trellis.cli.file_shape import open_model
+from trellis.cli.file_shape import load_constrained
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, writing
 from trellis.corpus.files import STANDARD_STREAM
@@ -26,8 +26,7 @@ def describe(parser: Parser) -> None:
     parser.share("model")
     parser.add_argument("--output", "-o", metavar="FILE", help="the picture, .svg (default: standard output)")
     parser.add_argument("--most-labels", type=at_least(1), default=12, metavar="N", help="rows, at most")
-    parser.share("scheme", "json")
-    parser.share_file_options()
+    parser.share("scheme")
 
 
 def command(given: Namespace) -> None:
@@ -37,9 +36,8 @@ def command(given: Namespace) -> None:
             raise ArgumentError(f"{given.output}: the picture is SVG; name a .svg file")
         check_writable(given.output)
         check_apart(given.output, given.model)
-    tagger, _ = open_model(given, STANDARD_STREAM)
-    if len(given.words) == 1:
-        given.words = given.words[0].split()
-    picture = tagger.draw(typed(tagger, given), most_labels=given.most_labels)
+    tagger = load_constrained(given)
+    words = given.words[0].split() if len(given.words) == 1 else given.words
+    picture = tagger.draw(typed(tagger, words), most_labels=given.most_labels)
     with writing(given.output) as out:
         out.write(picture.svg.encode())

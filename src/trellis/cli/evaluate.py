@@ -107,8 +107,8 @@ def _model_figures(given: Namespace) -> _Found:
 
 def _column_figures(given: Namespace) -> _Found:
     """How good one column of the file is by another."""
-    if given.calibration or given.scheme is not None:
-        raise CorpusError(given.source, None, "--calibration and --scheme need a model; give --model")
+    if given.calibration or given.scheme is not None or given.by != "path":
+        raise CorpusError(given.source, None, "--calibration, --scheme and --by need a model; give --model")
     shape = FileShape.of(given, given.source)
     corpus = shape.read(given.source, given.columns)
     names = list(corpus.columns)

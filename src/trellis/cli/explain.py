@@ -16,15 +16,17 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from trellis.cli.file_shape import open_model
+from trellis.cli.file_shape import load_constrained, open_model, refuse_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import show
 from trellis.cli.progress import say
 from trellis.corpus.files import STANDARD_STREAM
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 if TYPE_CHECKING:
     from trellis.tagger import Tagger
+
+TERMS, LABELS = 6, 3  # that are shown unless more or fewer are asked for
 
 
 def describe(parser: Parser) -> None:
@@ -38,38 +40,44 @@ def describe(parser: Parser) -> None:
         help="the model, unless --model names it, then the words of a sentence",
     )
     add("--model", "-m", metavar="MODEL", help="model file")
-    add("--top", type=at_least(1), default=6, metavar="N", help="number of features per label")
-    add("--labels", type=at_least(1), default=3, metavar="N", help="number of labels per token")
+    add("--top", type=at_least(1), metavar="N", help=f"number of features per label (default: {TERMS})")
+    add("--labels", type=at_least(1), metavar="N", help=f"number of labels per token (default: {LABELS})")
     parser.share("scheme", "json")
     parser.share_file_options()
 
 
 def command(given: Namespace) -> None:
     """Show explanations."""
+    if given.json and (given.labels or given.top) is not None:
+        raise ArgumentError("--json has all labels and all features; leave out --labels and --top")
     if given.model is None:
         if not given.words:
             raise CorpusError("", None, "name the model's file: trellis explain MODEL [WORD ...]")
         given.model, *given.words = given.words
-    tagger, shape = open_model(given, STANDARD_STREAM)
-    sentences: Iterable[Any] = (
-        [typed(tagger, given)] if given.words else shape.read_for(STANDARD_STREAM, tagger, given.columns)
-    )
+    sentences: Iterable[Any]
+    if given.words:
+        refuse_file_options(given, "the words of the command line are no file")
+        tagger = load_constrained(given)
+        sentences = [typed(tagger, given.words, quiet=given.json)]
+    else:
+        tagger, shape = open_model(given, STANDARD_STREAM)
+        sentences = shape.read_for(STANDARD_STREAM, tagger, given.columns)
     for number, sentence in enumerate(sentences):
         explanation = tagger.explain(sentence)
         if given.json:
             show(json.dumps(explanation.to_dict(), ensure_ascii=False))
         else:
-            show("\n" * bool(number) + explanation.text(n_labels=given.labels, n_terms=given.top))
+            show("\n" * bool(number) + explanation.text(n_labels=given.labels or LABELS, n_terms=given.top or TERMS))
 
 
-def typed(tagger: Tagger, given: Namespace) -> list[Any]:
+def typed(tagger: Tagger, words: list[str], *, quiet: bool = False) -> list[Any]:
     """One sentence from the words of the command line."""
-    n, words = len(tagger.columns), given.words
+    n = len(tagger.columns)
     if tagger.model.vocabulary.bag is not None:
         why = "the model reads attributes; trellis explain reads them as JSON lines with --format jsonl"
         raise CorpusError("", None, why)
     if blank := next((word for word in words if " " in word.strip()), None):
-        say(f"{blank!r} is taken as one token; leave out the quotes to give one word per token", given.json)
+        say(f"{blank!r} is taken as one token; leave out the quotes to give one word per token", quiet)
     if n == 1:
         return list(words)
     fields = [tuple(word.rsplit("/", n - 1)) for word in words]

@@ -5,19 +5,30 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from trellis.cli.options import FILE_OPTIONS
 from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
-from trellis.corpus.read import format_of, read
-from trellis.errors import CorpusError
+from trellis.corpus.read import FORMATS, format_of, read
+from trellis.errors import ArgumentError, CorpusError
 from trellis.tagger import Tagger, load
 
 if TYPE_CHECKING:
     from trellis.corpus.blocks import CorpusStream
 
 STREAMED = ("conll", "conllu")
+# The formats in which a file option has a meaning; those of all formats are --columns and --format.
+MEANT_FOR = {"sentence": ("csv", "parquet", "feather"), "comments": ("conll",), "tabs": ("conll",)}
+
+
+class Trained(Protocol):
+    """A model that may know the layout of its training file."""
+
+    @property
+    def info(self) -> Any:
+        """How it was trained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +41,30 @@ class FileShape:
     sentence: str | None = None  # in tables with a row per token
 
     @classmethod
-    def of(cls, given: Namespace, path: str, like: FileShape | None = None) -> FileShape:
-        """The shape of a file: what is given, then what its name tells, then that of what it is ``like``."""
-        like = like or cls()
+    def of(
+        cls, given: Namespace, path: str, like: FileShape | None = None, others: Iterable[str | None] = ()
+    ) -> FileShape:
+        """The shape of a file: what is given, then what its name tells, then that of what it is ``like``.
+
+        ArgumentError for an option that means nothing in the format of this file, nor in that of the ``others``.
+        """
+        shape = (like or cls()).beside(given, path)
+        formats = {shape.format, *(shape.beside(given, other).format for other in others if other is not None)}
+        for name, suited in MEANT_FOR.items():
+            if getattr(given, name) is not None and formats.isdisjoint(suited):
+                why = f"--{name} is for {', '.join(suited)} files; {message_name(path)} is read as {shape.format}"
+                raise ArgumentError(f"{why}: leave out --{name}, or name another --format")
+        return shape
+
+    def beside(self, given: Namespace, path: str) -> FileShape:
+        """The shape of a file that is like one of this shape, but for what is given and what its name tells."""
         format, tabs, comments = given.format, given.tabs, given.comments
         if format is None:
-            format = like.format if path == STANDARD_STREAM else format_of(path, like.format)
+            format = self.format if path == STANDARD_STREAM else format_of(path, self.format)
         if tabs is None:
-            tabs = extension(path) == ".tsv" or like.tabs
-        sentence = getattr(given, "sentence", None) or like.sentence
-        return cls(format, tabs, like.comments if comments is None else comments, sentence)
+            tabs = extension(path) == ".tsv" or self.tabs
+        comments = self.comments if comments is None else comments
+        return FileShape(format, tabs, comments, given.sentence or self.sentence)
 
     def describe(self, columns: Iterable[str]) -> dict[str, Any]:
         """For the model: what a file must look like to be tagged without further options."""
@@ -47,22 +72,24 @@ class FileShape:
 
     def read(self, path: str, columns: str | None) -> Corpus:
         """A whole file, its columns named by ``columns`` or by their number."""
-        how: dict[str, Any] = {"format": self.format, "tabs": self.tabs, "comments": self.comments}
-        return read(path, columns=columns, sentence=self.sentence, **how)
+        return read(path, columns=columns, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """As arguments of trellis.read and trellis.stream: those that mean something in this format."""
+        return {name: value for name, value in asdict(self).items() if self.format in MEANT_FOR.get(name, FORMATS)}
 
     def read_beside(self, path: str | None, columns: Iterable[str], given: Namespace) -> Corpus | None:
         """A second file with the columns of a first one, which this is the shape of; None where none is given."""
         if path is None:
             return None
         names = ",".join(columns) if given.columns or self.format == "conll" else None
-        return FileShape.of(given, path, like=self).read(path, names)
+        return self.beside(given, path).read(path, names)
 
     def stream(self, paths: list[str], columns: str | None, megabytes: int) -> CorpusStream:
         """Files block by block, of about so many megabytes of text."""
         from trellis.corpus.blocks import stream
 
-        options: dict[str, Any] = {"format": self.format, "tabs": self.tabs, "comments": self.comments}
-        return stream(paths, columns=columns, block_bytes=megabytes << 20, **options)
+        return stream(paths, columns=columns, block_bytes=megabytes << 20, **self._options())
 
     def layout(self, path: str, tagger: Tagger, columns: str | None) -> Layout:
         """How to read a file of columns for a model: its columns are named as in training, by position."""
@@ -84,16 +111,27 @@ class FileShape:
         return corpus
 
 
+def refuse_file_options(given: Namespace, why: str) -> None:
+    """ArgumentError for options of a file where no file is read that they could be of."""
+    for name in FILE_OPTIONS:
+        if getattr(given, name) is not None:
+            raise ArgumentError(f"{why}; leave out --{name}")
+
+
 def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
     """The model that is given, under the scheme that is given, and the shape of a file for it."""
-    tagger = load(given.model)
-    if getattr(given, "scheme", None) is not None:
-        tagger = tagger.constrained(given.scheme)
+    tagger = load_constrained(given)
     return tagger, shape_for(tagger, given, path)
 
 
-def shape_for(tagger: Tagger, given: Namespace, path: str) -> FileShape:
-    """The shape of a file for a tagger: as its training file, unless something else is given."""
-    kept = tagger.info.get("corpus", {})
+def load_constrained(given: Namespace) -> Tagger:
+    """The model that is given, under the scheme that is given."""
+    tagger, scheme = load(given.model), getattr(given, "scheme", None)
+    return tagger if scheme is None else tagger.constrained(scheme)
+
+
+def shape_for(model: Trained, given: Namespace, path: str) -> FileShape:
+    """The shape of a file for a model: as its training file, unless something else is given."""
+    kept = model.info.get("corpus", {})
     trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments", "sentence") if name in kept})
     return FileShape.of(given, path, like=trained)

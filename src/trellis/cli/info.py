@@ -41,12 +41,12 @@ def command(given: Namespace) -> None:
     """Show what is known of the model."""
     path = given.place or given.model
     tagger = load(path)
-    facts = facts_of(tagger, given.top)
+    facts, n_epochs = facts_of(tagger, given.top), None if given.history else LAST_EPOCHS
     facts["sizes"]["bytes"] = len(tagger.to_bytes()) if not Path(path).is_file() else Path(path).stat().st_size
     if given.json:
-        show_json(facts)
+        show_json(facts)  # with the whole history
     else:
-        show(_text(facts, None if given.history else LAST_EPOCHS))
+        show(_text(facts, n_epochs))
 
 
 def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from trellis.papers.report import as_text
 from trellis.papers.steps import Watcher
 
 RESULTS = "papers/results"
+# What is of no use without a run.
+UNUSED = {"data": None, "ptb": None, "quick": False, "jobs": 1, "results": RESULTS, "again": False, "report": None}
 
 
 def describe(parser: Parser) -> None:
@@ -48,6 +50,8 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """List, or run and show."""
     if given.name is None:
+        if wrong := [name for name, usual in {**UNUSED, "json": False}.items() if getattr(given, name) != usual]:
+            raise ArgumentError(f"--{wrong[0]} is for a run; name an experiment, or all")
         rows = [["name", "what it reruns", "corpora"]]
         rows += [[name, experiment(name).TITLE, ", ".join(experiment(name).DATA) or "made"] for name in EXPERIMENTS]
         show(align(rows))

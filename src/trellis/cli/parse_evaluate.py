@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trellis.cli.file_shape import FileShape
+from trellis.cli.file_shape import FileShape, shape_for
 from trellis.cli.options import SWITCH, Parser
 from trellis.cli.outputs import show, show_json
-from trellis.cli.parsing_files import shape_for, tagging
+from trellis.cli.parsing_files import tagging
 from trellis.cli.progress import say
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.attachment import attachment_of, is_punctuation
@@ -69,9 +69,11 @@ def _of_model(given: Namespace) -> AttachmentReport:
 def _of_files(given: Namespace) -> AttachmentReport:
     if given.gold is None or given.tagger is not None:
         raise ArgumentError("give --model, or a parsed file and the true one by --gold")
-    shape = FileShape.of(given, given.source)
+    if given.lenient:
+        raise ArgumentError("--lenient leaves out sentences of a file that a parser is measured on; give --model")
+    shape = FileShape.of(given, given.source, others=[given.gold])
     found = read_trees(shape.read(given.source, given.columns))
-    gold = read_trees(FileShape.of(given, given.gold, like=shape).read(given.gold, given.columns))
+    gold = read_trees(shape.beside(given, given.gold).read(given.gold, given.columns))
     words = gold.corpus.column(
         next(name for name in ("form", "word", *gold.corpus.columns) if name in gold.corpus.columns)
     )

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from trellis.cli.file_shape import shape_for
 from trellis.cli.labelled_files import check_place, formatted, output_shape, write_texts
 from trellis.cli.options import Parser
 from trellis.cli.outputs import check_apart, standard_output, writing
-from trellis.cli.parsing_files import pieces, shape_for, tagging
+from trellis.cli.parsing_files import pieces, tagging
 from trellis.cli.progress import count_tokens
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM

@@ -60,7 +60,9 @@ def command(given: Namespace) -> None:
     settings = list(given.set)
     if given.learner is None and not any(setting.startswith("C=") for setting in settings):
         settings.append("C=0.01")
-    learner = build_learner(given.learner or "mira", {name: getattr(given, name) for name in OF_LEARNER}, settings)
+    learner = build_learner(
+        given.learner or "mira", {name: getattr(given, name, None) for name in OF_LEARNER}, settings
+    )
     outputs = [path for path in (given.model, given.checkpoint) if path is not None]
     for path in outputs:
         check_writable(path)
@@ -68,7 +70,7 @@ def command(given: Namespace) -> None:
     if given.checkpoint is not None and Path(given.model).resolve() == Path(given.checkpoint).resolve():
         raise ArgumentError("--model and --checkpoint name the same file; name different ones")
     tag = tagging(given.tagger, given.threads)
-    shape = FileShape.of(given, given.corpus)
+    shape = FileShape.of(given, given.corpus, others=[given.dev])
     corpus = tag(shape.read(given.corpus, given.columns))
     dev = shape.read_beside(given.dev, corpus.columns, given)
     say(f"{len(corpus):,} sentences, {corpus.n_tokens:,} tokens from {corpus.source}", given.quiet)

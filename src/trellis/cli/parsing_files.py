@@ -31,13 +31,6 @@ def tagging(model: str | None, n_threads: int | None) -> Tag:
     return lambda corpus: corpus.with_column(tagger.target, tagger.tag_corpus(corpus, n_threads=n_threads))
 
 
-def shape_for(parser: Parser, given: Namespace, path: str) -> FileShape:
-    """The shape of a file for a parser: as its training file, unless something else is given."""
-    kept = parser.info.get("corpus", {})
-    trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments") if name in kept})
-    return FileShape.of(given, path, like=trained)
-
-
 def pieces(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Iterator[Corpus]:
     """What is read, piece by piece where its format allows; CorpusError where there is nothing."""
     n_tokens = 0

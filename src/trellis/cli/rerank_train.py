@@ -65,7 +65,7 @@ def command(given: Namespace) -> None:
         raise ArgumentError("--patience compares epochs on a held-out file; give --dev")
     check_writable(given.model)
     check_apart(given.model, given.corpus, given.features, given.dev)
-    shape = FileShape.of(given, given.corpus)
+    shape = FileShape.of(given, given.corpus, others=[given.dev])
     corpus = shape.read(given.corpus, given.columns)
     dev = shape.read_beside(given.dev, corpus.columns, given)
     is_conllu = shape.format == "conllu" and given.columns is None

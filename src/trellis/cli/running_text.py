@@ -80,9 +80,8 @@ def _json(tagged: TaggedText, base: int) -> Iterator[str]:
 
 def _splitter(given: Namespace) -> tuple[bool, Callable[[str], Sentences]]:
     """Whether a line is a sentence, and how a text becomes sentences."""
-    if given.words:
-        return True, _words
-    return given.lines, lambda text: tokenize(text, lines=given.lines)
+    by_line = given.lines or given.words
+    return by_line, _words if given.words else lambda text: tokenize(text, lines=by_line)
 
 
 def _words(text: str) -> Sentences:

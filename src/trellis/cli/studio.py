@@ -14,7 +14,7 @@ from argparse import Namespace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from trellis.cli.file_shape import FileShape, shape_for
+from trellis.cli.file_shape import FileShape, refuse_file_options, shape_for
 from trellis.cli.options import Parser, at_least
 from trellis.cli.progress import say
 from trellis.errors import ArgumentError, CorpusError, ModelError
@@ -53,6 +53,10 @@ def command(given: Namespace) -> None:
     paths, corpora = _told_apart(given.files)
     if len(corpora) > 1:
         raise ArgumentError(f"{corpora[1]}: one corpus at a time; {corpora[0]} is one already")
+    if not corpora:
+        refuse_file_options(given, "there is no corpus")
+        if given.target is not None:
+            raise ArgumentError("--target is a column of a corpus; name one, or leave it out")
     models = Models(paths or ["builtin:truecase"])
 
     @cache

@@ -25,7 +25,7 @@ import numpy as np
 from trellis.arguments import thread_count
 from trellis.builtin import MODELS, PREFIX
 from trellis.cli.crf_test import crf_test_lines
-from trellis.cli.file_shape import FileShape, open_model
+from trellis.cli.file_shape import FileShape, open_model, refuse_file_options
 from trellis.cli.labelled_files import (
     WHOLE,
     Label,
@@ -75,12 +75,14 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Label what is given."""
-    given.text = given.text or given.lines or given.words
+    given.text = any((given.text, given.lines, given.words))
     if given.model is None:
         if not given.text:
             raise ArgumentError("give --model, the file of a model; of running text (--text) it may be left out")
         given.model = DEFAULT
         say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", given.quiet)
+    if given.text:
+        refuse_file_options(given, "--text: running text has no columns")
     tagger, shape = open_model(given, given.source)
     wanted = _output_shape(given, shape)
     check_apart(given.output, given.source, given.model if given.model != DEFAULT else None)
@@ -154,8 +156,6 @@ def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
         raise ArgumentError("--crf-test is a layout of its own; leave out --json, --inline and --by")
     if given.text and len(tagger.columns) > 1:
         raise ArgumentError(f"--text: the model reads {', '.join(tagger.columns)}; running text has only words")
-    if given.text and (given.columns or given.format):
-        raise ArgumentError("--text: running text has no columns; leave out --columns and --format")
     if given.inline and (not given.text or given.json or sure or given.kbest is not None):
         raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
     if given.text and given.json and given.all_labels:

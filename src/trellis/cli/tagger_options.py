@@ -33,6 +33,8 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--prune", type=_shares, nargs="?", const=True, metavar="SHARE[,SHARE]", help=prune)
     beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
     add("--beam", type=at_least(1), metavar="N", help=beam)
+    updates = "what to update on where a beam search went wrong, with templates such as label[-3]"
+    add("--update", choices=("standard", "early", "max-violation"), help=updates)
     weights = "how much a sentence counts, by the mean over its labels (others: 1); may be given several times"
     add("--label-weight", type=_weight, action="append", default=[], metavar="LABEL=NUMBER", help=weights)
     add("--label-parts", **SHARED["label-parts"])
@@ -48,14 +50,15 @@ def describe_tagger(add: Callable[..., Any]) -> None:
 def describe_learner(
     add: Callable[..., Any], where: str = f"see trellis learners (default: {USUAL})", learners: Iterable[str] = LEARNERS
 ) -> None:
-    """The options of its learner; ``where`` says which learners there are."""
+    """The options of its learner; ``where`` says which learners there are.
+
+    ``--update`` is among those of the model: only beam search over label sequences has it.
+    """
     add("--learner", choices=tuple(learners), metavar="NAME", help=where)
     add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
     add("--seed", type=int, metavar="N", help="seed of the shuffling")
-    updates = "what to update on where a beam search went wrong, with templates such as label[-3]"
-    add("--update", choices=("standard", "early", "max-violation"), help=updates)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
 
 
@@ -68,7 +71,7 @@ def tagger_options(given: Namespace) -> dict[str, Any]:
 
 def tagger_learner(given: Namespace) -> Learner:
     """The learner that is given, or the one that is taken where none is, with the parameters that are given."""
-    parameters = {name: getattr(given, name) for name in OF_LEARNER}
+    parameters = {name: getattr(given, name, None) for name in OF_LEARNER}
     if given.learner is None:
         keys = {setting.partition("=")[0] for setting in given.set}
         usual = {"epochs": DEFAULT_LEARNER.epochs, "shuffle": DEFAULT_LEARNER.shuffle}

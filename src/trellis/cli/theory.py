@@ -39,7 +39,7 @@ def command(given: Namespace) -> None:
         check_writable(given.plot)
         check_apart(given.plot, given.corpus, given.held_out, given.features)
         check_picture(given.plot)
-    shape = FileShape.of(given, given.corpus)
+    shape = FileShape.of(given, given.corpus, others=[given.held_out])
     corpus = shape.read(given.corpus, given.columns)
     held_out = shape.read_beside(given.held_out, corpus.columns, given)
     with watch_epochs(given.quiet) as shown:

@@ -88,7 +88,7 @@ def command(given: Namespace) -> None:
     if given.plot is not None:
         check_plot(given.plot, learner)
     older = None if given.init is None else load(given.init)
-    shape = FileShape.of(given, given.corpus[0])
+    shape = FileShape.of(given, given.corpus[0], others=(*given.corpus[1:], given.dev))
     sentences = _sentences(given, shape)
     dev = shape.read_beside(given.dev, sentences.columns, given)
     target = given.target
@@ -149,7 +149,7 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
     first, *others = given.corpus
     corpus = shape.read(first, given.columns)
     for path in others:
-        corpus += FileShape.of(given, path, like=shape).read(path, given.columns)
+        corpus += shape.beside(given, path).read(path, given.columns)
     return corpus
 
 

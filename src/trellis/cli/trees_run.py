@@ -14,12 +14,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from trellis.cli.file_shape import FileShape, refuse_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, writing
 from trellis.cli.progress import say
 from trellis.corpus.brackets import read_trees
 from trellis.corpus.files import STANDARD_STREAM, extension
-from trellis.corpus.read import read
 from trellis.errors import ArgumentError
 from trellis.trees.parser import load
 
@@ -60,8 +60,8 @@ def command(given: Namespace) -> None:
                     shown = str(tree) if given.shape == "brackets" else _drawn(tree, given.shape)
                     out.write(f"{shown}\n".encode())
                 continue
-            for sentence in some:
-                for tree, score in parser.kbest(sentence, given.kbest):
+            for trees in parser.kbest_batch(some, given.kbest, n_threads=given.threads):
+                for tree, score in trees:
                     shown = str(tree) if given.shape == "brackets" else f"\n{_drawn(tree, given.shape)}"
                     out.write(f"{score:.6g}\t{shown}\n".encode())
                 out.write(b"\n")
@@ -69,13 +69,15 @@ def command(given: Namespace) -> None:
 
 def _sentences(given: Namespace) -> Any:
     if extension(given.source) in TREES and given.format is None:
+        refuse_file_options(given, f"{given.source}: trees in brackets have no columns")
         found = read_trees(given.source, lenient=given.lenient)
         if found.skipped:
             say(f"skipped {len(found.skipped):,} that are not trees; the first: {found.skipped[0]}", given.quiet)
         cleaned = [tree for one in found if (tree := one.clean()) is not None]
         return [tree.words for tree in cleaned] if given.no_tags else cleaned
-    columns = given.columns
-    corpus = read(given.source, columns=columns, format=given.format, comments=bool(given.comments), tabs=given.tabs)
+    if given.lenient:
+        raise ArgumentError("--lenient skips what is not a tree in brackets; leave it out")
+    corpus = FileShape.of(given, given.source).read(given.source, given.columns)
     names = list(corpus.columns)
     words = corpus.sentences("word" if "word" in names else "form" if "form" in names else names[0])
     tags = next((name for name in ("pos", "xpos", "upos", "tag") if name in names), None)

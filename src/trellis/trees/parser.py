@@ -96,7 +96,14 @@ class TreeParser:
 
     def kbest(self, sentence: Any, k: int) -> list[tuple[PhraseTree, float]]:
         """Up to k trees with their scores, best first."""
-        return self._trees(self._words([sentence], 1), whole_number("k", k, 1, 2**16), 1)[0]
+        return self.kbest_batch([sentence], k, n_threads=1)[0]
+
+    def kbest_batch(
+        self, sentences: Any, k: int, *, n_threads: int | None = None
+    ) -> list[list[tuple[PhraseTree, float]]]:
+        """Up to k trees of each sentence with their scores, best first."""
+        threads, k = thread_count(n_threads), whole_number("k", k, 1, 2**16)
+        return [] if items(sentences) == [] else self._trees(self._words(sentences, threads), k, threads)
 
     def probability(self, sentence: Any, tree: PhraseTree | None = None) -> float:
         """How probable a tree of the sentence is (default: the best one), among all that the grammar derives.
