@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from trellis.cli.main import run
+from trellis.cli.main import module_of, run
+from trellis.cli.options import Parser
 
 NOUNS, VERBS = ("dog", "cat", "boat", "tree"), ("sees", "likes", "finds")
 SENTENCES = [(("the", "DT", "B-NP"), (n, "NN", "I-NP"), (v, "VB", "B-VP")) for n in NOUNS for v in VERBS]
@@ -43,6 +46,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "en_ewt-ud-dev.conllu").write_text(UPOS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@cache
+def parser_of(name: str) -> Parser:
+    """The parser of a command, with its options."""
+    parser = Parser(f"trellis {name}", "")
+    importlib.import_module(module_of(name)).describe(parser)
+    return parser
 
 
 class Done:

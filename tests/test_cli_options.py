@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import shutil
 import sys
@@ -12,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from command_line import COLUMNS, Done, call_within
+from command_line import COLUMNS, Done, call_within, parser_of
 from test_cli_parsing import TREES
 from test_cli_trees import TEXT
 
-from trellis.cli.main import COMMANDS, module_of
+from trellis.cli.main import COMMANDS
 from trellis.cli.options import Parser
 
 CSV = "sentence,word,label\n1,the,DT\n1,dog,NN\n2,the,DT\n2,cat,NN\n3,a,DT\n3,cat,NN\n"
@@ -196,12 +195,6 @@ class Recorder(Namespace):
         if not name.startswith("__") and name != "read":
             object.__getattribute__(self, "read").add(name)
         return object.__getattribute__(self, name)
-
-
-def parser_of(name: str) -> Parser:
-    parser = Parser(f"trellis {name}", "")
-    importlib.import_module(module_of(name)).describe(parser)
-    return parser
 
 
 def settings_of(name: str) -> dict[str, list[list[str]]]:

@@ -1,15 +1,24 @@
 """The README and the guide are executed: every Python block of a page in turn, every `$ trellis` line of it."""
 
+import importlib
+import inspect
+import itertools
 import pkgutil
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from command_line import parser_of
 
 import trellis
+from trellis.cli.main import COMMANDS, module_of
+from trellis.training.fit import DEFAULT_LEARNER
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -81,3 +90,109 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_no_page_takes_the_name_of_one_of_the_theme() -> None:
+    assert not {page.stem for page in PAGES} & {"search", "404", "genindex"}
+
+
+# ------------------------------------------------------------ facts that the program knows
+
+
+def table(page: str, title: str) -> list[list[str]]:
+    """The rows of the table with this title in its first column, their cells without the bars."""
+    lines = iter((ROOT / "docs" / page).read_text().splitlines())
+    next(line for line in lines if line.startswith(f"| {title} |"))
+    rows = itertools.takewhile(lambda line: line.startswith("|"), itertools.islice(lines, 1, None))
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("page", "title", "function"),
+    [
+        ("tagging.md", "argument of `train`", trellis.train),
+        ("boosting.md", "parameter", trellis.SequenceBoost),
+        ("hmsvm.md", "parameter", trellis.HMSVM),
+    ],
+)
+def test_defaults_of_tables(page: str, title: str, function: Callable[..., object]) -> None:
+    parameters = inspect.signature(function).parameters
+    # What None stands for in signatures.
+    constraints: Any = trellis.HMSVM.constraints
+    trained = trellis.train({"word": [["a"]], "pos": [["N"]]}, target="pos")
+    resolved = {
+        "learner": DEFAULT_LEARNER,
+        "features": "default",
+        "order": trained.order,
+        "memory": constraints["memory"].default,
+    }
+    checked = 0
+    for names, *_, default in table(page, title):
+        for name in re.findall(r"`(\w+)`", names):
+            assert name in parameters
+            if code := re.fullmatch(r"`([^`]+)`|([\d.e-]+)", default):
+                expected = resolved.get(name, parameters[name].default)
+                assert eval(code[1] or code[2], vars(trellis) | {"None": None}) == expected, f"{page}: {name}"
+                checked += 1
+    assert checked
+
+
+def test_defaults_of_options() -> None:
+    """What pages say of an option's default is what its help says."""
+    helps = {
+        option: f"{action.help} (default: {action.default})"
+        for name in COMMANDS
+        for action in parser_of(name)._actions
+        for option in action.option_strings
+    }
+    checked = 0
+    for page in PAGES:
+        for option, default in re.findall(
+            r"^\| `(--[\w-]+)[^|]*\|[^|]*\(default: `?([^)`]+)`?\)", page.read_text(), re.M
+        ):
+            assert f"(default: {default})" in helps[option], f"{page.name}: {option}"
+            checked += 1
+    assert checked
+
+
+def test_commands_of_the_table() -> None:
+    names = [name for row in table("command-line.md", "command") for name in re.findall(r"`([^`]+)`", row[0])]
+    assert sorted(names) == sorted(COMMANDS)
+
+
+LINE = re.compile(r"^(?:\$ |    |  )(?:echo .* \| |cat \S+ \| )?trellis ([^<>|\n]*)", re.MULTILINE)
+
+
+def test_options_of_command_lines_exist() -> None:
+    """In pages, also where they are not run, and in the help of every command."""
+    texts = [(page.name, page.read_text()) for page in PAGES]
+    texts += [(name, importlib.import_module(module_of(name)).__doc__ or "") for name in COMMANDS]
+    checked = 0
+    for place, text in texts:
+        for line in LINE.findall(text):
+            words = line.split()
+            name = next((n for n in (" ".join(words[:2]), words[0] if words else "") if n in COMMANDS), None)
+            if name is None:
+                continue
+            known = {option for action in parser_of(name)._actions for option in action.option_strings}
+            unknown = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)} - known
+            assert not unknown, f"{place}: {line}"
+            checked += 1
+    assert checked > 100
+
+
+def test_extras() -> None:
+    """The table has those of users with what they bring; what pages call an extra is one."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    brings = {
+        name: {re.match(r"[\w-]+", one)[0] for one in some}  # type: ignore[index]
+        for name, some in extras.items()
+        if name not in ("docs", "test", "lint", "bench")
+    }
+    rows = table("install.md", "extra")
+    assert {re.search(r"\.\[(\w+)\]", row[0])[1]: set(row[2].split(", ")) for row in rows} == brings  # type: ignore[index]
+    for page in PAGES:
+        text = page.read_text()
+        assert "trellis-tagger[" not in text, f"{page.name}: there is no such package to install"
+        named = re.findall(r"extra(?:\]\(install\.md#extras\))? `(\w+)`(?: or `(\w+)`)?", text)
+        assert {name for names in named for name in names if name} <= set(brings), page.name

@@ -130,6 +130,7 @@ def test_the_description(client: TestClient) -> None:
     assert {"/v1/models", "/v1/tag", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
     page = client.get("/docs")
     assert "POST /v1/kbest" in page.text
+    assert "curl -s localhost:4321/v1/tag" in client.get("/docs", headers={"host": "localhost:4321"}).text
     assert "<script" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
 

@@ -46,7 +46,7 @@ def command(given: Namespace) -> None:
         from trellis.serve.app import LOOPBACK
         from trellis.serve.server import run
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"serve needs {error.name}: pip install 'trellis-tagger[serve]'") from None
+        raise ArgumentError(f"serve needs {error.name}: pip install fastapi uvicorn") from None
     if not given.quiet:
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     models = Models(given.models)

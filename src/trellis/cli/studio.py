@@ -49,7 +49,7 @@ def command(given: Namespace) -> None:
         from trellis.serve.app import LOOPBACK
         from trellis.serve.server import run
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"studio needs {error.name}: pip install 'trellis-tagger[serve]'") from None
+        raise ArgumentError(f"studio needs {error.name}: pip install fastapi uvicorn") from None
     paths, corpora = _told_apart(given.files)
     if len(corpora) > 1:
         raise ArgumentError(f"{corpora[1]}: one corpus at a time; {corpora[0]} is one already")

@@ -23,7 +23,7 @@ def empty_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise ArgumentError("a figure needs matplotlib: pip install 'trellis-tagger[plot]'") from None
+        raise ArgumentError("a figure needs matplotlib: pip install matplotlib") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

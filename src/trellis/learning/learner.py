@@ -200,7 +200,8 @@ class OnlineOptions:
 def check_update(update: str | None, *, stepwise: bool) -> None:
     """LearnerError for an update of a search that is not stepwise."""
     if update is not None and not stepwise:
-        raise LearnerError("update has an effect only with a beam from left to right (docs/search.md); leave it out")
+        why = "update has an effect only with a beam from left to right (docs/beam-search.md)"
+        raise LearnerError(f"{why}; leave it out")
 
 
 def _name_of(function: Any) -> str:

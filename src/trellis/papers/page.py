@@ -29,7 +29,7 @@ def check_report(folder: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
-        raise ArgumentError("--report draws curves with matplotlib: pip install 'trellis-tagger[plot]'") from None
+        raise ArgumentError("--report draws curves with matplotlib: pip install matplotlib") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,6 +1,6 @@
 """Taggers as scikit-learn's estimators: SequenceTagger, and CRF with the interface of sklearn-crfsuite.
 
-Needs scikit-learn: ``pip install 'trellis-tagger[sklearn]'``.
+Needs scikit-learn: ``pip install scikit-learn``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 try:
     import sklearn  # noqa: F401
 except ModuleNotFoundError:
-    raise ImportError("trellis.sklearn needs scikit-learn: pip install 'trellis-tagger[sklearn]'") from None
+    raise ImportError("trellis.sklearn needs scikit-learn: pip install scikit-learn") from None
 
 from trellis.sklearn import metrics
 from trellis.sklearn.crf import CRF

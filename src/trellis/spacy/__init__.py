@@ -1,6 +1,6 @@
 """A component of spaCy's pipelines, ``nlp.add_pipe("trellis", config={"model": "ner.trellis"})``: tags or entities.
 
-Needs spaCy: ``pip install 'trellis-tagger[spacy]'``. spaCy finds the factory by an entry point, so nothing is imported.
+Needs spaCy: ``pip install spacy``. spaCy finds the factory by an entry point, so nothing is imported.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 try:
     import spacy  # noqa: F401
 except ModuleNotFoundError:
-    raise ImportError("trellis.spacy needs spaCy: pip install 'trellis-tagger[spacy]'") from None
+    raise ImportError("trellis.spacy needs spaCy: pip install spacy") from None
 
 from trellis.spacy.component import TrellisTagger, make_tagger
 
