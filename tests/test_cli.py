@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -444,3 +445,48 @@ def test_a_note_is_kept(here: Path, call) -> None:
     assert call(f"train {TRAIN} --model m --quiet --note second-try").code == 0
     assert trellis.load("m").info["note"] == "second-try"
     assert "note          second-try" in call("info m").out
+
+
+# ------------------------------------------------------------ what a terminal would obey
+
+ESCAPE = "\x1b]0;mine\x07"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("info m", 0),
+        ("dump m", 0),
+        (f"explain m {ESCAPE}a", 0),
+        ("evaluate --model m data.txt --details", 0),
+        ("trees run --model t words.txt --columns word --as text", 0),
+        ("train data.txt --columns word,label --model out", 0),
+        (f"tag --model {ESCAPE} data.txt", 2),
+        (f"train data.txt --columns word,label --target {ESCAPE} --model out", 2),
+        (f"train {ESCAPE}.txt --model out", 2),
+        (f"{ESCAPE} x", 2),
+        (f"info m --{ESCAPE}", 2),
+    ],
+)
+def test_control_characters_are_shown_not_sent(line: str, code: int, here: Path, call: Callable[..., Done]) -> None:
+    (here / "data.txt").write_text(f"{ESCAPE}a {ESCAPE}X\nb Y\n\n")
+    (here / "words.txt").write_text(f"{ESCAPE}\n")
+    (here / "t.trees").write_text("(TOP (S (NP (DT the) (NN dog)) (VP (VBD ran))))\n")
+    if " m " in f"{line} ":
+        assert call("train data.txt --columns word,label --model m --quiet").code == 0
+    if " t " in line:
+        assert call("trees train t.trees --set epochs=1 --model t --quiet").code == 0
+    done = call(line)
+    assert done.code == code
+    assert "\x1b" not in done.out + done.err
+    assert "\x07" not in done.out + done.err
+    assert ("\\x1b]0;mine" in done.out + done.err) == (line.split()[0] != "train" or code == 2)
+
+
+def test_columns_and_json_keep_control_characters(here: Path, call: Callable[..., Done]) -> None:
+    label = "\x1b\x9bX"
+    (here / "data.txt").write_text(f"a {label}\n\n")
+    assert call("train data.txt --columns word,label --model m --quiet").code == 0
+    assert call("tag --model m data.txt").out.split("\n")[0] == f"a {label} {label}"
+    assert json.loads(call("info m --json").out)["labels"] == [label]
+    assert label in call("explain m a --json").out.replace("\\u001b", "\x1b")

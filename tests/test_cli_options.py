@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import sys
 from argparse import Namespace
@@ -335,3 +336,40 @@ def test_options_of_files_reach_the_reader(name: str, recorded: Callable[[list[s
             assert other.code == 2 if is_table else changed, f"{' '.join([*line, *way])} changes nothing"
             reached.add(option)
     assert reached == {*TABLE, *PLAIN}
+
+
+# ------------------------------------------------------------ files that are none
+
+BAD = {
+    "absent": lambda path: None,
+    "folder": lambda path: path.mkdir(),
+    "empty": lambda path: path.write_bytes(b""),
+    "blank": lambda path: path.write_bytes(b"\n \n\n"),
+    "binary": lambda path: path.write_bytes(bytes(range(256)) * 8),
+    "device": lambda path: path.symlink_to("/dev/null"),
+}
+ENDINGS = (".csv", ".conllu", ".jsonl", ".parquet", ".feather", ".txt.gz", ".trees")
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "." in " ".join(LINES[name])])
+def test_a_file_that_is_none_is_one_line(
+    name: str, kind: str, recorded: Callable[[list[str]], Outcome], tmp_path: Path
+) -> None:
+    plain, *others = lines_of(name)
+    lines = [(line, at) for line in (plain, *others) for at, word in enumerate(line) if Path(word).is_file()]
+    for way in itertools.chain(*settings_of(name).values()):
+        if len(way) > 1 and way[0] not in (*plain, "--model") and Path(way[1]).is_file():
+            lines.append(([*plain, *way], len(plain) + 1))
+    for line, at in lines:
+        endings = ENDINGS if line == plain and "columns" in settings_of(name) else ()
+        for ending in (Path(line[at]).suffix, *endings):
+            path = tmp_path / f"bad{ending}"
+            if not os.path.lexists(path):
+                BAD[kind](path)
+            done, _ = recorded([*line[:at], str(path), *line[at + 1 :]])
+            shown = (line[:at], path.name, done.err)
+            assert done.code in (0, 2), shown
+            assert sum(text.startswith("trellis: ") for text in done.err.splitlines()) == (done.code == 2), shown
+            assert "Traceback" not in done.err, shown
+            assert done.code == 2 or kind in ("empty", "blank", "device") or "--lenient" in line, shown

@@ -55,6 +55,7 @@ def test_ways_to_tell_sentences_apart(text: str, how: Any) -> None:
         ("w,w\na,A\n", 1, "once"),
         ("sentence,w\n1,a\n2,b\n1,c\n", 4, "stand together"),
         ("", None, "no tokens"),
+        ("\n\n", None, "no tokens"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text: str, line: int | None, why: str) -> None:

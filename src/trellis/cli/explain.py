@@ -11,14 +11,13 @@ examples:
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli.file_shape import load_constrained, open_model, refuse_file_options
 from trellis.cli.options import Parser, at_least
-from trellis.cli.outputs import show
+from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.errors import ArgumentError, CorpusError
@@ -65,7 +64,7 @@ def command(given: Namespace) -> None:
     for number, sentence in enumerate(sentences):
         explanation = tagger.explain(sentence)
         if given.json:
-            show(json.dumps(explanation.to_dict(), ensure_ascii=False))
+            show_json(explanation.to_dict(), indent=None)
         else:
             show("\n" * bool(number) + explanation.text(n_labels=given.labels or LABELS, n_terms=given.top or TERMS))
 

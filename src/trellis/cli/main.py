@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import trellis
 from trellis.cli.options import Parser
+from trellis.cli.progress import printable
 from trellis.errors import TrellisError
 
 # Each is a module of this package (its words joined by _), imported when it is called: its docstring is the help's
@@ -146,5 +147,5 @@ def reporting_errors() -> Iterator[None]:
 
 
 def _leave(why: str, code: int) -> NoReturn:
-    print(f"trellis: {' '.join(why.splitlines())}", file=sys.stderr)
+    print(f"trellis: {printable(' '.join(why.splitlines()))}", file=sys.stderr)
     sys.exit(code)

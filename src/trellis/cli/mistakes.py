@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from trellis.cli.outputs import check_apart, check_writable, writing
+from trellis.cli.progress import printable
 from trellis.corpus.corpus import Column, Corpus
 
 AROUND = 3  # words shown on either side
@@ -21,8 +22,8 @@ def check_mistakes(path: str | None, *inputs: str | None) -> None:
 
 
 def one_field(text: str) -> str:
-    """A text that stays one field of a table."""
-    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
+    """A text that stays one field of a table, which people may look at in a terminal."""
+    return printable(text.replace("\t", " ").replace("\n", " ").replace("\r", " "))
 
 
 def write_mistakes(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
+from trellis.cli.progress import printable
 from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_whole
 from trellis.errors import CorpusError, ModelError
 
@@ -23,13 +24,13 @@ def standard_output() -> TextIO:
 
 
 def show(text: str) -> None:
-    """Text on standard output."""
-    print(text, file=standard_output())
+    """Text for people on standard output."""
+    print(printable(text), file=standard_output())
 
 
-def show_json(value: Any) -> None:
+def show_json(value: Any, indent: int | None = 2) -> None:
     """One JSON document on standard output."""
-    show(json.dumps(value, ensure_ascii=False, indent=2))
+    print(json.dumps(value, ensure_ascii=False, indent=indent), file=standard_output())
 
 
 def align(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -14,12 +14,19 @@ if TYPE_CHECKING:
 
 CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
 SECONDS = 0.1  # between two states of a line
+# Control characters of labels, words and names of files could move the cursor or set the title of a terminal.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def printable(text: str) -> str:
+    """Text for people: control characters but line ends and tabs are shown as \\x1b, not sent."""
+    return text.translate(_CONTROLS)
 
 
 def say(line: str, quiet: bool = False) -> None:
     """One line on standard error."""
     if not quiet:
-        print(f"{CLEAR if sys.stderr.isatty() else ''}{line}", file=sys.stderr, flush=True)
+        print(f"{CLEAR if sys.stderr.isatty() else ''}{printable(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -94,4 +101,4 @@ def describe(event: Event) -> str:
 def write_over(text: str) -> None:
     """In place of what the terminal's last line showed; a longer line would not stay one line, so it is cut."""
     width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    print(f"{CLEAR}{text[: width - 1]}", end="", file=sys.stderr, flush=True)
+    print(f"{CLEAR}{printable(text)[: width - 1]}", end="", file=sys.stderr, flush=True)

@@ -17,7 +17,7 @@ from typing import Any
 from trellis.cli.file_shape import FileShape, refuse_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, writing
-from trellis.cli.progress import say
+from trellis.cli.progress import printable, say
 from trellis.corpus.brackets import read_trees
 from trellis.corpus.files import STANDARD_STREAM, extension
 from trellis.errors import ArgumentError
@@ -88,4 +88,4 @@ def _sentences(given: Namespace) -> Any:
 
 
 def _drawn(tree: Any, shape: str) -> str:
-    return tree.to_svg() if shape == "svg" else f"{tree.draw()}\n"
+    return tree.to_svg() if shape == "svg" else f"{printable(tree.draw())}\n"

@@ -22,6 +22,8 @@ SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "s
 def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
     """The corpus in the bytes of a CSV file; ``sentence`` is the column that tells sentences apart."""
     rows, lines = _rows(text, source)
+    first = next((number for number, row in enumerate(rows) if any(row)), len(rows))
+    rows, lines = rows[first:], lines[first:]
     if not rows:
         raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
     head = [name.strip() for name in rows[0]]
