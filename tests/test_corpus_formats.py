@@ -21,7 +21,7 @@ from samples import unreadable
 import trellis
 from trellis.corpus.corpus import BagColumn
 from trellis.corpus.tables import corpus_to_arrow
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 WORDS = [["the", "cat"], ["sat"], ["Zoë", "'s", "😀"]]
 LABELS = [["B", "I"], ["O"], ["B", "I", "I"]]
@@ -232,7 +232,7 @@ def test_standard_output_and_pipes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_text_files_and_unknown_formats() -> None:
     with pytest.raises(CorpusError, match="open it in binary mode"):
         trellis.read(io.StringIO("a b"))
-    with pytest.raises(CorpusError, match="no format 'xml' here; the formats are conll"):
+    with pytest.raises(CorpusError, match="no format 'xml'; the formats are conll"):
         trellis.read(io.BytesIO(b"a b"), format="xml")
 
 
@@ -408,6 +408,12 @@ def test_bags_go_to_jsonl_only(tmp_path: Path) -> None:
         ({"word": [[{1: "a"}]]}, "not a string"),
         ([[("a", "b"), ("c",)]], "token 1 is not a tuple of 2"),
         ([[("a", "b"), "c"]], "token 1 is not a tuple of 2"),
+        ([[["a", "b", "c"], ["X", "Y", "Z"]], [["a", "b"], ["X", "Y"]]], "or as a tuple of lists, (words, labels)"),
+        ([[["a", "b"], ["X", "Y"]]], "every sentence is 2 lists of 2 strings: tokens or columns? write a sentence as"),
+        (([["a", "b"], ["c", "d"]], [["X", "Y"], ["X", "Y"]]), "tokens or columns?"),
+        ([(("a", "X"), ("b", "Y"))], "tokens or columns?"),
+        ([(["a", "b"], ["X"])], "sentence 0 (counted from 0): column 'word' has 2 tokens, column 'label' 1"),
+        ([(["a"], ["X"]), (["a"], ["X"], ["Y"])], "sentence 1 (counted from 0): 3 columns, but 2 in the first"),
         (["abc"], "a sentence must be a list of tokens, not str"),
         ([3], "a sentence must be a list of tokens, not int"),
         ({}, "no columns in it"),
@@ -418,6 +424,53 @@ def test_bags_go_to_jsonl_only(tmp_path: Path) -> None:
 def test_bad_objects(source: Any, why: str) -> None:
     with pytest.raises(CorpusError, match=re.escape(why)):
         trellis.read(source)
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [(["a", "b"], ["X", "Y"])],  # of one length, which a list of tokens has too
+        [(["a", "b"], ["X", "Y"]), (["c"], ["Z"]), ([], [])],
+        [(np.array(["a", "b"]), ("X", "Y"))],
+        [[("a", "X"), ("b", "Y")]],
+        [[["a", "X"], ["b", "Y"]], [["c", "Z"]]],
+    ],
+)
+def test_pairs_of_lists_and_lists_of_pairs(sentences: Any) -> None:
+    assert trellis.read(sentences)[0] == {"word": ["a", "b"], "label": ["X", "Y"]}
+
+
+def test_lists_that_names_tell_apart() -> None:
+    triples = [[["a", "X"], ["b", "Y"], ["c", "Z"]]]
+    assert trellis.read(triples, columns="word,label").sentences("word") == [["a", "b", "c"]]
+    bags = trellis.read([([{"x": 1.0}, {"y": 2.0}], ["X", "Y"])])
+    assert bags[0] == {"attributes": [{"x": 1.0}, {"y": 2.0}], "label": ["X", "Y"]}
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "why"),
+    [
+        ({"word": [["a"]]}, {"sentence": "word"}, "sentence='word' has no effect on a dict; leave it out"),
+        ([["a"]], {"format": "csv"}, "format='csv' has no effect on a list"),
+        ({"word": [["a"]]}, {"tabs": True}, "tabs=True has no effect"),
+        (trellis.read([["a"]]), {"comments": True}, "comments=True has no effect on a Corpus"),
+        (pd.DataFrame({"word": [["a"]]}), {"tabs": True}, "tabs=True has no effect on a table"),
+        ("a.conll", {"sentence": "s"}, "sentence='s' has no effect on a.conll, a file in the format conll"),
+        ("a.csv", {"comments": True}, "comments=True has no effect on a.csv"),
+        ("a.conllu", {"tabs": True}, "tabs=True has no effect on a.conllu"),
+        ("a.conll", {"comments": "no"}, "comments must be True or False, not 'no'"),
+        ("a.conll", {"tabs": "no"}, "tabs must be True, False or None, not 'no'"),
+        ("a.csv", {"sentence": 3}, "sentence must be the name of a column, not 3"),
+    ],
+)
+def test_options_without_effect(source: Any, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(why)):
+        trellis.read(source, **options)
+
+
+def test_columns_of_a_corpus() -> None:
+    corpus = trellis.read({"word": [["a"]], "pos": [["N"]]})
+    assert list(trellis.read(corpus, columns="pos").columns) == ["pos"]
 
 
 def test_names_must_fit() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
-from trellis.corpus.read import format_of, read
+from trellis.corpus.read import effective_options, format_of, read
 from trellis.errors import CorpusError
 from trellis.tagger import Tagger, load
 
@@ -47,8 +47,8 @@ class FileShape:
 
     def read(self, path: str, columns: str | None) -> Corpus:
         """A whole file, its columns named by ``columns`` or by their number."""
-        how: dict[str, Any] = {"format": self.format, "tabs": self.tabs, "comments": self.comments}
-        return read(path, columns=columns, sentence=self.sentence, **how)
+        options = {name: getattr(self, name) for name in effective_options(self.format)}
+        return read(path, columns=columns, format=self.format, **options)
 
     def read_beside(self, path: str | None, columns: Iterable[str], given: Namespace) -> Corpus | None:
         """A second file with the columns of a first one, which this is the shape of; None where none is given."""
