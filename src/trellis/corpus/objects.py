@@ -39,8 +39,9 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
     chosen = tuple(columns) if names is None else names
     if not chosen:
         raise CorpusError(origin.source, None, "no columns in it; give at least one")
-    if (odd := next((name for name in columns if not isinstance(name, str)), None)) is not None:
-        raise CorpusError(origin.source, None, f"the name of a column must be a string, not {odd!r}")
+    for name in columns:
+        if not isinstance(name, str):
+            raise CorpusError(origin.source, None, f"the name of a column must be a string, not {name!r}")
     encoded: dict[str, Column | BagColumn] = {}
     starts = np.zeros(1, np.int64)
     for name in chosen:
@@ -65,7 +66,9 @@ def from_records(
     for i, record in enumerate(records):
         for name, sentences in columns.items():
             if name not in record:
-                raise origin.error(i, f"no column {name!r}; the columns here are {', '.join(record) or 'none'}")
+                raise origin.error(
+                    i, f"no column {name!r}; the columns here are {', '.join(map(str, record)) or 'none'}"
+                )
             sentences.append(record[name])
         if names is None and len(record) != len(chosen):
             extra = next(name for name in record if name not in columns)
