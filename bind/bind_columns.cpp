@@ -94,7 +94,6 @@ void bind_columns(nb::module_& module) {
       [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
       "How many lines end in the text.");
   module.def(
-      "last_sentence_end",
-      [](const nb::bytes& text, bool tabs) { return last_sentence_end(view(text), tabs); }, "text"_a, nb::kw_only(),
-      "tabs"_a = false, "The offset after the last blank line, 0 if there is none.");
+      "last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
+      "The offset after the last blank line, 0 if there is none.");
 }

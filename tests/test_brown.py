@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import trellis
+from trellis.errors import CorpusError
 from trellis.features.brown import brown_clusters
 
 
@@ -132,3 +133,10 @@ def test_progress_and_interrupts() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         brown_clusters(corpus, 10, told=stop)
+
+
+@pytest.mark.parametrize("word", ["a\tb", "a\nb"])
+def test_words_that_a_file_cannot_hold(word: str, tmp_path: Path) -> None:
+    clusters = brown_clusters(trellis.read([[word, "c", "d"]]), 2)
+    with pytest.raises(CorpusError, match="has a tab or a line break"):
+        clusters.save(tmp_path / "clusters")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import trellis
 from trellis import _core
 from trellis.corpus.corpus import Strings
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
 SENTENCES = [["a", "b"], [], ["c"], ["a"], ["d", "e", "a"]]
@@ -28,8 +28,14 @@ def corpus() -> trellis.Corpus:
 def test_sentences_by_index_slice_and_choice(corpus: trellis.Corpus) -> None:
     assert corpus[0] == {"word": ["a", "b"], "bag": [{"a": 1.0}, {"b": 1.0}]}
     assert corpus[-1]["word"] == ["d", "e", "a"]
-    with pytest.raises(IndexError):
-        corpus[5]
+    assert corpus[np.int64(-1)] == corpus[-1]
+    for numbers in ([0, 2], np.array([4, 0])):
+        assert corpus[numbers].sentences("word") == [SENTENCES[i] for i in numbers]
+    for number in (5, np.int64(5)):
+        with pytest.raises(IndexError):
+            corpus[number]
+    with pytest.raises(ArgumentError, match="indices must be numbers of sentences"):
+        corpus[None]  # type: ignore[call-overload]
     for key in (slice(1, 4), slice(None), slice(4, 2), slice(-2, None), slice(None, None, -2)):
         assert corpus[key].sentences("word") == SENTENCES[key]
     assert corpus[2:][1:].sentences("word") == SENTENCES[3:]

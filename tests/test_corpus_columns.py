@@ -46,7 +46,7 @@ class TwinError(Exception):
 
 def twin_kind(line: str, layout: Layout) -> str:
     """What a line is, said plainly."""
-    if not line.strip(" " if layout.tabs else " \t"):
+    if not line.strip(" \t"):
         return "blank"
     if layout.comments and line.startswith("#"):
         return "aside"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import math
@@ -21,7 +22,7 @@ from samples import unreadable
 import trellis
 from trellis.corpus.corpus import BagColumn
 from trellis.corpus.tables import corpus_to_arrow
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 WORDS = [["the", "cat"], ["sat"], ["Zoë", "'s", "😀"]]
 LABELS = [["B", "I"], ["O"], ["B", "I", "I"]]
@@ -153,9 +154,9 @@ def test_columns_refuse_what_would_not_be_read_again(sentences: list[list[str]],
 
 
 def test_empty_fields_and_blanks_between_tabs(tmp_path: Path) -> None:
-    sentences = [[("", "New York"), (" ", "")]]
+    sentences = [[("", "New York"), (" x", "")]]
     trellis.write(trellis.read(sentences), tmp_path / "a.tsv")
-    assert lists(trellis.read(tmp_path / "a.tsv")) == [{"word": ["", " "], "label": ["New York", ""]}]
+    assert lists(trellis.read(tmp_path / "a.tsv")) == [{"word": ["", " x"], "label": ["New York", ""]}]
 
 
 def test_an_empty_sentence_needs_jsonl(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_standard_output_and_pipes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_text_files_and_unknown_formats() -> None:
     with pytest.raises(CorpusError, match="open it in binary mode"):
         trellis.read(io.StringIO("a b"))
-    with pytest.raises(CorpusError, match="no format 'xml' here; the formats are conll"):
+    with pytest.raises(CorpusError, match="no format 'xml'; the formats are conll"):
         trellis.read(io.BytesIO(b"a b"), format="xml")
 
 
@@ -242,6 +243,7 @@ def test_text_files_and_unknown_formats() -> None:
         (b'{"word": ["a"]}\n{"word": ["a"\n', 2, "not JSON: Expecting"),
         (b'\n{"word": ["\xff"]}\n', 2, "not valid UTF-8"),
         (b'["a"]\n', 1, "not an object"),
+        (b'\n{"word": ' + b"9" * 5000 + b"}", 2, "a number with too many digits"),
         (b'{"word": ["a"], "label": ["B", "I"]}', 1, "column 'word' has 1 tokens, column 'label' 2"),
         (b'{"word": ["a"]}\n{"form": ["a"]}\n', 2, "no column 'word'; the columns here are form"),
         (b'{"word": ["a"]}\n{"word": ["a"], "x": []}\n', 2, "column 'x' is not in the first sentence"),
@@ -294,6 +296,39 @@ def test_frames(i: int) -> None:
     assert lists(trellis.read(frames_by_token()[i], sentence="sentence")) == SENTENCES
     only = trellis.read(frames_by_token()[i], sentence="sentence", columns=["label"])
     assert lists(only) == [{"label": y} for y in LABELS]
+
+
+def not_utf8() -> pa.Array:
+    offsets = pa.py_buffer(np.array([0, 2], np.int32))
+    return pa.StringArray.from_buffers(1, offsets, pa.py_buffer(b"\xff\xfe"))
+
+
+def damaged_lists() -> pa.Array:
+    """A list of two strings, the first of which ends beyond the text."""
+    offsets = pa.py_buffer(np.array([0, 1 << 30, 2], np.int32))
+    strings = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ab"))
+    return pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), strings)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "why"),
+    [
+        (pa.table([damaged_lists()], names=["word"]), {}, "not a table of strings or lists of strings"),
+        (pa.table([not_utf8(), pa.array([1])], names=["word", "s"]), {"sentence": "s"}, "not a table of strings"),
+        (pa.table([[["a"]], [["b"]]], names=["word", "word"]), {}, "2 columns are called 'word'"),
+        (pa.table([["a"], [1], [1]], names=["word", "s", "s"]), {"sentence": "s"}, "2 columns are called 's'"),
+        (pa.table({"word": pa.array([["a", None]], pa.list_view(pa.string()))}), {}, "column 'word' holds list_view"),
+        (pa.table({"word": pa.array([["a", None]], pa.list_(pa.string_view()))}), {}, "column 'word' misses value 1"),
+    ],
+)
+def test_damaged_and_odd_tables(table: pa.Table, options: dict[str, Any], why: str, tmp_path: Path) -> None:
+    """Arrow checks nothing by itself when it reads: offsets beyond the text would end the process."""
+    with pytest.raises(CorpusError, match=re.escape(why)):
+        trellis.read(table, **options)
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(CorpusError, match=re.escape(why)):
+        trellis.read(tmp_path / "a.arrow", **options)
 
 
 def test_pieces_of_arrow_tables() -> None:
@@ -408,8 +443,16 @@ def test_bags_go_to_jsonl_only(tmp_path: Path) -> None:
         ({"word": [[{1: "a"}]]}, "not a string"),
         ([[("a", "b"), ("c",)]], "token 1 is not a tuple of 2"),
         ([[("a", "b"), "c"]], "token 1 is not a tuple of 2"),
+        ([[["a", "b", "c"], ["X", "Y", "Z"]], [["a", "b"], ["X", "Y"]]], "or as a tuple of lists, (words, labels)"),
+        ([[["a", "b"], ["X", "Y"]]], "every sentence is 2 lists of 2 strings: tokens or columns? write a sentence as"),
+        (([["a", "b"], ["c", "d"]], [["X", "Y"], ["X", "Y"]]), "tokens or columns?"),
+        ([(("a", "X"), ("b", "Y"))], "tokens or columns?"),
+        ([(["a", "b"], ["X"])], "sentence 0 (counted from 0): column 'word' has 2 tokens, column 'label' 1"),
+        ([(["a"], ["X"]), (["a"], ["X"], ["Y"])], "sentence 1 (counted from 0): 3 columns, but 2 in the first"),
         (["abc"], "a sentence must be a list of tokens, not str"),
         ([3], "a sentence must be a list of tokens, not int"),
+        ({None: [["a"]], "word": [["a"]]}, "the name of a column must be a string, not None"),
+        ([{"word": ["a"]}, {None: ["a"]}], "no column 'word'; the columns here are None"),
         ({}, "no columns in it"),
         (3, "cannot read a corpus from 'int'"),
         (b"a b", "cannot read a corpus from 'bytes'"),
@@ -418,6 +461,78 @@ def test_bags_go_to_jsonl_only(tmp_path: Path) -> None:
 def test_bad_objects(source: Any, why: str) -> None:
     with pytest.raises(CorpusError, match=re.escape(why)):
         trellis.read(source)
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [(["a", "b"], ["X", "Y"])],  # of one length, which a list of tokens has too
+        [(["a", "b"], ["X", "Y"]), (["c"], ["Z"]), ([], [])],
+        [(np.array(["a", "b"]), ("X", "Y"))],
+        [[("a", "X"), ("b", "Y")]],
+        [[["a", "X"], ["b", "Y"]], [["c", "Z"]]],
+    ],
+)
+def test_pairs_of_lists_and_lists_of_pairs(sentences: Any) -> None:
+    assert trellis.read(sentences)[0] == {"word": ["a", "b"], "label": ["X", "Y"]}
+
+
+def test_lists_that_names_tell_apart() -> None:
+    triples = [[["a", "X"], ["b", "Y"], ["c", "Z"]]]
+    assert trellis.read(triples, columns="word,label").sentences("word") == [["a", "b", "c"]]
+    bags = trellis.read([([{"x": 1.0}, {"y": 2.0}], ["X", "Y"])])
+    assert bags[0] == {"attributes": [{"x": 1.0}, {"y": 2.0}], "label": ["X", "Y"]}
+
+
+def test_marks_and_empty_rows(tmp_path: Path) -> None:
+    """A first word that begins with a byte order mark is read back; a row of tabs alone is an empty line."""
+    for name in ("a.txt", "a.tsv", "a.jsonl"):
+        corpus = trellis.read({"word": [["\ufeffa", "b"]], "label": [["X", "Y"]]})
+        trellis.write(corpus, tmp_path / name)
+        assert list(trellis.read(tmp_path / name)) == list(corpus)
+    (tmp_path / "a.tsv").write_text("a\tX\n\t\nb\t\n \t \n\n\tY\n")
+    assert trellis.read(tmp_path / "a.tsv").sentences("label") == [["X"], [""], ["Y"]]
+    blocks = trellis.stream(tmp_path / "a.tsv", block_bytes=1)
+    assert [block.sentences("word") for block in blocks] == [[["a"]], [["b"]], [[""]]]
+    with pytest.raises(CorpusError, match="would be an empty line; write jsonl"):
+        trellis.write(trellis.read([[("", " ")]]), tmp_path / "a.tsv")
+
+
+def test_a_gzip_file_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a b\n"))
+
+    def full(*_: object) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(gzip.GzipFile, "read", full)
+    with pytest.raises(CorpusError, match=r"a\.txt\.gz: does not fit into memory"):
+        trellis.read(tmp_path / "a.txt.gz")
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "why"),
+    [
+        ({"word": [["a"]]}, {"sentence": "word"}, "sentence='word' has no effect on a dict; leave it out"),
+        ([["a"]], {"format": "csv"}, "format='csv' has no effect on a list"),
+        ({"word": [["a"]]}, {"tabs": True}, "tabs=True has no effect"),
+        (trellis.read([["a"]]), {"comments": True}, "comments=True has no effect on a Corpus"),
+        (pd.DataFrame({"word": [["a"]]}), {"tabs": True}, "tabs=True has no effect on a table"),
+        ("a.conll", {"sentence": "s"}, "sentence='s' has no effect on a.conll, a file in the format conll"),
+        ("a.csv", {"comments": True}, "comments=True has no effect on a.csv"),
+        ("a.conllu", {"tabs": True}, "tabs=True has no effect on a.conllu"),
+        ("a.conll", {"comments": "no"}, "comments must be True or False, not 'no'"),
+        ("a.conll", {"tabs": "no"}, "tabs must be True, False or None, not 'no'"),
+        ("a.csv", {"sentence": 3}, "sentence must be the name of a column, not 3"),
+    ],
+)
+def test_options_without_effect(source: Any, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(why)):
+        trellis.read(source, **options)
+
+
+def test_columns_of_a_corpus() -> None:
+    corpus = trellis.read({"word": [["a"]], "pos": [["N"]]})
+    assert list(trellis.read(corpus, columns="pos").columns) == ["pos"]
 
 
 def test_names_must_fit() -> None:

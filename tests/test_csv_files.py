@@ -87,11 +87,19 @@ def test_on_the_command_line(here: Path, call: Any) -> None:
     (here / "words.txt").write_text("Word[0]\n")
     assert call("train a.csv --sentence n --target Tag --features words.txt --model m --quiet").code == 0
     assert call("tag -m m a.csv -o out.csv --quiet").code == 0
-    assert (here / "out.csv").read_text().splitlines()[0] == "sentence,n,Word,Tag"
-    assert trellis.read("out.csv").sentences("Word") == read(KAGGLE).sentences("Word")
+    assert (here / "out.csv").read_text().splitlines()[0] == "n,Word,Tag"  # no second column of sentences
+    assert trellis.read("out.csv", sentence="n").sentences("Word") == read(KAGGLE).sentences("Word")
     assert call("tag -m m a.csv --quiet").out == (here / "out.csv").read_text()
 
 
 def test_attributes_have_no_place(tmp_path: Path) -> None:
     with pytest.raises(trellis.CorpusError, match="jsonl"):
         trellis.write(trellis.read({"attributes": [[["a"]]], "y": [["A"]]}), tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("word", ["a\r", "\r", "a\r\nb", 'a\n"b"', "a,b", "", " ", "\ufeffa"])
+def test_odd_words_are_read_back(word: str, tmp_path: Path) -> None:
+    corpus = trellis.read({"x": [[word, "b"], ["c"]], "y": [["A", word], ["B"]]})
+    trellis.write(corpus, tmp_path / "a.csv")
+    assert list(trellis.read(tmp_path / "a.csv", columns="x,y")) == list(corpus)
+    assert (b"\r" in (tmp_path / "a.csv").read_bytes()) == ("\r" in word)  # lines end in LF

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -93,3 +94,50 @@ def test_failures(tmp_path: Path) -> None:
         if path != "/dev/null":
             with pytest.raises(CorpusError, match=f"{path}: cannot be written: {why}"):
                 trellis.write(corpus, path)
+
+
+def test_a_new_file_that_another_process_takes_for_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the creation of the file and its lock, a second process may remove it, or be about to."""
+    fcntl = pytest.importorskip("fcntl")
+    lock, calls = fcntl.flock, list[int]()
+
+    def late(handle: int, how: int) -> None:
+        calls.append(handle)
+        if len(calls) == 1:
+            next(tmp_path.glob(".trellis-*.tmp")).unlink()
+        if len(calls) == 2:
+            raise BlockingIOError
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with replacing(tmp_path / "model", ModelError) as temporary:
+        temporary.write_bytes(b"x")
+    assert len(calls) == 3
+    assert (tmp_path / "model").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.txt", "a.csv", "a.txt.gz"])
+def test_a_full_disk_names_the_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    monkeypatch.setattr("pyarrow.feather.write_feather", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(CorpusError, match=f"{name}: cannot be written: No space left on device"):
+        trellis.write(trellis.read({"word": [["a"]]}), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_last_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails on some network file systems; the content is on the disk by then."""
+    close = os.close
+
+    def failing(handle: int) -> None:
+        close(handle)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with replacing(tmp_path / "model", ModelError) as temporary:
+        temporary.write_bytes(b"x")
+        monkeypatch.setattr(os, "close", failing)
+    assert (tmp_path / "model").read_bytes() == b"x"

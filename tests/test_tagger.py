@@ -272,7 +272,7 @@ BOTH = KINDS["bag and columns"]
 @pytest.mark.parametrize(
     ("kind", "sentence", "message"),
     [
-        (ONE, "a b", "a sentence must be a list, not str"),
+        (ONE, "a b", "a sentence must be a list of tokens, not a string"),
         (ONE, None, "a sentence must be a list, not NoneType"),
         (ONE, 3, "a sentence must be a list, not int"),
         (ONE, ["a", 3], "a token is int; this model reads one string per token"),
@@ -320,6 +320,15 @@ def test_an_error_names_the_token() -> None:
         tagger.tag([{"w": "x"}, {"w": None}])
     with pytest.raises(CorpusError, match=r"^sentence 1 \(counted from 0\): token 0, \{'w': None\}: "):
         tagger.tag_batch([[], [{"w": None}]])
+
+
+def test_arrays_and_iterators_are_sentences() -> None:
+    tagger = trellis.train({"word": [["a", "b"]] * 3, "y": [["A", "B"]] * 3}, target="y", learner=Perceptron(epochs=1))
+    assert tagger.tag(np.array(["a", "b"])) == tagger.tag(iter("ab")) == ["A", "B"]
+    assert tagger.tag_batch([np.array(["a"]), iter("b")]) == [["A"], ["B"]]
+    for call in (tagger.tag, lambda text: tagger.tag_batch([text])):
+        with pytest.raises(CorpusError, match="a list of tokens, not a string; call tag_text to tag text"):
+            call("Ann lives in Rome")
 
 
 def test_wrong_corpora_and_labels() -> None:

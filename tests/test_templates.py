@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import trellis
 from trellis.errors import TemplateError
 from trellis.features import functions, templates
+from trellis.features.phrases import phrase_templates
 from trellis.features.presets import PRESETS
 from trellis.features.templates import Call, Look, Template, parse_template, parse_templates
 from trellis.features.vocabulary import FeatureSet, feature_set
@@ -368,6 +369,42 @@ def test_template_files(tmp_path: Path) -> None:
     for nothing in (tmp_path / "none", "word[0]", tmp_path):
         with pytest.raises(TemplateError, match=r"no preset and no file .*; the presets are default, rich"):
             feature_set(nothing, COLUMNS)
+
+
+def test_files_beside_a_template_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("t.templates", "lists/names.txt", "p.templates"):
+        (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "mine" / "lists" / "names.txt").write_text("Ann\n")
+    functions = ["listed(word[0], {})", "in_list(word[0], {})", "vector(word[0], {})", "cluster(word[0], {}, 4)"]
+    lines = [line.format('"lists/names.txt"') for line in functions]
+    (tmp_path / "mine" / "t.templates").write_text("\n".join([*lines, "in_list(word[0])", "word[0]"]))
+    (tmp_path / "mine" / "p.templates").write_text('listed(word[first], "lists/names.txt")')
+    monkeypatch.chdir(tmp_path)
+    found = [str(template) for template in feature_set("mine/t.templates", ["word"]).templates]
+    assert found[:4] == [line.format('"mine/lists/names.txt"') for line in functions]
+    assert found[4:] == ["in_list(word[0])", "word[0]"]
+    assert str(phrase_templates("mine/p.templates", ["word"])[0]) == 'listed(word[first], "mine/lists/names.txt")'
+    monkeypatch.chdir(tmp_path / "mine")
+    assert [str(t) for t in feature_set("t.templates", ["word"]).templates][:4] == lines
+    absolute = f'listed(word[0], "{tmp_path}/x")'
+    (tmp_path / "mine" / "t.templates").write_text(absolute)
+    assert str(feature_set("t.templates", ["word"]).templates[0]) == absolute
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("lower(" * 5000 + "word[0]" + ")" * 5000, "more than 50 functions inside one another"),
+        (f"word[{'9' * 5000}]", "a number of 5,000 digits"),
+        (f"prefix(word[0], {'9' * 5000})", "a number of 5,000 digits"),
+        ('"a\nb"', r"expected 'a\\nb'\[offset\]"),
+    ],
+)
+def test_absurd_templates(text: str, why: str) -> None:
+    with pytest.raises(TemplateError, match=why) as caught:
+        parse_template(text)
+    assert len(str(caught.value)) < 1200
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["word[0]", "word[-1] & pos[+1]", "w2[12] & w2[-99] & é[0]"])

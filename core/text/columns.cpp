@@ -34,8 +34,9 @@ std::size_t bom_length(std::string_view text, const ColumnFormat& format) {
   return format.first_line == 1 && text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
 }
 
-bool all_blank(std::string_view line, bool tabs) {
-  return std::all_of(line.begin(), line.end(), [tabs](char c) { return c == ' ' || (c == '\t' && !tabs); });
+// Also where tabs separate fields: spreadsheets write an empty row as tabs alone.
+bool all_blank(std::string_view line) {
+  return std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
 }
 
 // The high bit of each byte of word that equals c; above the lowest one there may be false ones.
@@ -109,7 +110,7 @@ LineKind kind_of(std::string_view line, const ColumnFormat& format) {
   if (line.empty()) return LineKind::blank;
   if (line[0] == '#' && format.comments) return LineKind::aside;
   if (line[0] == ' ' || line[0] == '\t') {
-    if (all_blank(line, format.tabs)) return LineKind::blank;
+    if (all_blank(line)) return LineKind::blank;
     if (!format.tabs)
       while (is_blank(line[0])) line.remove_prefix(1);
   }
@@ -224,7 +225,7 @@ bool replace_column(std::string_view text, const ColumnFormat& format, std::size
   });
 }
 
-std::size_t last_sentence_end(std::string_view text, bool tabs) {
+std::size_t last_sentence_end(std::string_view text) {
   // Backwards over whole lines: [begin, end) is a line with its newline.
   std::size_t end = text.rfind('\n');
   if (end == text.npos) return 0;
@@ -233,7 +234,7 @@ std::size_t last_sentence_end(std::string_view text, bool tabs) {
     std::size_t begin = before == text.npos ? 0 : before + 1;
     std::string_view line = text.substr(begin, end - 1 - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (all_blank(line, tabs)) return end;
+    if (all_blank(line)) return end;
     end = begin;
   }
   return 0;

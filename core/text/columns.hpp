@@ -65,6 +65,6 @@ bool replace_column(std::string_view text, const ColumnFormat& format, std::size
                     std::span<const std::int64_t> starts, std::vector<char>& out);
 
 // The offset after the last blank line, 0 if there is none: where a stream may be cut.
-std::size_t last_sentence_end(std::string_view text, bool tabs);
+std::size_t last_sentence_end(std::string_view text);
 
 }  // namespace trellis

@@ -21,8 +21,9 @@ except ImportError:  # Windows, where what a killed process left behind stays
 def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError]) -> Iterator[Path]:
     """A temporary file to be written in the block: it takes the place of ``path`` on success, vanishes on failure.
 
-    It is synced to the disk first. ``failed`` makes the error, from the reason, where it cannot be made or renamed.
-    What a killed process left behind when it wrote the same path is removed: nobody holds its lock.
+    It is synced to the disk first. ``failed`` makes the error, from the reason, where it cannot be made, written or
+    renamed: an OSError in the block is taken for one of writing. What a killed process left behind when it wrote the
+    same path is removed: nobody holds its lock.
     """
     with _explaining(failed):
         target = Path(path)
@@ -30,21 +31,41 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
             raise OSError(errno.EINVAL, "not a plain file; name another")
         prefix = f".trellis-{zlib.crc32(target.name.encode()):08x}-"
         _remove_abandoned(target.parent, prefix)
-        temporary = target.with_name(f"{prefix}{os.urandom(8).hex()}.tmp")
-    handle = None
+    temporary, handle = target, None
     try:  # a signal may come as soon as the file is there
         with _explaining(failed):
-            handle = _locked(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR)
-        yield temporary
+            while handle is None:
+                temporary = target.with_name(f"{prefix}{os.urandom(8).hex()}.tmp")
+                handle = _created(temporary)
+        try:
+            yield temporary
+        except BrokenPipeError:  # not of a file
+            raise
+        except OSError as error:
+            raise failed(error.strerror or str(error)) from error
         with _explaining(failed):
             os.fsync(handle)
             temporary.replace(target)
             _sync_folder(target.parent)
     finally:
         with suppress(OSError):
-            temporary.unlink()
-        if handle is not None:
-            os.close(handle)
+            if temporary != target:
+                temporary.unlink()
+        with suppress(OSError):  # all that was written is on the disk already
+            if handle is not None:
+                os.close(handle)
+
+
+def _created(path: Path) -> int | None:
+    """A new file, opened and locked; None where another process took it for abandoned before it was locked."""
+    try:
+        handle = _locked(path, os.O_CREAT | os.O_EXCL | os.O_RDWR)
+    except BlockingIOError:
+        return None
+    if os.fstat(handle).st_nlink:
+        return handle
+    os.close(handle)
+    return None
 
 
 def _locked(path: Path, flags: int) -> int:

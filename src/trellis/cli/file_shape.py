@@ -11,7 +11,7 @@ from trellis.cli.options import FILE_OPTIONS
 from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
-from trellis.corpus.read import FORMATS, format_of, read
+from trellis.corpus.read import FORMATS_OF_OPTIONS, effective_options, format_of, read
 from trellis.errors import ArgumentError, CorpusError
 from trellis.tagger import Tagger, load
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from trellis.corpus.blocks import CorpusStream
 
 STREAMED = ("conll", "conllu")
-# The formats in which a file option has a meaning; those of all formats are --columns and --format.
-MEANT_FOR = {"sentence": ("csv", "parquet", "feather"), "comments": ("conll",), "tabs": ("conll",)}
 
 
 class Trained(Protocol):
@@ -50,7 +48,7 @@ class FileShape:
         """
         shape = (like or cls()).beside(given, path)
         formats = {shape.format, *(shape.beside(given, other).format for other in others if other is not None)}
-        for name, suited in MEANT_FOR.items():
+        for name, suited in FORMATS_OF_OPTIONS.items():
             if getattr(given, name) is not None and formats.isdisjoint(suited):
                 why = f"--{name} is for {', '.join(suited)} files; {message_name(path)} is read as {shape.format}"
                 raise ArgumentError(f"{why}: leave out --{name}, or name another --format")
@@ -75,8 +73,8 @@ class FileShape:
         return read(path, columns=columns, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """As arguments of trellis.read and trellis.stream: those that mean something in this format."""
-        return {name: value for name, value in asdict(self).items() if self.format in MEANT_FOR.get(name, FORMATS)}
+        """As arguments of trellis.read and trellis.stream: those that have an effect on this format."""
+        return {name: getattr(self, name) for name in ("format", *effective_options(self.format))}
 
     def read_beside(self, path: str | None, columns: Iterable[str], given: Namespace) -> Corpus | None:
         """A second file with the columns of a first one, which this is the shape of; None where none is given."""

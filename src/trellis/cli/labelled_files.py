@@ -74,7 +74,7 @@ def formatted(corpus: Corpus, shape: FileShape) -> str:
     """A corpus as the text of a file of that shape."""
     from trellis.corpus.write import formatter_of
 
-    return formatter_of(shape.format, "", tabs=shape.tabs)(corpus)
+    return formatter_of(shape.format, "", tabs=shape.tabs, sentence=shape.sentence)(corpus)
 
 
 def write_texts(
@@ -106,7 +106,7 @@ def write_labelled(
 
         whole = shape.read_for(given.source, tagger, given.columns)
         found = labelled(labeller(given.threads), tagger.target, whole)
-        write(found, given.output or STANDARD_STREAM, format=wanted.format)
+        write(found, given.output or STANDARD_STREAM, format=wanted.format, sentence=wanted.sentence)
         return
     with writing(given.output) as out:
         label, is_whole = labeller(given.threads), tagger.model.first is not None

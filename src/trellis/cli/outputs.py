@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from trellis.cli.progress import printable
-from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_whole
+from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_device, writing_whole
 from trellis.errors import CorpusError, ModelError
 
 
@@ -52,7 +52,7 @@ def writing(path: str | None) -> Iterator[BinaryIO]:
         yield standard_output().buffer
         standard_output().buffer.flush()
     elif Path(path).is_char_device() or Path(path).is_fifo():
-        with Path(path).open("wb") as device:  # nothing to rename over
+        with writing_device(path), Path(path).open("wb") as device:  # nothing to rename over
             yield device
     else:
         with writing_whole(path) as temporary, temporary.open("wb") as file:

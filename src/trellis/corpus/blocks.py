@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trellis.arguments import file_path, instance, whole_number
+from trellis.arguments import file_path, whole_number
 from trellis.corpus.columns import CONLLU, Layout, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension
-from trellis.corpus.read import FORMATS, format_of, read
+from trellis.corpus.read import Options, format_of, read
 from trellis.corpus.stream import pieces_of_path
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 BLOCK_BYTES = 4 << 20  # of text, some hundred thousand tokens
 
@@ -77,21 +77,23 @@ def stream(
     The other parameters are those of ``trellis.read``.
     """
     size = whole_number("block_bytes", block_bytes, 1, 1 << 40)
-    names, tabbed = parse_names(columns), None if tabs is None else instance("tabs", tabs, bool, "True or False")
-    commented = instance("comments", comments, bool, "True or False")
-    if format is not None and format not in FORMATS:
-        raise CorpusError("", None, f"no format {format!r} here; the formats are {', '.join(FORMATS)}")
+    names, options = parse_names(columns), Options(format, comments, tabs, sentence)
     if callable(source):
+        options.check("a function that returns blocks", ())
+        if columns is not None:
+            raise ArgumentError("columns has no effect on a function that returns blocks; leave it out")
         return CorpusStream(source, "<blocks>")
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, list | tuple) or not all(isinstance(name, str | os.PathLike) for name in given):
         raise CorpusError("", None, f"a stream needs names of files or a function that returns blocks, not {source!r}")
     paths = [path for name in given for path in _matching(file_path("source", name))]
+    for path in paths:
+        options.check_format(path, format or format_of(path))
 
     def blocks() -> Iterator[Corpus]:
         for path in paths:
             kind = format or format_of(path)
-            layout = Layout(names, extension(path) == ".tsv" if tabbed is None else tabbed, commented)
+            layout = Layout(names, extension(path) == ".tsv" if tabs is None else tabs, comments)
             if kind == "parquet":
                 from trellis.corpus.tables import parquet_blocks
 

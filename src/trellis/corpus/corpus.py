@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import reprlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -239,18 +239,20 @@ class Corpus:
         return replace(self, columns={**self.columns, **dict(zip(names, parts, strict=True))})
 
     @overload
-    def __getitem__(self, key: int) -> Sentence: ...
+    def __getitem__(self, key: int | np.integer[Any]) -> Sentence: ...
     @overload
-    def __getitem__(self, key: slice) -> Corpus: ...
-    def __getitem__(self, key: int | slice) -> Sentence | Corpus:
-        if isinstance(key, int):
-            i = key + len(self) if key < 0 else key
+    def __getitem__(self, key: slice | Sequence[int] | Longs) -> Corpus: ...
+    def __getitem__(self, key: int | np.integer[Any] | slice | Sequence[int] | Longs) -> Sentence | Corpus:
+        if isinstance(key, (int, np.integer)):
+            i = int(key) + len(self) if key < 0 else int(key)
             if not 0 <= i < len(self):
                 raise IndexError(key)
             begin, end = int(self.starts[i]), int(self.starts[i + 1])
             return {name: column.slice(begin, end).tolist() for name, column in self.columns.items()}
         if isinstance(key, str):
             raise ArgumentError(f"a corpus is a list of sentences; corpus.sentences({key!r}) has those of one column")
+        if not isinstance(key, slice):
+            return self.take(key)
         begin, end, step = key.indices(len(self))
         if step != 1:
             return self.take(np.arange(begin, end, step))

@@ -84,17 +84,19 @@ def _rows(text: bytes, source: str) -> tuple[list[list[str]], list[int]]:
     return rows, lines
 
 
-def format_csv(corpus: Corpus) -> str:
-    """The corpus as CSV; without a column that is called sentence or the like, one more numbers the sentences."""
+def format_csv(corpus: Corpus, sentence: str | None = None) -> str:
+    """The corpus as CSV; without a column ``sentence``, or one that is called so, one more numbers the sentences."""
     if bags := [name for name, column in corpus.columns.items() if not isinstance(column, Column)]:
         raise CorpusError(corpus.source, None, f"column {bags[0]!r} has attributes, which CSV cannot hold; write jsonl")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
+    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     lists = {name: corpus.column(name).tolist() for name in corpus.columns}
-    if not any(name.lower() in SENTENCE for name in lists):
+    if sentence not in lists and not any(name.lower() in SENTENCE for name in lists):
         lists = {"sentence": [str(n) for n in _numbers(corpus.starts, 1)], **lists}
-    writer.writerow(lists)
-    writer.writerows(zip(*lists.values(), strict=True))
+    for row in ([*lists], *zip(*lists.values(), strict=True)):
+        # The writer itself puts fields with its own line ends in quotes, but not those with others.
+        (quoting if any("\r" in field for field in row) else writer).writerow(row)
     return out.getvalue()
 
 

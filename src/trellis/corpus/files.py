@@ -69,7 +69,11 @@ def reading(path: str) -> Iterator[BinaryIO]:
 def read_bytes(path: str) -> bytes:
     """All of a file, uncompressed; ``-`` is standard input."""
     with reading(path) as file:
-        return file.read()
+        try:
+            return file.read()
+        except MemoryError:
+            why = "does not fit into memory; read it block by block with trellis.stream"
+            raise CorpusError(message_name(path), None, why) from None
 
 
 def writing_whole(path: str) -> AbstractContextManager[Path]:
@@ -88,16 +92,19 @@ def write_bytes(path: str, content: bytes) -> None:
     packed = gzip.compress(content, mtime=0) if is_gzip(path) else content
     target = Path(path)
     if target.is_char_device() or target.is_fifo():
-        with _writing(path):
+        with writing_device(path):
             target.write_bytes(packed)
         return
-    with writing_whole(path) as temporary, _writing(path):
+    with writing_whole(path) as temporary:
         temporary.write_bytes(packed)
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[None]:
+def writing_device(path: str) -> Iterator[None]:
+    """An OSError within, other than that of a closed pipe, becomes a CorpusError."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise CorpusError(path, None, f"cannot be written: {error.strerror or error}") from None

@@ -34,6 +34,8 @@ def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
     except json.JSONDecodeError as error:
         why = f"not JSON: {error.msg} at column {error.colno}; write one object per line"
         raise CorpusError(source, number, why) from None
+    except ValueError:  # which Python has for numbers of thousands of digits
+        raise CorpusError(source, number, "a number with too many digits; write lists of strings") from None
     except RecursionError:
         raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None
     if not isinstance(record, dict):

@@ -39,8 +39,9 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
     chosen = tuple(columns) if names is None else names
     if not chosen:
         raise CorpusError(origin.source, None, "no columns in it; give at least one")
-    if (odd := next((name for name in columns if not isinstance(name, str)), None)) is not None:
-        raise CorpusError(origin.source, None, f"the name of a column must be a string, not {odd!r}")
+    for name in columns:
+        if not isinstance(name, str):
+            raise CorpusError(origin.source, None, f"the name of a column must be a string, not {name!r}")
     encoded: dict[str, Column | BagColumn] = {}
     starts = np.zeros(1, np.int64)
     for name in chosen:
@@ -65,7 +66,9 @@ def from_records(
     for i, record in enumerate(records):
         for name, sentences in columns.items():
             if name not in record:
-                raise origin.error(i, f"no column {name!r}; the columns here are {', '.join(record) or 'none'}")
+                raise origin.error(
+                    i, f"no column {name!r}; the columns here are {', '.join(map(str, record)) or 'none'}"
+                )
             sentences.append(record[name])
         if names is None and len(record) != len(chosen):
             extra = next(name for name in record if name not in columns)
@@ -73,25 +76,64 @@ def from_records(
     return from_mapping(columns, chosen, origin)
 
 
-def from_lists(sentences: Iterable[Any], names: Sequence[str] | None) -> Corpus:
-    """A corpus from sentences: lists of strings, of tuples or of dicts of attributes, or dicts of lists."""
-    rows = items(sentences)
-    if rows is None:
+def from_lists(sentences: Iterable[Any], names: Sequence[str] | None, *, tokens: bool = False) -> Corpus:
+    """A corpus from sentences: lists of strings, of tuples or of dicts of attributes, tuples of lists, dicts of lists.
+
+    With ``tokens``, a sentence is always the list of its tokens, never a tuple of columns.
+    """
+    given = items(sentences)
+    if given is None:
         raise CorpusError("", None, f"cannot read a corpus from {type(sentences).__name__!r}; see trellis.read")
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        return from_records(rows, names)
-    rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(rows)]
+    if given and all(isinstance(row, Mapping) for row in given):
+        return from_records(given, names)
+    if given and not tokens and all(_is_columns(row) for row in given):
+        return _from_columns(given, names)
+    rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(given)]
     first = next((token for row in rows for token in row), "")
     if not isinstance(first, (tuple, list)):
         default = ("attributes",) if isinstance(first, Mapping) else default_names(1)
         return from_mapping({_names_for(1, names, default)[0]: rows}, None)
     width = len(first)
+
+    def names_fit(n_columns: int) -> bool:
+        return names is None or len(names) == n_columns
+
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if not isinstance(token, (tuple, list)) or len(token) != width:
-                raise _MEMORY.error(i, f"token {t} is not a tuple of {width} like the first token; make all alike")
+                raise _MEMORY.error(i, f"token {t} is not a tuple of {width} like the first token; {_SHAPES}")
+    n = len(rows[0])
+    clear = tokens or (isinstance(first, tuple) and not any(isinstance(row, tuple) for row in given))
+    if not clear and n > 1 and all(len(row) == n for row in rows) and names_fit(n) and names_fit(width):
+        raise CorpusError("", None, f"every sentence is {n} lists of {width} strings: tokens or columns? {_SHAPES}")
     columns = _names_for(width, names, default_names(width))
     return from_mapping({name: [[t[c] for t in row] for row in rows] for c, name in enumerate(columns)}, None)
+
+
+# A list of lists reads both ways, so tuples tell the two apart.
+_SHAPES = "write a sentence as a list of tuples, [(word, label), ...], or as a tuple of lists, (words, labels)"
+
+
+def _is_columns(row: Any) -> bool:
+    """Whether a sentence is a tuple of lists, one per column."""
+    lists = (list, tuple, np.ndarray)
+    return (
+        isinstance(row, tuple)
+        and len(row) > 1
+        and all(isinstance(column, lists) for column in row)
+        and not all(isinstance(column, tuple) for column in row)
+    )
+
+
+def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) -> Corpus:
+    """A corpus from sentences, each a tuple of columns, such as (words, labels)."""
+    width = len(rows[0])
+    if (i := next((i for i, row in enumerate(rows) if len(row) != width), None)) is not None:
+        raise _MEMORY.error(i, f"{len(rows[i])} columns, but {width} in the first sentence; make all alike")
+    bags = isinstance(next((token for row in rows for token in row[0]), ""), Mapping)
+    default = ("attributes", *default_names(width)[1:]) if bags else default_names(width)
+    columns = _names_for(width, names, default)
+    return from_mapping({name: [row[c] for row in rows] for c, name in enumerate(columns)}, None)
 
 
 def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[str]) -> Sequence[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from trellis.arguments import file_path
+from trellis.arguments import file_path, instance
 from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, message_name, name_of, read_bytes
-from trellis.errors import CorpusError
+from trellis.errors import ArgumentError, CorpusError
 
 FORMATS = ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather")
 _BY_EXTENSION = {
@@ -25,6 +25,39 @@ _BY_EXTENSION = {
     ".arrow": "feather",
     ".ipc": "feather",
 }
+
+
+# The formats on which an option of ``read`` has an effect, if not on all.
+FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("csv", "parquet", "feather")}
+
+
+def effective_options(format: str) -> tuple[str, ...]:
+    """The options beside columns and format that have an effect on files of a format."""
+    return tuple(name for name, formats in FORMATS_OF_OPTIONS.items() if format in formats)
+
+
+class Options(NamedTuple):
+    """The options of ``read`` and ``stream`` beside the columns; checked, so that none is silently ignored."""
+
+    format: str | None
+    comments: bool
+    tabs: bool | None
+    sentence: str | None
+
+    def check(self, source: str, effective: Sequence[str]) -> None:
+        """ArgumentError where an option has another type, or no effect on such a source."""
+        instance("comments", self.comments, bool, "True or False")
+        instance("tabs", self.tabs, (bool, type(None)), "True, False or None")
+        instance("sentence", self.sentence, (str, type(None)), "the name of a column")
+        for name, value in self._asdict().items():
+            if value and name not in effective:
+                raise ArgumentError(f"{name}={value!r} has no effect on {source}; leave it out")
+
+    def check_format(self, source: str, format: str) -> None:
+        """The same for a file of that format; CorpusError where there is no such format."""
+        if format not in FORMATS:
+            raise CorpusError(source, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
+        self.check(f"{source}, a file in the format {format}", ("format", *effective_options(format)))
 
 
 def format_of(path: str, like: str = "conll") -> str:
@@ -54,25 +87,29 @@ def read(
     - a pandas, polars or pyarrow table, or a ``datasets.Dataset``: one row per sentence with lists of strings in its
       cells, or one row per token with the column that tells sentences apart named by ``sentence``;
     - a dict from column name to sentences, each a list of strings;
-    - a list of sentences, each a list of strings or of tuples (named by ``columns``), or a dict of lists.
+    - a list of sentences, each a list of strings or of tuples (named by ``columns``), a tuple of lists such as
+      (words, labels), or a dict of lists.
 
     ``columns`` ("word,pos,label" or a list) names the columns of files and tuples that carry no names:
     without it they are called word; word, label; word, pos, label; word, pos, column3, ..., label. Where the
     source has names, ``columns`` chooses among them. ``comments`` leaves out the lines of a column file that
     begin with #; ``tabs`` makes single tabs the only separators, so that fields may hold blanks (the rule for
     ``.tsv``). In a CSV file ``sentence`` is by default a column called sentence, Sentence # or the like; it may be
-    filled on the first row of a sentence only.
+    filled on the first row of a sentence only. An option that has no effect on the source is an error.
 
     In dicts and lists a token may also be a bag of attributes: a list of strings, or a dict in which a string
     value gives "name:value", a number gives "name" that weight, True means 1 and False leaves it out.
     """
-    if isinstance(source, Corpus):
-        return source
     names = parse_names(columns)
+    options = Options(format, comments, tabs, sentence)
+    if isinstance(source, Corpus):
+        options.check("a Corpus", ())
+        return source if names is None else replace(source, columns={name: source.column(name) for name in names})
     if isinstance(source, (str, os.PathLike)):
         path = file_path("source", source)
-        tabs = extension(path) == ".tsv" if tabs is None else tabs
         format = format or format_of(path)
+        options.check_format(message_name(path), format)
+        tabs = extension(path) == ".tsv" if tabs is None else tabs
         if format in ("parquet", "feather"):
             from trellis.corpus.tables import read_table
 
@@ -80,12 +117,15 @@ def read(
         layout = Layout(names, tabs, comments)
         return _read_text(read_bytes(path), message_name(path), format, layout, sentence)
     if hasattr(source, "read"):
+        options.check_format(name_of(source), format or "conll")
         layout = Layout(names, bool(tabs), comments)
         return _read_text(source.read(), name_of(source), format or "conll", layout, sentence)
     if type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets"):
         from trellis.corpus.tables import from_table
 
+        options.check("a table", ("sentence",))
         return from_table(source, names, sentence)
+    options.check(f"a {type(source).__name__}", ())
     from trellis.corpus.objects import from_lists, from_mapping
 
     if isinstance(source, Mapping):
@@ -125,7 +165,7 @@ def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: st
         names = layout.names or corpus.columns
         return _with_tokens(replace(corpus, columns={name: corpus.column(name) for name in names}))
     if format != "conll":
-        raise CorpusError(source, None, f"no format {format!r} here; the formats are {', '.join(FORMATS)}")
+        raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
     return _with_tokens(parse_text(text, source, layout))
 
 

@@ -48,7 +48,7 @@ def map_pieces(
     pool: ThreadPoolExecutor | None = None
     with reading(path) as file:
         try:
-            for text in _texts(file, layout, piece_bytes, first=min(piece_bytes, 1 << 16)):
+            for text in _texts(file, piece_bytes, first=min(piece_bytes, 1 << 16)):
                 if not pending and (text.pauses or text.ends):  # a thread would have nobody to work beside
                     piece = _piece(text, source, layout)
                     layout = fix_names(layout, piece.corpus)
@@ -93,7 +93,7 @@ def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int
     The texts of the pieces one after the other are the file. Lines in errors and in ``Corpus.lines`` are those of the
     whole file, and every row must have as many fields as the very first.
     """
-    for text in _texts(file, layout, piece_bytes, first=piece_bytes):
+    for text in _texts(file, piece_bytes, first=piece_bytes):
         piece = _piece(text, source, layout)
         layout = fix_names(layout, piece.corpus)
         yield piece
@@ -114,7 +114,7 @@ def _piece(text: _Text, source: str, layout: Layout) -> Piece:
     return Piece(corpus, text.text, text.first_line, layout)
 
 
-def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> Iterator[_Text]:
+def _texts(file: BinaryIO, piece_bytes: int, *, first: int) -> Iterator[_Text]:
     """The file cut after blank lines, when about ``piece_bytes`` were read (at first fewer) or the input pauses."""
     line, blocks, size, wanted = 1, list[bytes](), 0, first
     read = getattr(file, "read1", file.read)
@@ -125,7 +125,7 @@ def _texts(file: BinaryIO, layout: Layout, piece_bytes: int, *, first: int) -> I
         if size < wanted and not pauses:
             continue
         rest = b"".join(blocks)
-        cut = _core.last_sentence_end(rest, tabs=layout.tabs)
+        cut = _core.last_sentence_end(rest)
         if cut:
             text = rest[:cut]
             yield _Text(text, line, pauses)

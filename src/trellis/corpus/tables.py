@@ -51,7 +51,7 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
             kept.append(batch)
             if sum(one.nbytes for one in kept) < block_bytes:
                 continue
-            table = pa.Table.from_batches(kept)
+            table = _validated(pa.Table.from_batches(kept))
             n = len(table) if sentence is None else _last_start(table, sentence, path)
             if n:
                 yield from_table(table.slice(0, n), names, sentence, path)
@@ -73,19 +73,32 @@ def _last_start(table: pa.Table, sentence: str, path: str) -> int:
 def _reading_format(path: str, format: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         why = f"not a readable {format} file ({_first_line(error)}); write it again or name its format"
         raise CorpusError(path, None, why) from None
 
 
+def _validated(table: pa.Table) -> pa.Table:
+    """The table itself, every offset and every string of which was checked; ArrowInvalid if it is damaged."""
+    table.validate(full=True)
+    return table
+
+
 def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "") -> Corpus:
     """The corpus in a table; with ``sentence``, one row per token, and that column tells sentences apart."""
-    table = _to_arrow(source, path)
-    for name in (*(names or ()), *((sentence,) if sentence else ())):
-        if table.column_names.count(name) != 1:
-            why = f"no column {name!r}; the columns are {', '.join(map(str, table.column_names))}"
-            raise CorpusError(path, None, why)
-    table, labelled = _with_class_names(table, path)
+    try:
+        return _from_arrow(_to_arrow(source), names, sentence, path)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        why = f"not a table of strings or lists of strings ({_first_line(error)}); convert or write it again"
+        raise CorpusError(path, None, why) from None
+
+
+def _from_arrow(table: pa.Table, names: Sequence[str] | None, sentence: str | None, path: str) -> Corpus:
+    for name in names or dict.fromkeys(table.column_names):
+        _check_column(table, name, path)
+    if sentence is not None:
+        _check_column(table, sentence, path)
+    table, labelled = _with_class_names(_validated(table), path)
     # A dataset of Hugging Face has numbers and names of its sentences beside their lists.
     others = {name for name in table.column_names if labelled and sentence is None and not _is_list(table.column(name))}
     chosen = names or tuple(name for name in table.column_names if name != sentence and name not in others)
@@ -107,6 +120,12 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
     return Corpus(nested, starts, path)
 
 
+def _check_column(table: pa.Table, name: str, path: str) -> None:
+    if (n := table.column_names.count(name)) != 1:
+        why = f"no column {name!r}" if n == 0 else f"{n} columns are called {name!r}; give each a name of its own"
+        raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
+
+
 def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
     """The table with names in the place of numbers where its schema names classes, as Hugging Face's datasets do.
 
@@ -118,16 +137,20 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
     try:
         features = dict(json.loads(said)["info"]["features"])
     except (ValueError, KeyError, TypeError):
-        raise CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again") from None
+        raise _damaged_description(path) from None
     for name, feature in features.items():
         inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
         classes = inner.get("names") if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" else None
-        if classes is None or name not in table.column_names:
+        if classes is None or table.column_names.count(name) != 1:
             continue
+        if not isinstance(classes, list):
+            raise _damaged_description(path)
         cells = table.column(name).combine_chunks()
         if isinstance(cells, pa.ChunkedArray):  # of an empty table
             cells = pa.concat_arrays(cells.chunks) if cells.num_chunks else pa.array([], cells.type)
         numbers = cells.flatten() if _is_list(cells) else cells
+        if not pa.types.is_integer(numbers.type):
+            raise _damaged_description(path)
         _reject_nulls(name, numbers, path)
         codes = numbers.to_numpy(zero_copy_only=False)
         if len(codes) and not (codes.min() >= 0 and codes.max() < len(classes)):
@@ -141,6 +164,10 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
             words = pa.LargeListArray.from_arrays(offsets, words)
         table = table.set_column(table.column_names.index(name), name, words)
     return table, True
+
+
+def _damaged_description(path: str) -> CorpusError:
+    return CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again")
 
 
 def _is_list(cells: Any) -> bool:
@@ -176,24 +203,21 @@ def write_table(corpus: Corpus, path: str, format: str) -> None:
         pyarrow.feather.write_feather(table, path)
 
 
-def _to_arrow(source: Any, path: str) -> pa.Table:
+def _to_arrow(source: Any) -> pa.Table:
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
         return source
-    try:
-        kind = (type(source).__module__.partition(".")[0], type(source).__name__)
-        if kind == ("pandas", "DataFrame"):
-            return pa.Table.from_pandas(source, preserve_index=False)
-        if kind == ("polars", "LazyFrame"):
-            return source.collect().to_arrow()
-        if kind == ("polars", "DataFrame"):
-            return source.to_arrow()
-        if kind == ("datasets", "Dataset"):
-            return source.with_format("arrow")[:]
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CorpusError(path, None, f"not a table of strings or lists of strings: {_first_line(error)}") from None
-    raise CorpusError(path, None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
+    kind = (type(source).__module__.partition(".")[0], type(source).__name__)
+    if kind == ("pandas", "DataFrame"):
+        return pa.Table.from_pandas(source, preserve_index=False)
+    if kind == ("polars", "LazyFrame"):
+        return source.collect().to_arrow()
+    if kind == ("polars", "DataFrame"):
+        return source.to_arrow()
+    if kind == ("datasets", "Dataset"):
+        return source.with_format("arrow")[:]
+    raise CorpusError("", None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
 
 
 def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
@@ -220,13 +244,9 @@ def _strings(name: str, items: pa.Array, path: str) -> Column:
     if isinstance(wide, pa.ChunkedArray):
         wide = wide.combine_chunks()
     _, offsets, data = wide.buffers()
-    starts = (
-        np.frombuffer(offsets, np.int64)[wide.offset : wide.offset + len(wide) + 1]
-        if offsets
-        else np.zeros(1, np.int64)
-    )
+    starts = np.frombuffer(offsets, np.int64, len(wide) + 1, 8 * wide.offset) if len(wide) else np.zeros(1, np.int64)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-    codes, distinct, ends = _core.intern_packed(text, starts if len(starts) else np.zeros(1, np.int64))
+    codes, distinct, ends = _core.intern_packed(text, starts)
     return Column(codes, Strings(distinct, ends))
 
 

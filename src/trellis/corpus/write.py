@@ -15,6 +15,8 @@ from trellis.corpus.jsonl import format_jsonl
 from trellis.corpus.read import FORMATS, format_of
 from trellis.errors import CorpusError
 
+BYTE_ORDER_MARK = "\ufeff"
+
 
 def write(
     corpus: Corpus,
@@ -23,12 +25,14 @@ def write(
     format: str | None = None,
     columns: str | Sequence[str] | None = None,
     tabs: bool | None = None,
+    sentence: str | None = None,
 ) -> None:
     """Write a corpus to a file, in the format its extension tells (see ``trellis.read``) or ``format`` does.
 
     ``columns`` chooses columns and their order. CoNLL columns are separated by blanks, by tabs if ``tabs`` is
     true or the file is a ``.tsv``. CoNLL-U gets back the comments, word ranges and empty nodes it was read
-    with; columns that it needs and the corpus has not are filled with numbers (id) and ``_``.
+    with; columns that it needs and the corpus has not are filled with numbers (id) and ``_``. CSV gets a column
+    that numbers the sentences, unless the corpus has the column ``sentence`` to tell them apart, or one called so.
     Lines end in LF; ``.gz`` compresses text.
     """
     path = file_path("path", path)
@@ -43,17 +47,19 @@ def write(
             write_table(chosen, str(temporary), format)
     else:
         use_tabs = extension(path) == ".tsv" if tabs is None else tabs
-        write_bytes(path, formatter_of(format, path, tabs=use_tabs)(chosen).encode())
+        text = formatter_of(format, path, tabs=use_tabs, sentence=sentence)(chosen)
+        # The first character of a file is read as a byte order mark if it is one, and dropped.
+        write_bytes(path, (BYTE_ORDER_MARK * text.startswith(BYTE_ORDER_MARK) + text).encode())
 
 
-def formatter_of(format: str, path: str, *, tabs: bool) -> Callable[[Corpus], str]:
+def formatter_of(format: str, path: str, *, tabs: bool, sentence: str | None = None) -> Callable[[Corpus], str]:
     """The function that gives a corpus as the text of a file."""
     if format == "conll":
         return lambda corpus: format_columns(corpus, tabs=tabs)
     if format == "csv":
         from trellis.corpus.csv_files import format_csv
 
-        return format_csv
+        return lambda corpus: format_csv(corpus, sentence)
     if format == "crfsuite":
         from trellis.corpus.crfsuite_data import format_crfsuite
 
@@ -67,6 +73,9 @@ def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:
     """The corpus as CoNLL columns, with its -DOCSTART- lines and the blank lines around them."""
     lists = [_fields(corpus, name, tabs) for name in corpus.columns]
     rows = [("\t" if tabs else " ").join(fields) for fields in zip(*lists, strict=True)]
+    if tabs and (row := next((row for row in rows if not row.strip(" \t")), None)) is not None:
+        why = f"a token has the fields {row.split(chr(9))!r}, which would be an empty line; write jsonl"
+        raise CorpusError(corpus.source, None, why)
     return _join(corpus, rows, lambda line: not line.strip() or line.startswith("-DOCSTART-"))
 
 

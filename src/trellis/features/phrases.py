@@ -15,7 +15,7 @@ from trellis.errors import TemplateError
 from trellis.features.arcs import Coded, lay_out
 from trellis.features.extraction import column_vocabulary, compact, frequent_words
 from trellis.features.phrase_presets import PHRASE_PRESETS
-from trellis.features.templates import PHRASE_MEASURES, Call, Look, Template, parse_template, parse_templates
+from trellis.features.templates import PHRASE_MEASURES, Call, Look, Template, beside, parse_template, parse_templates
 from trellis.features.vocabulary import ColumnVocabulary, Features, Lookups, bind_look, read_lookups, views_of
 
 PLACES = {"first": 0, "last": 1, "split": 2}
@@ -26,10 +26,12 @@ Plan = tuple[Ints, Ints, Ints, int, int, int]  # as native code takes it
 
 def phrase_templates(features: Features, columns: Sequence[str]) -> tuple[Template, ...]:
     """The templates of a preset, a file or a list, bound to the columns of a treebank."""
+    folder = Path()
     if isinstance(features, str) and features in PHRASE_PRESETS:
         lines = PHRASE_PRESETS[features]
     elif isinstance(features, str | Path):
         path = Path(features)
+        folder = path.parent
         if not path.is_file():
             known = ", ".join(PHRASE_PRESETS)
             raise TemplateError(
@@ -46,7 +48,7 @@ def phrase_templates(features: Features, columns: Sequence[str]) -> tuple[Templa
         lines = [str(one) for one in given]
     found = [
         replace(t, looks=tuple(_bound(look, t, columns) for look in t.looks))
-        for t in parse_templates(lines, of_phrases=True)
+        for t in (beside(t, folder) for t in parse_templates(lines, of_phrases=True))
     ]
     if not found:
         raise TemplateError("no templates given: name a preset, a file or a list of templates")

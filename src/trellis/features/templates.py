@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from trellis.errors import TemplateError
 from trellis.features.functions import (
@@ -41,6 +42,9 @@ from trellis.features.functions import (
 from trellis.features.regex import unreadable
 
 MAX_OFFSET = 99
+MAX_DEPTH = 50  # functions inside one another
+MAX_DIGITS = 18  # of a number
+SHOWN = 1000  # letters of a template in a message
 
 # Places other than tokens, and measures, by the site that has them. Ranges are more than one word: no offset follows.
 SEGMENT_PLACES, ARC_PLACES = ("first", "last", "segment"), ("head", "dep", "sibling", "between")
@@ -169,13 +173,16 @@ class _Parser:
                 raise self.error(f"did not expect {text[at]!r}", at)
             kind = str(match.lastgroup)
             value, begin, at = match[kind], match.start(kind), match.end()
+            if kind == "int" and len(value) > MAX_DIGITS:
+                raise self.error(f"a number of {len(value):,} digits", begin)
             self.tokens.append((kind, value[1:-1].replace('""', '"') if kind == "text" else value, begin))
         self.n_tokens = len(self.tokens)
         self.tokens += [("end", "end of template", len(text))] * 3  # two may be looked past
 
     def error(self, why: str, at: int | None = None) -> TemplateError:
         place = at if at is not None else self.peek()[2]
-        return TemplateError(f"template {self.text!r}, character {place + 1}: {why}")
+        text = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]}..."
+        return TemplateError(f"template {text!r}, character {place + 1}: {why}")
 
     def peek(self, ahead: int = 0) -> tuple[str, str, int]:
         return self.tokens[self.next + ahead]
@@ -307,8 +314,10 @@ class _Parser:
         self.take("sign", "]")
         return place, offset
 
-    def look(self) -> Look:
+    def look(self, depth: int = 0) -> Look:
         kind, word, at = self.peek()
+        if depth > MAX_DEPTH:
+            raise self.error(f"more than {MAX_DEPTH} functions inside one another", at)
         self.take("text" if kind == "text" else "name")
         if self.peek()[1] == "[":
             if kind == "name" and word == "label" and self.peek(1)[1] in FAR_KINDS:
@@ -320,12 +329,13 @@ class _Parser:
                 return Look("", -1 if word == "is_first" else 1, (Call("outside"),))
             if kind == "name" and word in MEASURES:
                 return Look("", 0, place=word)
-            raise self.error(f"expected {word}[offset] or {word}(...)", at)
+            shown = word if word.isprintable() else repr(word)
+            raise self.error(f"expected {shown}[offset] or {shown}(...)", at)
         if word not in NAMES:
             raise self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
         self.take("sign", "(")
         inner_at = self.peek()[2]
-        inner = self.look()
+        inner = self.look(depth + 1)
         if inner.column == "":
             why = "is_first, is_last and measures such as length stand alone or beside &, not inside a function"
             raise self.error(why, inner_at)
@@ -385,6 +395,17 @@ def parse_template(text: str, *, of_phrases: bool = False) -> Template:
     if not parser.n_tokens:
         raise TemplateError("an empty template; write one as in word[-1] & word[0]")
     return parser.template()
+
+
+def beside(template: Template, folder: Path) -> Template:
+    """The template of a file in a folder: relative names of other files in it are names in that folder."""
+
+    def placed(call: Call) -> Call:
+        if call.name not in (*FILED, *MATCHED, *VECTORS) or not call.arguments:
+            return call
+        return replace(call, arguments=(str(folder / str(call.arguments[0])), *call.arguments[1:]))
+
+    return replace(template, looks=tuple(replace(k, calls=tuple(map(placed, k.calls))) for k in template.looks))
 
 
 def parse_templates(lines: Iterable[str], *, of_phrases: bool = False) -> list[Template]:

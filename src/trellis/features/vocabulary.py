@@ -43,7 +43,7 @@ from trellis.features.functions import (
     rare_suffix,
     read_lookup,
 )
-from trellis.features.templates import Call, Look, Template, parse_template, parse_templates, vector_file
+from trellis.features.templates import Call, Look, Template, beside, parse_template, parse_templates, vector_file
 from trellis.features.vectors import Files
 
 # ------------------------------------------------------------ what a user may give as features
@@ -146,7 +146,8 @@ def templates_of(features: Features, columns: Sequence[str]) -> tuple[list[Templ
         templates = list[Template]()
         for number, line in enumerate(lines, 1):
             try:
-                templates += parse_templates(PRESETS.get(line.strip(), [line]))
+                parsed = parse_templates(PRESETS.get(line.strip(), [line]))
+                templates += (beside(template, path.parent) for template in parsed)
             except TemplateError as error:
                 raise TemplateError(f"{path}:{number}: {_named(line, error)}") from error
         has_presets = any(line.strip() in PRESETS for line in lines)

@@ -46,12 +46,8 @@ def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, t
     def failed(why: str) -> ModelError:
         return ModelError(f"cannot write {os.fspath(path)}: {why}")
 
-    with replacing(path, failed) as temporary:
-        try:
-            with temporary.open("wb") as file:
-                file.writelines(parts)
-        except OSError as error:
-            raise failed(error.strerror or str(error)) from error
+    with replacing(path, failed) as temporary, temporary.open("wb") as file:
+        file.writelines(parts)
 
 
 def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:

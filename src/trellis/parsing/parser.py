@@ -13,6 +13,7 @@ from trellis import _core
 from trellis.arguments import instance, thread_count, whole_number
 from trellis.arrays import Doubles, Ints
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.objects import from_lists
 from trellis.corpus.read import read
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
@@ -172,10 +173,11 @@ class Parser:
     def _corpus(self, sentences: Any) -> Corpus:
         if isinstance(sentences, Corpus):
             return sentences
-        given = list(sentences) if not isinstance(sentences, Mapping) else sentences
-        if isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
-            return read(given)
-        return read(given, columns=self.columns)
+        if isinstance(sentences, Mapping):
+            return read(sentences, columns=self.columns)
+        given = list(sentences)
+        records = all(isinstance(one, Mapping) for one in given)
+        return from_lists(given, None if records else self.columns, tokens=True)
 
     def _data(self, corpus: Corpus) -> _core.ArcData:
         try:

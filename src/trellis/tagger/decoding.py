@@ -153,8 +153,11 @@ class Decoder:
 
     def rows_of(self, sentence: Any) -> Any:
         """A sentence as native code walks it: a list of strings, of tuples or of attributes."""
-        if not isinstance(sentence, Mapping):
+        if isinstance(sentence, (list, tuple)):
             return sentence
+        if not isinstance(sentence, Mapping):
+            tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else items(sentence)
+            return sentence if tokens is None else tokens
         missing = [name for name in self.columns if name not in sentence]
         if missing:
             why = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
@@ -252,6 +255,9 @@ class Decoder:
         """What native code found wrong, with the place of the token."""
         for i, row in enumerate(rows):
             place = f"sentence {i} (counted from 0): " if len(rows) > 1 else ""
+            if isinstance(row, str):
+                why = "a sentence must be a list of tokens, not a string; call tag_text to tag text"
+                return CorpusError("", None, f"{place}{why}")
             if not isinstance(row, (list, tuple)):
                 return CorpusError("", None, f"{place}{error}")
             for t, token in enumerate(row):

@@ -12,7 +12,7 @@ from typing import Any
 from trellis.arguments import items, thread_count, whole_number
 from trellis.corpus.brackets import Treebank, read_trees
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.objects import from_mapping
+from trellis.corpus.objects import from_lists, from_mapping
 from trellis.corpus.read import read
 from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.errors import ArgumentError, CorpusError
@@ -231,4 +231,4 @@ def sentence_corpus(sentences: Any) -> Corpus:
         cleaned = [one.clean() or one for one in given]
         return from_mapping({WORD: [t.words for t in cleaned], POS: [t.pos for t in cleaned]}, None)
     pairs = given is not None and any(isinstance(token, tuple) for s in given if isinstance(s, Sequence) for token in s)
-    return read(sentences if given is None else given, columns=[WORD, POS] if pairs else None)
+    return read(sentences) if given is None else from_lists(given, [WORD, POS] if pairs else None, tokens=True)
