@@ -97,7 +97,8 @@ class FileShape:
             return CONLLU
         hint = "with --columns" + ", or tag running text with --text" * (len(tagger.columns) == 1)
         naming = tagger.model.naming(message_name(path), hint)
-        return Layout(parse_names(columns), self.tabs, self.comments, naming=naming)
+        names, n_inputs = parse_names(columns), tagger.model.n_inputs if columns is None else 0
+        return Layout(names, self.tabs, self.comments, naming=naming, n_inputs=n_inputs)
 
     def read_for(self, path: str, tagger: Tagger, columns: str | None) -> Corpus:
         """A whole file for a model."""

@@ -7,6 +7,7 @@ example:
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import TextWrapper
@@ -86,6 +87,11 @@ def _lengths(facts: dict[str, Any]) -> str:
     return f"at most {', '.join(found)} tokens" + (f"; {left_out} sentences left out" if left_out else "")
 
 
+def _counted(templates: list[str]) -> list[str]:
+    """Each template once, with how often it occurs."""
+    return [f"{text} ({n} times)" if n > 1 else text for text, n in Counter(templates).items()]
+
+
 def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     """The facts for readers."""
     sizes, training = facts["sizes"], facts["training"]
@@ -112,7 +118,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
         *[("", RUNS.format(**level, length=n)) for n, level in enumerate((pruned or {}).get("levels", ()), 2)],
         *([("beam", f"{facts['beam']} states per token, not exact{updates}")] if facts["beam"] else []),
         *([("segments", _lengths(facts))] if facts["segments"] is not None else []),
-        (f"{len(facts['templates'])} templates", "; ".join(facts["templates"])),
+        (f"{len(facts['templates'])} templates", "; ".join(_counted(facts["templates"]))),
     ]
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)
     parts = ["\n".join(wrap.fill(f"{name:14}{value}") for name, value in rows)]

@@ -134,7 +134,7 @@ def _write_columns(
         text, layout = piece.text, piece.layout
         if piece.corpus.n_tokens:
             if piece.first_line == 1 and not layout.ids:
-                _check_gold(piece.corpus, tagger)
+                _check_gold(piece.corpus, tagger, layout)
             for labels in label(piece.corpus):
                 if layout.ids:
                     text = replace_labels(text, tagger.target, labels, layout, first_line=piece.first_line)
@@ -151,13 +151,14 @@ def _write_columns(
         count(n_tokens)
 
 
-def _check_gold(corpus: Corpus, tagger: Tagger) -> None:
+def _check_gold(corpus: Corpus, tagger: Tagger, layout: Layout) -> None:
     """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
     column = corpus.columns.get(tagger.target)
     if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
         number = list(corpus.columns).index(tagger.target) + 1
+        which = "the last column" if layout.n_inputs else f"column {number}"
         say(
-            f"trellis: {corpus.source}: column {number} is taken for the true labels ({tagger.target}), but has none "
+            f"trellis: {corpus.source}: {which} is taken for the true labels ({tagger.target}), but has none "
             "of the model's labels; name the columns with --columns, or tag running text with --text"
         )
 

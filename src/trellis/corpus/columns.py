@@ -36,6 +36,9 @@ class Layout:
     comments: bool = False  # lines that begin with # are not tokens
     ids: bool = False  # CoNLL-U: rows whose first field has a - or . are not tokens
     naming: Naming = default_names
+    # Rows may have any number of fields: the first so many are read, and where all rows have more, the last one as the
+    # label. 0: all rows have as many as the first.
+    n_inputs: int = 0
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -82,11 +85,18 @@ def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1) -> Corpus:
     """The corpus in the bytes of a file; lines are counted from first_line. It may have no tokens."""
-    (coded, starts, lines, asides, _), (trouble, line, found, expected) = _core.parse_columns(
-        text, **layout.rules, n_columns=len(layout.names or ()), first_line=first_line
-    )
+
+    def parse(n_columns: int) -> Any:
+        return _core.parse_columns(text, **layout.rules, n_columns=n_columns, first_line=first_line)
+
+    (coded, starts, lines, asides, _), (trouble, line, found, expected) = parse(len(layout.names or ()))
+    if trouble == "fields" and layout.n_inputs:
+        text, n_columns = _evened(text, layout)
+        (coded, starts, lines, asides, _), (trouble, line, found, expected) = parse(n_columns)
     if trouble:
         raise CorpusError(source, line, _why(trouble, found, expected, layout))
+    if layout.n_inputs and len(coded) > layout.n_inputs:
+        coded = [*coded[: layout.n_inputs], coded[-1]]
     names = layout.names or (layout.naming(len(coded)) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     return Corpus(columns, starts, source, lines, _extras(text, asides))
@@ -113,7 +123,21 @@ def _packed(labels: Column) -> tuple[Ints, Bytes, Longs]:
 
 def fix_names(layout: Layout, corpus: Corpus) -> Layout:
     """The layout with the names that a first piece of the file was found to have."""
-    return replace(layout, names=tuple(corpus.columns)) if corpus.columns else layout
+    return replace(layout, names=tuple(corpus.columns)) if corpus.columns and not layout.n_inputs else layout
+
+
+def _evened(text: bytes, layout: Layout) -> tuple[bytes, int]:
+    """The text with the fields that are read alone, and how many these are; rows with fewer stay as they are."""
+    lines, separator, n = text.split(b"\n"), b"\t" if layout.tabs else None, layout.n_inputs
+    rows = [line.rstrip(b"\r").split(separator) if line.strip() else [] for line in lines]
+    for i, line in enumerate(lines):
+        if (layout.comments and line.startswith(b"#")) or rows[i][:1] == [b"-DOCSTART-"]:
+            rows[i] = []
+    has_labels = all(len(row) > n for row in rows if row)
+    for i, row in enumerate(rows):
+        if len(row) >= n:
+            lines[i] = b"\t".join([*row[:n], row[-1]] if has_labels else row[:n])
+    return b"\n".join(lines), n + has_labels
 
 
 def _extras(text: bytes, asides: Longs) -> Extras | None:
@@ -127,6 +151,8 @@ def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
     if trouble == "utf8":
         return "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
     wanted = f"{expected} ({', '.join(layout.names)})" if layout.names else f"{expected} like the first row of the file"
+    if layout.n_inputs:
+        wanted = f"at least {layout.n_inputs}, those that the model reads"
     between = "single tabs" if layout.tabs else "blanks or tabs"
     return f"{_fields(found)} between {between}, expected {wanted}; correct the row or name all columns there are"
 

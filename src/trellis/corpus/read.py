@@ -133,14 +133,17 @@ def read(
     return from_lists(source, names)
 
 
-def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, Any]) -> Corpus:
-    """As ``read``, but a file of columns is named by ``naming`` (given the file name) and laid out as ``kept`` says."""
+def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, Any], n_inputs: int = 0) -> Corpus:
+    """As ``read``, but a file of columns is named by ``naming`` (given the file name) and laid out as ``kept`` says.
+
+    ``n_inputs`` is that of ``Layout``.
+    """
     path = file_path("source", source) if isinstance(source, (str, os.PathLike)) else ""
     format = format_of(path, str(kept.get("format"))) if path else None
     if format != "conll":
         return read(source, format=format)
     tabs = extension(path) == ".tsv" or bool(kept.get("tabs"))
-    layout = Layout(None, tabs, bool(kept.get("comments")), naming=naming(message_name(path)))
+    layout = Layout(None, tabs, bool(kept.get("comments")), naming=naming(message_name(path)), n_inputs=n_inputs)
     return _read_text(read_bytes(path), message_name(path), "conll", layout)
 
 

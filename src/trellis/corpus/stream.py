@@ -55,7 +55,7 @@ def map_pieces(
                     yield work(piece)
                     continue
                 pool = pool or _threads(n_threads)
-                if layout.names is None:  # they are those of the first rows, so these must be read first
+                if layout.names is None and not layout.n_inputs:  # names are those of the first rows: read these first
                     piece = _piece(text, source, layout)
                     layout = fix_names(layout, piece.corpus)
                     pending.append(pool.submit(work, piece))

@@ -15,7 +15,10 @@ from trellis.errors import TemplateError
 from trellis.features.regex import escaped
 from trellis.features.templates import MAX_OFFSET, Call, Look, Template
 
-MACRO = re.compile(r'%(?:([xX])\[(-?\d+),(\d+)\]|([tTmM])\[(-?\d+),(\d+),"((?:[^"\\]|\\.)*)"\])')
+# Wapiti reads the two numbers as C's scanf does: blanks may stand before them, and a plus sign.
+MACRO = re.compile(
+    r'%(?:([xX])\[\s*([-+]?\d+),\s*\+?(\d+)\]|([tTmM])\[\s*([-+]?\d+),\s*\+?(\d+),"((?:[^"\\]|\\.)*)"\])'
+)
 
 
 def looks_like_crfpp(lines: Sequence[str]) -> bool:
@@ -37,6 +40,8 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
         text = line.strip()
         if not text or text.startswith("#"):
             continue
+        if text[0] in "ub*":  # Wapiti's comments begin anywhere in a line
+            text = text.partition("#")[0].rstrip()
         place = f"{path}:{number}"
         if text[0] not in "UBub*":
             raise TemplateError(f"{place}: a CRF++ template begins with U or B, one of Wapiti with u, b or *")

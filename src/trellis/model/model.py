@@ -473,6 +473,11 @@ class Model:
         trained = tuple(self.info.get("corpus", {}).get("columns", (*self.columns, self.target)))
         return naming_of(trained, columns_named(self.target, trained), self.columns, source, hint)
 
+    @property
+    def n_inputs(self) -> int:
+        """How many fields a model of CRF++ or Wapiti reads of rows that may have more (``Layout.n_inputs``); else 0."""
+        return len(self.columns) if self.info.get("imported") in ("CRF++", "Wapiti") else 0
+
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
             raise ValueError(f"no family {self.family!r} of models")

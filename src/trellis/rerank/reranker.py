@@ -153,7 +153,9 @@ class Reranker:
         """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus."""
         from trellis.corpus.read import read_like
 
-        corpus = read_like(corpus, self.tagger.model.naming, self.tagger.info.get("corpus", {}))
+        corpus = read_like(
+            corpus, self.tagger.model.naming, self.tagger.info.get("corpus", {}), self.tagger.model.n_inputs
+        )
         gold = corpus.sentences(target or self.tagger.target)
         lists = kbest_lists(self.tagger, corpus, self.k, gold, n_threads)
         return report(lists, self.choose(lists), cost=self.cost)

@@ -377,7 +377,7 @@ class Tagger:
         """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
         from trellis.corpus.read import read_like
 
-        corpus = read_like(source, self._model.naming, self.info.get("corpus", {}))
+        corpus = read_like(source, self._model.naming, self.info.get("corpus", {}), self._model.n_inputs)
         return corpus, corpus.column(target or self.target)
 
     def heaviest(self, n: int = 20) -> list[NamedWeight]:
