@@ -126,8 +126,8 @@ class Twin:
     def known(self) -> set[str]:
         names = set[str]()
         for x, found in zip(WORDS, SPANS, strict=True):
-            outside = [t for t in range(len(x)) if not any(s.begin <= t < s.end for s in found)]
-            for begin, end in [*((s.begin, s.end) for s in found), *((t, t + 1) for t in outside)]:
+            outside = [t for t in range(len(x)) if not any(s.start_token <= t < s.end_token for s in found)]
+            for begin, end in [*((s.start_token, s.end_token) for s in found), *((t, t + 1) for t in outside)]:
                 names.update(self.segment_names(x, begin, end))
         return names
 
@@ -178,8 +178,8 @@ class Twin:
 
     def edges(self, x: list[str], y: list[Span]) -> list[int]:
         parts, what = self.lattice(x)
-        outside = [Span("O", t, t + 1) for t in range(len(x)) if not any(s.begin <= t < s.end for s in y)]
-        wanted = {(s.begin, s.end, s.type) for s in [*y, *outside]}
+        outside = [Span("O", t, t + 1) for t in range(len(x)) if not any(s.start_token <= t < s.end_token for s in y)]
+        wanted = {(s.start_token, s.end_token, s.label) for s in [*y, *outside]}
         segments = [e for e, one in enumerate(what) if one in wanted]
         ends = {int(parts.graph.heads[e]) for e in segments}
         begins = {int(parts.graph.tails[e]) for e in segments} | {parts.graph.n_nodes - 1}

@@ -42,7 +42,9 @@ def all_segmentations(types: SegmentTypes, n: int) -> list[tuple[str, ...]]:
     """Every legal sequence of labels with no segment too long."""
     fits = []
     for path in itertools.product(types.labels, repeat=n):
-        if check(path, types.scheme) is None and all(s.end - s.begin <= types.longest[s.type] for s in spans(path)):
+        if check(path, types.scheme) is None and all(
+            s.end_token - s.start_token <= types.longest[s.label] for s in spans(path)
+        ):
             fits.append(path)
     return fits
 
@@ -83,7 +85,9 @@ class Case:
         edges = [self.edge[t if len(self.edge) > 1 else 0] for t in range(self.n)]
         total = sum(float(edges[t][y, z[t]]) + float(self.emit[t, z[t]]) for t, y in enumerate(before))
         found = spans(path)
-        outside = [Span("O", t, t + 1) for t in range(self.n) if not any(s.begin <= t < s.end for s in found)]
+        outside = [
+            Span("O", t, t + 1) for t in range(self.n) if not any(s.start_token <= t < s.end_token for s in found)
+        ]
         for kind, begin, end in [*found, *outside]:
             column = self.types.labels.index("O") if kind == "O" else self.types.column_of(kind)
             site = self.sites[begin * self.types.most + end - begin - 1]
@@ -149,7 +153,9 @@ def test_sums_are_those_of_all_segmentations(scheme: str, n: int, per_token: boo
     assert found.log_z[0] == pytest.approx(log_z)
     np.testing.assert_allclose(found.node, node, atol=1e-10)
     np.testing.assert_allclose(found.edge, edge, atol=1e-10)
-    rows = np.array([(0, s.begin, s.end, case.types.column_of(s.type)) for s in segments], np.int64).reshape(-1, 4)
+    rows = np.array(
+        [(0, s.start_token, s.end_token, case.types.column_of(s.label)) for s in segments], np.int64
+    ).reshape(-1, 4)
     np.testing.assert_allclose(
         case.chains.span_probabilities(rows, 1, temperature), list(segments.values()), atol=1e-10
     )
@@ -322,10 +328,10 @@ def test_a_tagger_of_segments_in_all_its_ways(tmp_path: Any) -> None:
 def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=1)
     assert tagger.info["segments"]["longest"] == {"D": 1, "N": 1}
-    has_long = sum(any(s.end - s.begin > 1 for s in spans(labels)) for labels in corpus()["label"])
+    has_long = sum(any(s.end_token - s.start_token > 1 for s in spans(labels)) for labels in corpus()["label"])
     assert tagger.info["segments"]["sentences_left_out"] == has_long > 0
-    assert all(s.end - s.begin == 1 for labels in tagger.tag_batch(corpus()["word"]) for s in spans(labels))
-    short = [row for row in corpus()["label"] if all(s.end - s.begin == 1 for s in spans(row))]
+    assert all(s.end_token - s.start_token == 1 for labels in tagger.tag_batch(corpus()["word"]) for s in spans(labels))
+    short = [row for row in corpus()["label"] if all(s.end_token - s.start_token == 1 for s in spans(row))]
     sizes = len(short), sum(map(len, short))
     assert (tagger.info["sentences"], tagger.info["tokens"]) == sizes
     assert {event["tokens"] for event in tagger.info["history"]} == {sizes[1]}

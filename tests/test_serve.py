@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import re
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,10 +18,15 @@ import pytest
 
 pytest.importorskip("fastapi")
 from fastapi.testclient import TestClient
+from pydantic import ValidationError
 
 import trellis
 from trellis.serve import Limits, Models, make_app
+from trellis.serve import app as serve_app
+from trellis.serve.app import EXPLAINING
 from trellis.serve.batching import Batcher
+from trellis.serve.door import Door, RequestCounts
+from trellis.serve.messages import Request
 
 CORPUS = {
     "word": [["Ann", "lives", "in", "Rome", "."], ["Bob", "saw", "New", "York", "."]] * 3,
@@ -61,7 +70,7 @@ TEXT = "Ann lives in Rome. Bob saw New York."
 
 def test_models(client: TestClient) -> None:
     found = client.get("/v1/models").json()["models"]
-    assert [one["name"] for one in found] == ["ner", "pairs", "bags"]
+    assert [one["name"] for one in found] == ["ner", "pairs.v1", "bags"]
     assert (found[0]["target"], found[0]["measure"], found[2]["attributes"]) == ("ner", "probability", True)
 
 
@@ -69,7 +78,7 @@ def test_tag(client: TestClient, ner: trellis.Tagger) -> None:
     assert client.post("/v1/tag", json={"sentence": SENTENCE}).json() == {"model": "ner", "labels": [ner.tag(SENTENCE)]}
     many = [SENTENCE, ["Ann"], []]
     assert client.post("/v1/tag", json={"sentences": many}).json()["labels"] == ner.tag_batch(many)
-    pairs = client.post("/v1/tag", json={"model": "pairs", "sentence": [["a", "X"], ["b", "Y"]]})
+    pairs = client.post("/v1/tag", json={"model": "pairs.v1", "sentence": [["a", "X"], ["b", "Y"]]})
     assert pairs.json()["labels"] == [["A", "B"]]
     bags = client.post("/v1/tag", json={"model": "bags", "sentence": [{"w": "a", "n": 1.5, "t": True}, {"w": "b"}]})
     assert bags.json()["labels"] == [["A", "B"]]
@@ -90,15 +99,29 @@ def test_kbest_marginals_spans_and_reasons(client: TestClient, ner: trellis.Tagg
     assert client.post("/v1/marginals", json={"sentence": SENTENCE}).json()["marginals"][0] == list(
         ner.marginals(SENTENCE)
     )
-    [spans] = client.post("/v1/spans", json={"sentence": SENTENCE}).json()["spans"]
-    assert [(s["type"], s["begin"], s["end"], s["probability"]) for s in spans] == [
-        (*s, p) for s, p in ner.tag_spans(SENTENCE)
-    ]
-    placed = client.post("/v1/spans", json={"text": TEXT}).json()["spans"]
-    assert [TEXT[s["start"] : s["stop"]] for some in placed for s in some] == ["Ann", "Rome", "Bob", "New York"]
+    everything = {"sentence": SENTENCE, "labels": 100, "terms": 1000}
+    assert client.post("/v1/explain", json=everything).json()["explanations"] == [ner.explain(SENTENCE).to_dict()]
     why = client.post("/v1/explain", json={"sentence": SENTENCE, "labels": 1, "terms": 2}).json()["explanations"][0]
     assert why["best"]["labels"] == ner.tag(SENTENCE)
     assert all(len(token["terms"]) == 1 and len(next(iter(token["terms"].values()))) <= 2 for token in why["tokens"])
+
+
+@pytest.mark.parametrize("learner", ["crf", "perceptron"])
+def test_a_span_has_one_spelling(tmp_path: Path, learner: str) -> None:
+    """In Python, in JSON of the command and of the server, whatever the learner; ends are not included."""
+    tagger = trellis.train(CORPUS, target="ner", learner=learner)
+    tagger.save(tmp_path / "m.trellis")
+    with TestClient(make_app(Models([str(tmp_path / "m.trellis")]))) as client:
+        [spans] = client.post("/v1/spans", json={"sentence": SENTENCE}).json()["spans"]
+        placed = client.post("/v1/spans", json={"text": TEXT}).json()["spans"]
+    assert spans == [{**span._asdict(), "confidence": p} for span, p in tagger.tag_spans(SENTENCE)]
+    assert list(spans[0]) == ["label", "start_token", "end_token", "confidence"]
+    assert (spans[1]["label"], SENTENCE[spans[1]["start_token"] : spans[1]["end_token"]]) == ("LOC", ["New", "York"])
+    tagged = tagger.tag_text(TEXT, confidence=True)
+    assert placed == [sentence["spans"] for sentence in tagged.to_dicts()]
+    assert [span._asdict() for span in tagged.spans] == [span for some in placed for span in some]
+    assert [TEXT[s["start"] : s["end"]] for some in placed for s in some] == ["Ann", "Rome", "Bob", "New York"]
+    assert [s["text"] for some in placed for s in some] == ["Ann", "Rome", "Bob", "New York"]
 
 
 def test_allowed_and_forced_labels(client: TestClient, ner: trellis.Tagger) -> None:
@@ -141,16 +164,20 @@ def test_the_description(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "why"),
     [
-        ({"sentence": ["a"], "model": "none"}, 404, "ner, pairs, bags"),
+        ({"sentence": ["a"], "model": "none"}, 404, "ner, pairs.v1, bags"),
         ({"sentence": ["a"], "sentences": [["a"]]}, 422, "one of sentence, sentences and text"),
         ({}, 422, "one of sentence"),
         ({"sentence": "a b"}, 422, "sentence"),
         ({"sentence": [1]}, 422, "sentence"),
         ({"sentence": [None]}, 422, "sentence"),
+        ({"sentence": [{"w": None}]}, 422, "'w'"),
+        ({"sentence": [{"w": 10**400}]}, 422, "'w'"),
+        ({"sentence": ["a"], "allowed": [1]}, 422, "allowed"),
+        ({"sentence": ["a"], "allowed": {"0": 1}}, 422, "position 0"),
         ({"sentence": ["a"], "more": 1}, 422, "more"),
         ({"sentence": [["a", "b"]]}, 422, "token"),
         ({"sentence": [{"w": "a"}]}, 422, "token"),
-        ({"model": "pairs", "text": "a"}, 422, "word, pos"),
+        ({"model": "pairs.v1", "text": "a"}, 422, "word, pos"),
         ({"model": "bags", "text": "a"}, 422, "attributes"),
         ({"sentence": ["a"], "allowed": {"0": "NONE"}}, 422, "NONE"),
         ({"sentence": ["a"], "allowed": {"7": "O"}}, 422, "7"),
@@ -169,6 +196,24 @@ def test_what_cannot_be_asked(client: TestClient, body: Any, status: int, why: s
     assert "\n" not in done.json()["error"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"sentence":[%s]}' % b",".join([b"1"] * 9999),
+        b'{"sentences":[%s]}' % b",".join([b"1"] * 9999),
+        b'{"sentences":[[[%s]]]}' % b",".join([b"1"] * 9999),
+        b'{"sentence":[{%s}]}' % b",".join(b'"%d":[]' % i for i in range(9999)),
+        b'{"sentence":["a"],%s}' % b",".join(b'"%d":1' % i for i in range(9999)),
+        b'{"sentence":["a"],"allowed":{%s}}' % b",".join(b'"%d":{}' % i for i in range(9999)),
+        b'{"sentences":[["a"]],"allowed":[%s]}' % b",".join([b"1"] * 9999),
+    ],
+)
+def test_the_first_error_ends_validation(body: bytes) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Request.model_validate_json(body)
+    assert caught.value.error_count() == 1
+
+
 @pytest.mark.parametrize("body", [b"{", b'{"text": "\xff"}', b"\xff\xfe", b"[]", b"7", b'{"text": "' + b"[" * 50_000])
 def test_bodies_that_are_no_requests(client: TestClient, body: bytes) -> None:
     done = client.post("/v1/tag", content=body, headers={"content-type": "application/json"})
@@ -182,7 +227,7 @@ def test_no_path_of_the_server_is_told(client: TestClient, folder: Path) -> None
         client.get("/metrics").text,
         client.get("/openapi.json").text,
         client.post("/v1/tag", json={"model": "x", "sentence": ["a"]}).text,
-        client.post("/v1/tag", json={"model": "pairs", "sentence": ["a"]}).text,
+        client.post("/v1/tag", json={"model": "pairs.v1", "sentence": ["a"]}).text,
     ]
     assert not any(str(folder) in answer or ".trellis" in answer for answer in answers)
 
@@ -237,14 +282,12 @@ def test_other_names_for_this_machine(folder: Path) -> None:
     with TestClient(app(folder, hosts=LOOPBACK)) as client:
         for host in ("localhost:8000", "127.0.0.1", "[::1]:80"):
             assert client.get("/v1/models", headers={"host": host}).status_code == 200
-        for host in ("evil.example", "127.0.0.1.evil.example", ""):
+        for host in ("evil.example", "127.0.0.1.evil.example", "", "[::1].evil", "[::1", "localhost:80.evil"):
             assert client.get("/v1/models", headers={"host": host}).status_code == 403
 
 
 def test_too_many_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While two are under way, a third is told to come again."""
-    import threading
-
     inside, go_on = threading.Semaphore(0), threading.Event()
     kbest = trellis.Tagger.kbest_batch
 
@@ -266,15 +309,84 @@ def test_too_many_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_takes_too_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
     monkeypatch.setattr(trellis.Tagger, "kbest_batch", lambda *some, **more: time.sleep(1.5))
     with TestClient(app(folder, limits=Limits(seconds=0.3))) as client:
         done = client.post("/v1/kbest", json={"sentence": ["Ann"]})
         assert (done.status_code, "0.3 s" in done.json()["error"]) == (503, True)
 
 
+def test_an_answer_that_has_begun_is_sent_to_its_end() -> None:
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(0.2)
+        await send({"type": "http.response.body", "body": b"all of it"})
+
+    door = Door(slow, Limits(seconds=0.05), RequestCounts(), None, None)
+    assert TestClient(door).get("/").content == b"all of it"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "n_values"),
+    [
+        ("kbest", {"sentences": [["Ann"] * 5] * 2, "k": 7}, 70),
+        ("marginals", {"sentence": ["Ann"] * 10}, 40),
+        ("explain", {"sentence": ["Ann"] * 10}, 40 * EXPLAINING),
+    ],
+)
+def test_the_size_of_answers(folder: Path, path: str, body: Any, n_values: int) -> None:
+    with TestClient(app(folder, limits=Limits(values=n_values))) as client:
+        assert client.post(f"/v1/{path}", json=body).status_code == 200
+    with TestClient(app(folder, limits=Limits(values=n_values - 1))) as client:
+        done = client.post(f"/v1/{path}", json=body)
+        assert (done.status_code, f"{n_values - 1:,} values" in done.json()["error"]) == (413, True)
+
+
+def test_work_that_was_given_up_stops(folder: Path, ner: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the parts of a request; the parts together are the whole answer. The loop makes none of it."""
+    threads, batches, pause = set[str](), list[Any](), 0.0
+    kbest, encode = trellis.Tagger.kbest_batch, serve_app._json_pieces
+
+    def slow(self: trellis.Tagger, sentences: Any, *some: Any, **more: Any) -> Any:
+        time.sleep(pause)
+        batches.append(sentences)
+        return kbest(self, sentences, *some, **more)
+
+    def encoded(value: Any) -> bytes:
+        threads.add(threading.current_thread().name)
+        return encode(value)
+
+    monkeypatch.setattr(trellis.Tagger, "kbest_batch", slow)
+    monkeypatch.setattr(serve_app, "_json_pieces", encoded)
+    monkeypatch.setattr(serve_app, "PART", 24)
+    body = {"sentences": [SENTENCE, ["Ann"], [], ["in", "Rome"]] * 10, "k": 3}
+    with TestClient(app(folder, limits=Limits(seconds=0.8))) as client:
+        whole = client.post("/v1/kbest", json=body).json()["kbest"]
+        assert [[(path["labels"], path["score"]) for path in paths] for paths in whole] == kbest(
+            ner, body["sentences"], 3
+        )
+        assert len(batches) == 15
+        assert all(name.startswith("trellis-work") for name in threads)
+        batches.clear()
+        pause = 0.3
+        assert client.post("/v1/kbest", json=body).status_code == 503
+        time.sleep(0.5)
+        assert len(batches) <= 3
+        assert client.get("/healthz").status_code == 200
+
+
 # ------------------------------------------------------------ batches
+
+
+def test_batches_have_a_largest_size(ner: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.serve.batching.MOST_TOKENS", 4 * len(SENTENCE))
+
+    async def ask() -> Batcher:
+        batcher = Batcher(1)
+        await asyncio.gather(*(batcher.tag(ner, [SENTENCE]) for _ in range(20)))
+        batcher.close()
+        return batcher
+
+    assert asyncio.run(ask()).n_batches == 5
 
 
 def test_requests_that_wait_are_one_batch(ner: trellis.Tagger) -> None:
@@ -347,8 +459,46 @@ def test_a_new_file_is_taken_over(tmp_path: Path) -> None:
     assert models.get(None).tagger.tag(["a"]) == ["NEW"]
 
 
-def test_two_models_of_one_name(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(trellis.ArgumentError, match="one name"):
+def test_a_file_that_cannot_be_read_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "m.trellis"
+    trellis.train(PAIRS, target="y", features=["word[0]"]).save(path)
+    data = path.read_bytes()
+    models = Models([str(path)])
+    served = models.get("m")
+
+    def gone() -> None:
+        path.unlink()
+
+    def damaged() -> None:
+        path.write_bytes(b"damaged")
+
+    def pipe() -> None:
+        path.unlink()
+        os.mkfifo(path)
+
+    for n, change in enumerate([gone, damaged, pipe], 1):
+        change()
+        assert [models.reload(only_changed=True) for _ in range(3)] == [[], [], []]
+        assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == n
+    assert models.get("m") is served
+    path.unlink()
+    path.write_bytes(data)
+    assert models.reload(only_changed=True) == ["m"]
+
+
+def test_a_trained_model_is_not_replaced_by_a_file_of_its_name(folder: Path, ner: trellis.Tagger) -> None:
+    models = Models([str(folder / "bags.trellis")])
+    models.put("bags", ner)
+    assert models.reload(only_changed=True) == models.reload() == []
+    assert models.get("bags").tagger is ner
+
+
+def test_names_of_models(tmp_path: Path, folder: Path) -> None:
+    for version in ("v1", "v2"):
+        (tmp_path / f"en.{version}.trellis").write_bytes((folder / "ner.trellis").read_bytes())
+    names = [served.name for served in Models([str(tmp_path / f"en.{version}.trellis") for version in ("v1", "v2")])]
+    assert names == ["en.v1", "en.v2"]
+    with pytest.raises(trellis.ArgumentError, match=r"two models are named 'ner': .*ner.trellis"):
         Models([str(folder / "ner.trellis"), str(folder / "ner.trellis")])
     with pytest.raises(trellis.ModelError, match="none"):
         Models([str(tmp_path / "none.trellis")])

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,11 @@ def train(path: Path, label: str) -> None:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server on a free port."""
+def serving(folder: Path, *options: str, files: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server on a free port, with a limit of open files."""
     line = [sys.executable, "-m", "trellis", "serve", "m.trellis", "--port", "0", *options]
+    if files:
+        line = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *line]
     process = subprocess.Popen(line, cwd=folder, stderr=subprocess.PIPE, text=True, restore_signals=True)
     try:
         assert process.stderr is not None
@@ -57,6 +60,18 @@ def ask(port: int, body: Any, path: str = "/v1/tag") -> tuple[int, Any]:
 def folder(tmp_path: Path) -> Path:
     train(tmp_path / "m.trellis", "OLD")
     return tmp_path
+
+
+FILES = 160
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server that waits for a second, and may have few files."""
+    place = tmp_path_factory.mktemp("served")
+    train(place / "m.trellis", "OLD")
+    with serving(place, "--max-seconds", "1", files=FILES) as served:
+        yield served
 
 
 SLOW = {"sentence": ["a"] * 400, "k": 1000}
@@ -106,41 +121,113 @@ def test_a_model_is_replaced_without_a_request_lost(folder: Path, how: str) -> N
     assert seen[-1] == "NEW"
 
 
-def test_slow_and_broken_clients_hold_nobody_up(folder: Path) -> None:
-    with serving(folder, "--max-seconds", "1") as (process, port):
-        held = []
-        for sent in (
-            b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{",
-            b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\n",
-            b"\x00\xff\x17 nonsense\r\n\r\n",
-            b"",
-        ):
-            for _ in range(5):
-                one = socket.create_connection(("127.0.0.1", port))
-                one.sendall(sent)
-                held.append(one)
-        half = socket.create_connection(("127.0.0.1", port))
-        body = json.dumps(SLOW).encode()
-        half.sendall(b"POST /v1/kbest HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body))
-        half.sendall(body)
-        half.close()  # does not wait for its answer
-        for _ in range(20):
-            assert ask(port, {"sentence": ["a"]})[0] == 200
-        held[0].settimeout(10)
-        assert b" 408 " in held[0].recv(1000)
-        for one in held:
-            one.close()
+def test_a_client_that_keeps_its_connection_is_answered_at_once(impatient: tuple[Any, int]) -> None:
+    """Without TCP_NODELAY the second part of an answer waits for the client's delayed ACK, 40 ms."""
+    connection, seconds = http.client.HTTPConnection("127.0.0.1", impatient[1], timeout=20), list[float]()
+    for _ in range(60):
+        begun = time.perf_counter()
+        connection.request("POST", "/v1/tag", b'{"sentence": ["a"]}', {"content-type": "application/json"})
+        connection.getresponse().read()
+        seconds.append(time.perf_counter() - begun)
+    connection.close()
+    assert sorted(seconds)[30] < 0.02
+
+
+def test_half_sent_headers_are_timed_out(impatient: tuple[Any, int]) -> None:
+    """On a new connection, and after an answer; to send more of them now and then does not help."""
+    half = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+    address = ("127.0.0.1", impatient[1])
+    with socket.create_connection(address, timeout=8) as fresh, socket.create_connection(address, timeout=8) as again:
+        again.sendall(half + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += again.recv(1000)
+        for piece in (half, b"x: y\r\n", b"x: y\r\n", b"x: y\r\n"):
+            fresh.sendall(piece)
+            again.sendall(piece)
+            time.sleep(0.2)
+        for connection in (fresh, again):
+            with suppress(ConnectionResetError):
+                assert connection.recv(1000) == b""
+
+
+def test_connections_without_requests_keep_nobody_out(impatient: tuple[Any, int]) -> None:
+    """More of them than the process may have files: the oldest are closed, nothing is logged."""
+    process, port = impatient
+    waiting = []
+    for _ in range(2 * FILES):
+        waiting.append(socket.create_connection(("127.0.0.1", port)))
+        waiting[-1].sendall(b"GET /healthz HTTP/1.1\r\nhost: loc")
+    for _ in range(5):
         assert ask(port, {"sentence": ["a"]})[0] == 200
-        assert process.poll() is None
+    for connection in waiting:
+        connection.close()
+    assert select.select([process.stderr], [], [], 0.1)[0] == []
 
 
-def test_it_listens_here_alone_unless_told(folder: Path) -> None:
-    with serving(folder) as (_, port):
-        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
-        for address in others:
-            if not str(address).startswith("127."):
-                with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
-                    socket.create_connection((str(address), port), timeout=2)
+def test_clients_that_do_not_read_their_answer_are_dropped(impatient: tuple[Any, int]) -> None:
+    body = json.dumps({"sentence": ["a"] * 1000, "k": 1000}).encode()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", impatient[1]))
+        client.sendall(b"POST /v1/kbest HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body))
+        client.sendall(body)
+        client.settimeout(20)
+        time.sleep(2)
+        n_bytes, part = 0, b" "
+        with suppress(ConnectionResetError):
+            while part:
+                part = client.recv(1 << 16)
+                n_bytes += len(part)
+    assert 0 < n_bytes < 4_000_000  # of some eight millions
+
+
+def test_sigterm_does_not_wait_for_work_that_was_given_up(folder: Path) -> None:
+    """An explanation of a long sentence takes much longer than its request may."""
+    long = {"sentence": ["a"] * 100_000}
+    options = ("--max-seconds", "1", "--max-tokens", "200000", "--max-values", "1000000000")
+    with serving(folder, *options) as (process, port):
+        assert ask(port, long, "/v1/explain")[0] == 503
+        assert ask(port, {"sentence": ["a"]}, "/v1/marginals")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 143
+
+
+def test_slow_and_broken_clients_hold_nobody_up(impatient: tuple[Any, int]) -> None:
+    process, port = impatient
+    held = []
+    for sent in (
+        b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{",
+        b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\n",
+        b"\x00\xff\x17 nonsense\r\n\r\n",
+        b"",
+    ):
+        for _ in range(5):
+            one = socket.create_connection(("127.0.0.1", port))
+            one.sendall(sent)
+            held.append(one)
+    half = socket.create_connection(("127.0.0.1", port))
+    body = json.dumps(SLOW).encode()
+    half.sendall(b"POST /v1/kbest HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body))
+    half.sendall(body)
+    half.close()  # does not wait for its answer
+    for _ in range(20):
+        assert ask(port, {"sentence": ["a"]})[0] == 200
+    held[0].settimeout(10)
+    assert b" 408 " in held[0].recv(1000)
+    for one in held:
+        one.close()
+    assert ask(port, {"sentence": ["a"]})[0] == 200
+    assert process.poll() is None
+
+
+def test_it_listens_here_alone_unless_told(impatient: tuple[Any, int]) -> None:
+    port = impatient[1]
+    others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
+    for address in others:
+        if not str(address).startswith("127."):
+            with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+                socket.create_connection((str(address), port), timeout=2)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_token_has_one_span_at_most(seed: int, scheme: str, order: int, n: int
     sentence = [str(w) for w in rng.choice(("a", "b", "c", "d"), n)]
     t = int(rng.integers(n))
     outside = tagger.marginals(sentence)[t].get("O", 0.0)
-    covering = [s for s in every_span(n) if s.begin <= t < s.end]
+    covering = [s for s in every_span(n) if s.start_token <= t < s.end_token]
     total = sum(tagger.span_probability(sentence, span) for span in covering)
     assert outside + total == pytest.approx(1.0, abs=1e-9)
 

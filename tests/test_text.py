@@ -106,7 +106,7 @@ TEXT = "The dog didn't see Ann.\n  Ann ran!"
 
 def test_spans_have_places(chunker: trellis.Tagger) -> None:
     found = chunker.tag_text(TEXT)
-    assert [(span.type, span.text, span.start, span.end) for span in found.spans] == [
+    assert [(span.label, span.text, span.start, span.end) for span in found.spans] == [
         ("NP", "The dog", 0, 7),
         ("VP", "didn't see", 8, 18),
         ("NP", "Ann", 19, 22),
@@ -115,16 +115,16 @@ def test_spans_have_places(chunker: trellis.Tagger) -> None:
     ]
     assert str(found) == "[NP The dog] [VP did n't see] [NP Ann] .\n[NP Ann] [VP ran] !"
     assert (len(found), found[1].labels) == (2, ["B-NP", "B-VP", "O"])
-    assert all(span.probability is None for span in found.spans)
+    assert all(span.confidence is None for span in found.spans)
 
 
 def test_confidence_is_that_of_lists(chunker: trellis.Tagger) -> None:
     found = chunker.tag_text(TEXT, confidence=True)
     for sentence in found:
         tokens = [token.text for token in sentence.tokens]
-        assert [span.probability for span in sentence.spans or ()] == [p for _, p in chunker.tag_spans(tokens)]
+        assert [span.confidence for span in sentence.spans or ()] == [p for _, p in chunker.tag_spans(tokens)]
         node = chunker.marginals(tokens)
-        assert sentence.probabilities == [node[t][label] for t, label in enumerate(sentence.labels)]
+        assert sentence.confidences == [node[t][label] for t, label in enumerate(sentence.labels)]
     record = found.to_dicts(offset=100)[1]
     assert (record["text"], record["start"], record["end"]) == ("Ann ran!", 126, 134)
     assert record["tokens"][1] == {
@@ -132,8 +132,11 @@ def test_confidence_is_that_of_lists(chunker: trellis.Tagger) -> None:
         "start": 130,
         "end": 133,
         "label": "B-VP",
-        "probability": record["tokens"][1]["probability"],
+        "confidence": record["tokens"][1]["confidence"],
     }
+    span = found[1].spans[1]  # type: ignore[index]
+    assert record["spans"][1] == {**span._asdict(), "start": 130, "end": 133}
+    assert (span.start_token, span.end_token, span.start, span.end) == (1, 2, 30, 33)
     json.dumps(found.to_dicts())
 
 
@@ -181,8 +184,8 @@ def test_json_has_places_whatever_the_pieces(
     assert found == chunker.tag_text(text).to_dicts()
     sure = call("tag -m c.trellis --text --json --confidence long.txt").out.splitlines()
     whole = chunker.tag_text(text, confidence=True).to_dicts()
-    assert [json.loads(line)["tokens"][0]["probability"] for line in sure] == pytest.approx(
-        [record["tokens"][0]["probability"] for record in whole]
+    assert [json.loads(line)["tokens"][0]["confidence"] for line in sure] == pytest.approx(
+        [record["tokens"][0]["confidence"] for record in whole]
     )
 
 

@@ -1,7 +1,7 @@
 """Serve models over HTTP: JSON in, JSON out, with an OpenAPI description at /docs.
 
-A model is called by the name of its file. SIGHUP reads all model files again, and --watch does so when one changes;
-requests go on meanwhile. SIGTERM and Ctrl-C finish what is under way.
+A model has the name of its file without the extension. SIGHUP reads all model files again, --watch those that have
+changed; requests go on meanwhile. SIGTERM and Ctrl-C finish the requests under way, for at most --max-seconds.
 
 examples:
   trellis serve ner.trellis
@@ -34,8 +34,10 @@ def describe(parser: Parser) -> None:
     limit("--max-bytes", type=at_least(1), default=1 << 20, metavar="N", help="bytes")
     limit("--max-tokens", type=at_least(1), default=20_000, metavar="N", help="tokens")
     limit("--max-sentences", type=at_least(1), default=1_000, metavar="N", help="sentences")
-    limit("--max-seconds", type=at_least(1), default=10, metavar="N", help="until it has come, and is answered")
-    limit("--max-requests", type=at_least(1), default=512, metavar="N", help="at once; others are turned away (429)")
+    values = "labels and figures of the answer, such as k times tokens of the k best"
+    limit("--max-values", type=at_least(1), default=1_000_000, metavar="N", help=values)
+    limit("--max-seconds", type=at_least(1), default=10, metavar="N", help="seconds to receive it, and to answer it")
+    limit("--max-requests", type=at_least(1), default=512, metavar="N", help="requests at once; further ones get 429")
     parser.share("threads", "quiet")
 
 
@@ -50,7 +52,14 @@ def command(given: Namespace) -> None:
     if not given.quiet:
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     models = Models(given.models)
-    limits = Limits(given.max_bytes, given.max_tokens, given.max_sentences, given.max_seconds, given.max_requests)
+    limits = Limits(
+        bytes=given.max_bytes,
+        tokens=given.max_tokens,
+        sentences=given.max_sentences,
+        values=given.max_values,
+        seconds=given.max_seconds,
+        in_flight=given.max_requests,
+    )
     hosts = LOOPBACK if given.host in ("127.0.0.1", "localhost", "::1") else None
     app = make_app(models, limits=limits, token=_token(given.token_file), hosts=hosts, n_threads=given.threads)
     names = ", ".join(served.name for served in models)

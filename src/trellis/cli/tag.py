@@ -229,8 +229,9 @@ def _json_lines(tagger: Tagger, corpus: Corpus, given: Namespace) -> str:
 def _with_confidence(
     tagger: Tagger, corpus: Corpus, tagged: list[list[str]], given: Namespace
 ) -> Iterator[dict[str, Any]]:
-    """Labels with the probability of each (or confidence, as the model has it), and the same of spans."""
+    """Labels with the confidence of each, and spans with theirs."""
     from trellis.corpus.schemes import guess_scheme
+    from trellis.tagger.text import span_dict
 
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=given.threads)
@@ -238,9 +239,9 @@ def _with_confidence(
     spans = tagger.tag_spans_batch(corpus, by=given.by, n_threads=given.threads) if has_spans else [[]] * len(tagged)
     for labels, posterior, found in zip(tagged, marginals, spans, strict=True):
         sure = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
-        record: dict[str, Any] = {"labels": labels, tagger.measure: sure}
+        record: dict[str, Any] = {"labels": labels, "confidence": sure}
         if given.all_labels:
             record["all_labels"] = list(posterior)
         if has_spans:
-            record["spans"] = [{**span._asdict(), tagger.measure: p} for span, p in found]
+            record["spans"] = [span_dict(span, p) for span, p in found]
         yield record

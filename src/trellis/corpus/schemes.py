@@ -26,11 +26,11 @@ OUTSIDE = "O"
 
 
 class Span(NamedTuple):
-    """The tokens begin..end (end not included) of one sentence, and what they are."""
+    """A labelled span of one sentence: its tokens ``start_token`` to ``end_token``, the end not included."""
 
-    type: str
-    begin: int
-    end: int
+    label: str
+    start_token: int
+    end_token: int
 
 
 class Letters(NamedTuple):
@@ -100,7 +100,7 @@ def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
     """The labels of a sentence of n_tokens with these spans, which must not overlap."""
     scheme = scheme_named(scheme)
     letters = SCHEMES[scheme]
-    ordered = sorted(spans, key=lambda span: span.begin)
+    ordered = sorted(spans, key=lambda span: span.start_token)
     labels = [OUTSIDE] * n_tokens
     last_end = 0
     for kind, begin, end in ordered:
@@ -113,8 +113,9 @@ def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
         labels[begin:end] = [joined(mark, kind) for mark in marks]
     if scheme in MARKERS:
         for one, other in pairwise(ordered):
-            if one.end == other.begin and one.type == other.type:
-                labels[other.begin if scheme == "iob1" else one.end - 1] = joined(MARKERS[scheme], one.type)
+            if one.end_token == other.start_token and one.label == other.label:
+                marked = other.start_token if scheme == "iob1" else one.end_token - 1
+                labels[marked] = joined(MARKERS[scheme], one.label)
     return labels
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def text_html(tagged: TaggedText) -> str:
     """The text as a piece of a page."""
     types = (
-        [span.type for sentence in tagged for span in sentence.spans or ()]
+        [span.label for sentence in tagged for span in sentence.spans or ()]
         if any(sentence.spans is not None for sentence in tagged)
         else [label for sentence in tagged for label in sentence.labels]
     )
@@ -26,9 +26,9 @@ def _parts(text: str, sentence: TaggedSentence, colours: dict[str, str]) -> list
     """The sentence as it is written, with marks."""
     marks: list[tuple[str, int, int, float | None]]
     if sentence.spans is not None:
-        marks = [(span.type, span.start, span.end, span.probability) for span in sentence.spans]
+        marks = [(span.label, span.start, span.end, span.confidence) for span in sentence.spans]
     else:
-        sure: Sequence[float | None] = sentence.probabilities or [None] * len(sentence.tokens)
+        sure: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
         marks = [
             (label, token.start, token.end, p)
             for token, label, p in zip(sentence.tokens, sentence.labels, sure, strict=True)

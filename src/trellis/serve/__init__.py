@@ -5,6 +5,7 @@
 - messages.py: what comes in and goes out, checked at the door
 - door.py: limits (bytes, time, requests at once), the token, counts for /metrics
 - app.py: the addresses; docs_page.py describes them
+- connections.py: time limits and number of connections
 - server.py: the process
 """
 

@@ -15,6 +15,7 @@ from trellis.errors import TrellisError
 from trellis.tagger import Tagger
 
 MOST_SENTENCES = 4096  # of a batch
+MOST_TOKENS = 50_000
 
 Labels = list[list[str]]
 
@@ -23,6 +24,7 @@ Labels = list[list[str]]
 class _Waiting:
     tagger: Tagger
     sentences: Sequence[Any]
+    n_tokens: int
     answer: asyncio.Future[Labels]
 
 
@@ -39,7 +41,7 @@ class Batcher:
 
     async def tag(self, tagger: Tagger, sentences: Sequence[Any]) -> Labels:
         """The best labels of a request's sentences."""
-        waiting = _Waiting(tagger, sentences, self._loop.create_future())
+        waiting = _Waiting(tagger, sentences, sum(map(len, sentences)), self._loop.create_future())
         self._waiting.append(waiting)
         if not self._busy:
             self._busy = True
@@ -54,14 +56,17 @@ class Batcher:
             self._busy = False
             return
         first, batch, rest, n = self._waiting[0].tagger, list[_Waiting](), list[_Waiting](), 0
+        n_tokens = 0
         for one in self._waiting:
             if one.answer.cancelled():
                 continue
             # Of a model of two passes over documents, every request is a document.
-            joins = first.model.first is None and n + len(one.sentences) <= MOST_SENTENCES
+            small = n + len(one.sentences) <= MOST_SENTENCES and n_tokens + one.n_tokens <= MOST_TOKENS
+            joins = first.model.first is None and small
             fits = one.tagger is first and (not batch or joins)
             (batch if fits else rest).append(one)
-            n += len(one.sentences) if fits else 0
+            if fits:
+                n, n_tokens = n + len(one.sentences), n_tokens + one.n_tokens
         self._waiting = rest
         self.n_batches += 1
         self.n_requests += len(batch)
@@ -101,4 +106,4 @@ class Batcher:
 
     def close(self) -> None:
         """No more work."""
-        self._pool.shutdown(wait=False)
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -21,6 +22,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 # Paths that have a count of their own; all others are counted together, so that nobody can make counts without end.
 KNOWN = frozenset(f"/v1/{name}" for name in ("models", "tag", "kbest", "marginals", "spans", "explain"))
 KNOWN |= {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
+HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?")  # name and port
 OPEN = frozenset({"/healthz", "/readyz"})  # for those who watch over it: no token, never turned away
 # Nothing is fetched from elsewhere, nothing in the page runs but the files of the server.
 SAFE = (
@@ -42,8 +44,9 @@ class Limits:
     bytes: int = 1 << 20
     tokens: int = 20_000
     sentences: int = 1_000
-    seconds: float = 10.0
-    in_flight: int = 512
+    values: int = 1_000_000  # labels and figures of the answer
+    seconds: float = 10.0  # to receive it, and to answer it
+    in_flight: int = 512  # requests at once
 
 
 @dataclass(slots=True)
@@ -96,7 +99,7 @@ class Door:
     def __init__(
         self, app: App, limits: Limits, counts: RequestCounts, token: str | None, hosts: frozenset[str] | None
     ) -> None:
-        self._app, self._limits, self._counts, self._token = app, limits, counts, token
+        self._app, self.limits, self._counts, self._token = app, limits, counts, token
         self._hosts = hosts  # names that it may be asked under; None: any
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,7 +132,7 @@ class Door:
             counts.note(path if path in KNOWN else "other", status, time.perf_counter() - begun)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limits, headers = self._limits, dict(scope["headers"])
+        limits, headers = self.limits, dict(scope["headers"])
         if scope["path"] in OPEN:
             await self._app(scope, receive, send)
             return
@@ -154,18 +157,16 @@ class Door:
                 return {"type": "http.request", "body": body, "more_body": False}
             return await receive()
 
-        begun = False
-
-        async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
         try:
-            await asyncio.wait_for(self._app(scope, replay, noted), limits.seconds)
+            async with asyncio.timeout(limits.seconds) as deadline:
+
+                async def in_time(message: Message) -> None:
+                    deadline.reschedule(None)  # an answer that has begun is sent to its end
+                    await send(message)
+
+                await self._app(scope, replay, in_time)
         except TimeoutError:
-            if not begun:
-                raise TurnedAwayError(503, f"no answer within {limits.seconds:g} s; ask for less at once") from None
+            raise TurnedAwayError(503, f"no answer within {limits.seconds:g} s; ask for less at once") from None
 
     def _check_token(self, headers: dict[bytes, bytes]) -> None:
         if self._token is None:
@@ -177,10 +178,9 @@ class Door:
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
         """A page from elsewhere whose name was made to point here asks under that name."""
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = host[: host.rfind("]") + 1] if host.startswith("[") else host.partition(":")[0]
-        if self._hosts is not None and name not in self._hosts:
-            raise TurnedAwayError(403, "asked under a name that is not this server's")
+        host = HOST.fullmatch(headers.get(b"host", b"").decode("latin-1").lower())
+        if self._hosts is not None and (host is None or host[1] not in self._hosts):
+            raise TurnedAwayError(403, "Host header not allowed: this server is reached as localhost only")
 
     def _check_origin(self, headers: dict[bytes, bytes]) -> None:
         """A page opened from elsewhere cannot post: browsers say where a page is from."""
@@ -189,10 +189,10 @@ class Door:
             return
         host = headers.get(b"host", b"").decode("latin-1")
         if origin.decode("latin-1") not in (f"http://{host}", f"https://{host}"):
-            raise TurnedAwayError(403, "a page from another address may not ask")
+            raise TurnedAwayError(403, "cross-origin request rejected")
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
-        most = self._limits.bytes
+        most = self.limits.bytes
         said = headers.get(b"content-length", b"0")
         if said.isdigit() and int(said) > most:
             raise TurnedAwayError(413, f"more than {most:,} bytes; send less at once")

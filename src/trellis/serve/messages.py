@@ -1,32 +1,110 @@
-"""What requests bring and what answers hold. A sentence is a list of words, of lists of columns, or of attributes."""
+"""What requests bring and what answers hold. A sentence is a list of words, of lists of columns, or of attributes.
+
+Validation stops at the first error of a list or an object: one request cannot make errors by the million.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
-# Tried in turn, the frequent ones first.
-Value = Annotated[str | float, Field(union_mode="left_to_right")]  # a truth value is 1 or 0
-Token = Annotated[str | dict[str, Value] | list[str], Field(union_mode="left_to_right")]
-Sentence = Annotated[list[Token], Field(description="words, or lists of columns, or objects of attributes")]
+
+def _token(token: Any) -> Any:
+    """A token as models read it: a word, a tuple of columns, or attributes with numbers as floats (true is 1)."""
+    if isinstance(token, str):
+        return token
+    if isinstance(token, dict):
+        return {name: value if isinstance(value, str) else _number(name, value) for name, value in token.items()}
+    if isinstance(token, list) and all(isinstance(column, str) for column in token):
+        return tuple(token)
+    raise ValueError("a token is a string, a list of strings (its columns) or an object of attributes")
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise ValueError(f"attribute {name[:80]!r} is neither a string nor a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"attribute {name[:80]!r} is too large a number") from None
+
+
+Positions = dict[int, str | list[str]]  # labels of one sentence
+
+
+def _allowed(allowed: Any) -> Positions | list[Positions | None]:
+    """Labels of a sentence, or of each of several, by the position of their token, which is a string in JSON."""
+    if isinstance(allowed, list):
+        return [None if labels is None else _positions(labels) for labels in allowed]
+    return _positions(allowed)
+
+
+def _positions(allowed: Any) -> Positions:
+    if not isinstance(allowed, dict):
+        raise ValueError("allowed is an object of labels by position; of several sentences a list of them")
+    found: Positions = {}
+    for key, labels in allowed.items():
+        if not (key.isascii() and key.isdigit() and len(key) < 10):
+            raise ValueError(f"{key[:80]!r} is not the position of a token, counted from 0")
+        several = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        if not isinstance(labels, str) and not several:
+            raise ValueError(f"position {key} has neither a label nor a list of labels")
+        found[int(key)] = labels
+    return found
+
+
+_STRING = {"type": "string"}
+_STRINGS = {"type": "array", "items": _STRING}
+_ATTRIBUTES = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [_STRING, {"type": "number"}, {"type": "boolean"}]},
+}
+_POSITIONS = {"type": "object", "additionalProperties": {"anyOf": [_STRING, _STRINGS]}}
+_SEVERAL = {"type": "array", "items": {"anyOf": [_POSITIONS, {"type": "null"}]}}
+Token = Annotated[Any, AfterValidator(_token), WithJsonSchema({"anyOf": [_STRING, _STRINGS, _ATTRIBUTES]})]
+Sentence = Annotated[
+    list[Token], Field(fail_fast=True, description="words, or lists of columns, or objects of attributes")
+]
 Allowed = Annotated[
-    dict[int, str | list[str]],
-    Field(description="labels that a token may have, by its place from 0; one label forces it"),
+    Positions | list[Positions | None],
+    PlainValidator(_allowed),
+    WithJsonSchema({"anyOf": [_POSITIONS, _SEVERAL]}),
 ]
 
 
-class Request(BaseModel):
+class Body(BaseModel):
+    """The body of a request; a field that is not known is an error, the first of them alone."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    @model_validator(mode="after")
+    def _no_other_fields(self) -> Body:
+        for name in self.model_extra or ():
+            raise ValueError(f"unknown field {name[:80]!r}; the fields are {', '.join(type(self).model_fields)}")
+        return self
+
+
+class Request(Body):
     """What to work on: one sentence, several, or text."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    model: str | None = Field(None, description="its name; the first one if none is named")
+    model: str | None = Field(None, description="name of the model (default: the first model)")
     sentence: Sentence | None = None
-    sentences: list[Sentence] | None = None
-    text: str | None = Field(None, description="running text, cut into sentences and words here")
+    sentences: Annotated[list[Sentence], Field(fail_fast=True)] | None = None
+    text: str | None = Field(None, description="running text, split into sentences and words by the server")
     lines: bool = Field(False, description="of text: every line is a sentence")
-    allowed: Allowed | list[Allowed | None] | None = Field(None, description="of one sentence, or of each")
+    allowed: Allowed | None = Field(
+        None,
+        description="labels that a token may have, by its position from 0; of several sentences a list of such objects",
+    )
 
     @model_validator(mode="after")
     def _one_of_three(self) -> Request:
@@ -34,7 +112,7 @@ class Request(BaseModel):
         if len(given) != 1:
             raise ValueError("give one of sentence, sentences and text")
         if self.text is not None and self.allowed is not None:
-            raise ValueError("allowed goes with sentence or sentences, whose tokens have places")
+            raise ValueError("allowed goes with sentence or sentences, whose tokens have positions")
         if self.sentences is not None and isinstance(self.allowed, dict):
             raise ValueError("of several sentences, allowed is a list, null where anything goes")
         if self.sentence is not None and isinstance(self.allowed, list):
@@ -65,7 +143,9 @@ class ModelFacts(BaseModel):
     columns: list[str]
     labels: list[str]
     order: int
-    measure: str = Field(description="what its figures are: probability or confidence")
+    measure: str = Field(
+        description="what confidence is: the exact 'probability', or a 'confidence', the softmax of path scores"
+    )
     attributes: bool = Field(description="whether tokens are objects of attributes")
 
 
@@ -106,15 +186,15 @@ class Marginals(BaseModel):
 
 
 class FoundSpan(BaseModel):
-    """A span of tokens begin..end (end not included); of text also its characters."""
+    """A span: tokens start_token..end_token of its sentence, of text also characters start..end; ends not included."""
 
-    type: str
-    begin: int
-    end: int
-    probability: float
+    label: str
+    start_token: int
+    end_token: int
     start: int | None = None
-    stop: int | None = None
+    end: int | None = None
     text: str | None = None
+    confidence: float
 
 
 class Spans(BaseModel):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import stat
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trellis.errors import ArgumentError, TrellisError
+from trellis.errors import ArgumentError, ModelError, TrellisError
 from trellis.tagger import Tagger, load
 
 LOG = logging.getLogger("trellis.serve")
@@ -21,12 +22,15 @@ class UnknownModelError(TrellisError):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model, its name, and which state of its file it is."""
+    """A model and its name."""
 
     name: str
-    path: str
     tagger: Tagger
-    state: tuple[int, ...]
+
+    @property
+    def reads_attributes(self) -> bool:
+        """Whether tokens are objects of attributes."""
+        return self.tagger.model.vocabulary.bag is not None
 
     def facts(self) -> dict[str, Any]:
         """What clients may know: nothing of the server's files."""
@@ -38,7 +42,7 @@ class Served:
             "labels": list(tagger.labels),
             "order": tagger.order,
             "measure": tagger.measure,
-            "attributes": tagger.model.vocabulary.bag is not None,
+            "attributes": self.reads_attributes,
         }
 
 
@@ -46,11 +50,14 @@ class Models:
     """The models by name. ``get`` may be called while ``reload`` is under way: it gives the old model or the new."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        names = [Path(path.removeprefix("builtin:")).name.split(".")[0] for path in paths]
-        if len(set(names)) < len(names):
-            raise ArgumentError(f"two models have one name: {', '.join(sorted(names))}; rename a file")
-        self._paths = dict(zip(names, paths, strict=True))
-        self._served = {name: self._open(name) for name in names}
+        self._paths: dict[str, str] = {}
+        for path in paths:
+            name = Path(path).stem.removeprefix("builtin:")
+            if name in self._paths:
+                raise ArgumentError(f"two models are named {name!r}: {self._paths[name]} and {path}; rename a file")
+            self._paths[name] = path
+        self._states: dict[str, tuple[int, ...]] = {}  # of the files when they were last read, well or not
+        self._served = {name: self._open(name) for name in self._paths}
         self._lock = threading.Lock()  # one reload at a time
 
     def __iter__(self) -> Any:
@@ -66,37 +73,49 @@ class Models:
         return served[name]
 
     def put(self, name: str, tagger: Tagger) -> None:
-        """A model that has no file, such as one that was just trained."""
+        """Serve a model that has no file, such as one that was just trained; a file of that name is not read again."""
         with self._lock:
-            self._served = {**self._served, name: Served(name, "", tagger, ())}
+            self._paths.pop(name, None)
+            self._served = {**self._served, name: Served(name, tagger)}
 
     def reload(self, *, only_changed: bool = False) -> list[str]:
-        """Read the files again; a file that cannot be read leaves its model as it is. Gives what was taken over."""
-        taken = []
+        """Read the files again; a file that cannot be read leaves its model as it is. Gives the names of new models."""
+        fresh = []
         with self._lock:
             for name, path in self._paths.items():
-                if only_changed and _state(path) == self._served[name].state:
+                if only_changed and _state(path) == self._states[name]:
                     continue
                 try:
-                    fresh = self._open(name)
+                    served = self._open(name)
                 except TrellisError as error:
                     LOG.error("model %s is kept as it was: %s", name, error)
                     continue
-                self._served = {**self._served, name: fresh}
-                taken.append(name)
-                LOG.info("model %s was taken over anew", name)
-        return taken
+                self._served = {**self._served, name: served}
+                fresh.append(name)
+                LOG.info("model %s was read again", name)
+        return fresh
 
     def _open(self, name: str) -> Served:
         path = self._paths[name]
-        state = _state(path)
-        return Served(name, path, load(path), state)
+        self._states[name] = _state(path)
+        if _is_special(path):
+            raise ModelError(f"{path}: not a regular file; give the file of a model")
+        return Served(name, load(path))
 
 
 def _state(path: str) -> tuple[int, ...]:
     """What changes when a file is replaced."""
     try:
-        found = Path(path).stat()
-    except OSError:
+        status = Path(path).stat()
+    except (OSError, ValueError):  # loading reports it
         return ()
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _is_special(path: str) -> bool:
+    """Whether it is a pipe or a device, whose reading may never end."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import Token, tokenize
 from trellis.errors import ModelError
 from trellis.evaluation.report import right_tokens
 from trellis.evaluation.significance import mcnemar
-from trellis.serve import messages as said
+from trellis.serve import messages
 from trellis.serve.door import TurnedAwayError
 from trellis.serve.lessons import lessons
 from trellis.serve.models import Served
 from trellis.tagger.errors_found import find_errors
+from trellis.tagger.text import span_dict
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
@@ -38,49 +39,45 @@ ExportFormat = Literal["conll", "tsv", "jsonl", "csv", "conllu", "crfsuite", "pa
 Shape = Callable[[Served], "Corpus"]  # the corpus as a model reads it
 
 
-class LookRequest(said.Request):
+class LookRequest(messages.Request):
     """One sentence, looked at closely; text is cut into words, and its sentence number ``which`` is taken."""
 
     k: int = Field(5, ge=1, le=50)
     which: int = Field(0, ge=0)
 
 
-class ModelRequest(BaseModel):
+class ModelRequest(messages.Body):
     """A model on the corpus."""
 
-    model_config = ConfigDict(extra="forbid")
     model: str | None = None
 
 
-class CompareRequest(BaseModel):
+class CompareRequest(messages.Body):
     """Two models on the corpus, or on text."""
 
-    model_config = ConfigDict(extra="forbid")
     models: Annotated[list[str], Field(min_length=2, max_length=2)]
     text: str | None = None
 
 
-class LearnRequest(BaseModel):
+class LearnRequest(messages.Body):
     """Sentences of words with their labels."""
 
-    model_config = ConfigDict(extra="forbid")
     sentences: Annotated[
-        list[Annotated[list[tuple[str, str]], Field(min_length=1)]], Field(min_length=1, max_length=20)
+        list[Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)]],
+        Field(min_length=1, max_length=20, fail_fast=True),
     ]
 
 
-class LabelRequest(BaseModel):
+class LabelRequest(messages.Body):
     """The labels of a sentence; null where there is none yet."""
 
-    model_config = ConfigDict(extra="forbid")
     number: int = Field(ge=0)
-    labels: list[str | None]
+    labels: Annotated[list[str | None], Field(fail_fast=True)]
 
 
-class NextRequest(BaseModel):
+class NextRequest(messages.Body):
     """Which sentence next."""
 
-    model_config = ConfigDict(extra="forbid")
     after: int | None = None
     number: int | None = Field(None, description="this very one")
     uncertain: bool = True
@@ -230,7 +227,7 @@ def _look(served: Served, given: LookRequest, sentences: list[Any], places: list
             edges.append([t, y, z, float(posterior.edge[t, y, z])])
     spans = None  # of labels that mark none
     if guess_scheme(tagger.labels) is not None:
-        spans = [{**span._asdict(), "probability": p} for span, p in tagger.tag_spans(sentence, allowed=allowed)]
+        spans = [span_dict(span, p) for span, p in tagger.tag_spans(sentence, allowed=allowed)]
     return {
         "tokens": tokens,
         "others": others,

@@ -142,7 +142,10 @@ class TrellisTagger:
                     token.tag_ = tag
             return
         for (doc, tokens), found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
-            spans = [Span(doc, tokens[span.begin].i, tokens[span.end - 1].i + 1, label=span.type) for span, _ in found]
+            spans = [
+                Span(doc, tokens[span.start_token].i, tokens[span.end_token - 1].i + 1, label=span.label)
+                for span, _ in found
+            ]
             scores = [probability for _, probability in found]
             for span, score in zip(spans, scores, strict=True):
                 span._.set(CONFIDENCE, score)

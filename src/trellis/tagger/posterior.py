@@ -116,7 +116,11 @@ def probabilities(
     """
     reading, segments, temperature = SpanReading.of(decoder.labels), decoder.model.segments, decoder.model.temperature
     number = {kind: i if segments is None else segments.types.column_of(kind) for i, kind in enumerate(reading.types)}
-    rows = [(i, span.begin, span.end, number.get(span.type, -2)) for i, some in enumerate(spans) for span in some]
+    rows = [
+        (i, span.start_token, span.end_token, number.get(span.label, -2))
+        for i, some in enumerate(spans)
+        for span in some
+    ]
     queries = np.array(rows, np.int64).reshape(-1, 4)
     if isinstance(chains, SegmentChains):
         found = chains.span_probabilities(queries, n_threads, temperature).tolist()
@@ -133,11 +137,11 @@ def span_probability(
     given, _ = items(span), SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
     kinds = (str, int | np.integer, int | np.integer)
     if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
-        raise ArgumentError(f"span must be (type, begin, end), not {span!r}")
+        raise ArgumentError(f"span must be (label, start_token, end_token), not {span!r}")
     [chains] = decoder.pieces([sentence], allowed, 1)
     n, span = len(chains.tables.emit), Span(*given)
-    if not 0 <= span.begin < span.end <= n:
-        raise ArgumentError(f"span {span.begin}..{span.end} leaves the sentence of {n} tokens")
+    if not 0 <= span.start_token < span.end_token <= n:
+        raise ArgumentError(f"span {span.start_token}..{span.end_token} leaves the sentence of {n} tokens")
     return probabilities(decoder, chains, [[span]])[0][0]
 
 

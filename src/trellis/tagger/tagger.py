@@ -218,7 +218,7 @@ class Tagger:
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
     ) -> float:
-        """The probability that exactly this span (type, begin, end) is in the output: begins there and ends there.
+        """The probability that exactly this span (label, start_token, end_token) is in the output.
 
         The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
         """
@@ -229,7 +229,7 @@ class Tagger:
     def tag_spans(
         self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None
     ) -> list[tuple[Span, float]]:
-        """The spans of the best labels, each with its probability (of a learner without, its confidence)."""
+        """The spans of the best labels, each with its confidence: the exact probability where ``measure`` says so."""
         return self.tag_spans_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
 
     def tag_spans_batch(
@@ -240,7 +240,7 @@ class Tagger:
         allowed: Sequence[AllowedLabels | None] | None = None,
         n_threads: int | None = None,
     ) -> list[list[tuple[Span, float]]]:
-        """The spans of many sentences with their probabilities."""
+        """The spans of many sentences with their confidences."""
         from trellis.tagger.posterior import spans_of
 
         return spans_of(self._decoder, sentences, by, allowed, thread_count(n_threads))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trellis.corpus.schemes import guess_scheme, spans
+from trellis.corpus.schemes import Span, guess_scheme, spans
 from trellis.corpus.tokens import Token
 from trellis.errors import ArgumentError
 
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 
 class TextSpan(NamedTuple):
-    """A phrase or name, and the characters start..end (end not included) of the text that it is."""
+    """A span of a text: characters ``start`` to ``end``, tokens ``start_token`` to ``end_token`` of its sentence.
 
-    type: str
-    text: str
+    Neither end is included.
+    """
+
+    label: str
+    start_token: int
+    end_token: int
     start: int
     end: int
-    probability: float | None = None  # or confidence, as the model has it; None where not asked for
+    text: str
+    confidence: float | None = None  # None where not asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class TaggedSentence:
 
     tokens: list[Token]
     labels: list[str]
-    probabilities: list[float] | None  # of each label, where asked for
+    confidences: list[float] | None  # of each label, where asked for
     spans: list[TextSpan] | None  # None where the model's labels mark no spans
 
 
@@ -41,7 +46,7 @@ class TaggedText:
 
     text: str
     sentences: list[TaggedSentence]
-    measure: str  # what probabilities are: "probability" or "confidence"
+    measure: str  # what confidences are: exact, "probability", or a softmax of scores, "confidence"
 
     def __iter__(self) -> Iterator[TaggedSentence]:
         return iter(self.sentences)
@@ -65,37 +70,33 @@ class TaggedText:
         words = [token.text for token in sentence.tokens]
         if sentence.spans is None:
             return " ".join(f"{word}/{label}" for word, label in zip(words, sentence.labels, strict=True))
-        openings = {span.start: f"[{span.type} " for span in sentence.spans}
+        openings = {span.start: f"[{span.label} " for span in sentence.spans}
         closings = {span.end: "]" for span in sentence.spans}
         return " ".join(
             f"{openings.get(token.start, '')}{token.text}{closings.get(token.end, '')}" for token in sentence.tokens
         )
 
     def to_dicts(self, *, offset: int = 0) -> list[dict[str, Any]]:
-        """The sentences as plain data, ready for JSON, with the places of words and spans in the text.
+        """The sentences as plain data, ready for JSON, with the offsets of words and spans in the text.
 
-        ``offset`` is added to every place: where the text begins in a longer one.
+        ``offset`` is added to every offset: where the text begins in a longer one.
         """
         return [self._record(sentence, offset) for sentence in self.sentences]
 
     def _record(self, sentence: TaggedSentence, offset: int) -> dict[str, Any]:
-        sure: Sequence[float | None] = sentence.probabilities or [None] * len(sentence.tokens)
+        sure: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
         rows = zip(sentence.tokens, sentence.labels, sure, strict=True)
         begin, end = sentence.tokens[0].start, sentence.tokens[-1].end
         record: dict[str, Any] = {"text": self.text[begin:end], "start": begin + offset, "end": end + offset}
         record["tokens"] = [
-            {"text": word, "start": start + offset, "end": end + offset, "label": label} | self._sure(p)
+            {"text": word, "start": start + offset, "end": end + offset, "label": label} | _sure(p)
             for (word, start, end), label, p in rows
         ]
         if sentence.spans is not None:
             record["spans"] = [
-                {"type": kind, "text": words, "start": start + offset, "end": end + offset} | self._sure(p)
-                for kind, words, start, end, p in sentence.spans
+                span_dict(span._replace(start=span.start + offset, end=span.end + offset)) for span in sentence.spans
             ]
         return record
-
-    def _sure(self, p: float | None) -> dict[str, float]:
-        return {} if p is None else {self.measure: p}
 
     def to_html(self) -> str:
         """The text with its labels in colours, as a piece of a page that needs nothing else."""
@@ -123,12 +124,12 @@ def tag_sentences(
         )
     words = [[token.text for token in sentence] for sentence in sentences]
     tagged = tagger.tag_batch(words, by=by, n_threads=n_threads)
-    probabilities: list[list[float]] | None = None
+    confidences: list[list[float]] | None = None
     marks_spans = guess_scheme(tagger.labels) is not None
     if confidence:
         number = {label: z for z, label in enumerate(tagger.labels)}
         posteriors = tagger.marginals_batch(words, n_threads=n_threads)
-        probabilities = [
+        confidences = [
             [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
             for posterior, labels in zip(posteriors, tagged, strict=True)
         ]
@@ -138,11 +139,22 @@ def tag_sentences(
         here: list[TextSpan] | None = None
         if marks_spans:
             pairs = [(span, None) for span in spans(labels)] if sure is None else sure[i]
-            here = [_placed(text, tokens, *span, p) for span, p in pairs]
-        found.append(TaggedSentence(tokens, labels, None if probabilities is None else probabilities[i], here))
+            here = [text_span(span, p, text, tokens) for span, p in pairs]
+        found.append(TaggedSentence(tokens, labels, None if confidences is None else confidences[i], here))
     return TaggedText(text, found, tagger.measure)
 
 
-def _placed(text: str, tokens: list[Token], kind: str, begin: int, end: int, p: float | None) -> TextSpan:
-    first, last = tokens[begin].start, tokens[end - 1].end
-    return TextSpan(kind, text[first:last], first, last, p)
+def text_span(span: Span, confidence: float | None, text: str, tokens: Sequence[Token]) -> TextSpan:
+    """A span of a sentence whose tokens are these of a text."""
+    start, end = tokens[span.start_token].start, tokens[span.end_token - 1].end
+    return TextSpan(*span, start, end, text[start:end], confidence)
+
+
+def span_dict(span: Span | TextSpan, confidence: float | None = None) -> dict[str, Any]:
+    """A span as plain data, the same everywhere: in JSON of commands, of the server and of ``to_dicts``."""
+    record = span._asdict()
+    return record | _sure(record.pop("confidence", confidence))
+
+
+def _sure(confidence: float | None) -> dict[str, float]:
+    return {} if confidence is None else {"confidence": confidence}

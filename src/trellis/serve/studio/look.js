@@ -107,17 +107,17 @@ export function look(view, state) {
   function spans(found) {
     const sure = (p) => `p${Math.min(4, Math.floor(5 * p))}`;
     const marks = found.spans
-      ? found.spans.map((span) => ({ ...span, name: span.type }))
-      : found.best.map((z, t) => ({ begin: t, end: t + 1, name: found.labels[z], probability: found.node[t][z] }));
-    const colour = colours(marks.map((one) => one.name));
+      ? found.spans
+      : found.best.map((z, t) => ({ start_token: t, end_token: t + 1, label: found.labels[z], confidence: found.node[t][z] }));
+    const colour = colours(marks.map((one) => one.label));
     const parts = [];
     let at = 0;
     const words = (a, b) => found.tokens.slice(a, b).map((token) => token.text).join(" ");
     for (const one of marks) {
-      if (one.begin > at) parts.push(`${words(at, one.begin)} `);
-      parts.push(make("mark", { class: `${colour.get(one.name)} ${sure(one.probability)}`, title: `${one.name}: ${one.probability.toFixed(4)}` },
-        words(one.begin, one.end), make("b", {}, one.name), make("span", { class: "visually-hidden" }, ` ${found.measure} ${one.probability.toFixed(2)}`)), " ");
-      at = one.end;
+      if (one.start_token > at) parts.push(`${words(at, one.start_token)} `);
+      parts.push(make("mark", { class: `${colour.get(one.label)} ${sure(one.confidence)}`, title: `${one.label}: ${one.confidence.toFixed(4)}` },
+        words(one.start_token, one.end_token), make("b", {}, one.label), make("span", { class: "visually-hidden" }, ` ${found.measure} ${one.confidence.toFixed(2)}`)), " ");
+      at = one.end_token;
     }
     parts.push(words(at, found.tokens.length));
     return make("p", { class: "spans", dir: "auto" }, parts);
