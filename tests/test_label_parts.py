@@ -208,6 +208,8 @@ def test_what_has_no_effect_is_an_error() -> None:
         trellis.train(corpus, target="label", label_parts="|")
     with pytest.raises(LearnerError, match="partial labels"):
         trellis.train(corpus, target="label", label_parts="|", partial=True)
+    shared = {"word": [["a", "b", "c"]], "label": [["X|1", "Y|1", ""]]}
+    assert trellis.train(shared, target="label", label_parts="|", partial="missing").labels == ("X|1", "Y|1")
     for wrong in ("", 3):
         with pytest.raises(ArgumentError, match="label_parts must be what separates"):
             trellis.train(corpus, target="label", label_parts=wrong)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from command_line import TRAIN, refused
 from test_display import NASTY, Checked
 
 import trellis
+from trellis.tagger.decoding import Decoder
 from trellis.tagger.errors_found import find_errors
 
 WORDS = [["the", "dog", NASTY], ["Ann", "ran"], ["a", "cat", "ran", "a", "cat", "ran"]]
@@ -36,6 +38,31 @@ def test_what_is_gathered(tagger: trellis.Tagger) -> None:
     assert found.lengths[0].accuracy == 3 / 5
     assert found.report.token_accuracy == 8 / 11
     json.dumps(found.to_dict())
+
+
+@pytest.mark.parametrize("by", ["path", "label"])
+def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
+    tagger: trellis.Tagger, monkeypatch: pytest.MonkeyPatch, by: Any
+) -> None:
+    """And the figures are those of the tagger's own questions, however the corpus is cut into pieces."""
+    corpus = trellis.read({"word": WORDS, "chunk": GOLD})
+    found = find_errors(tagger, corpus, by=by)
+    assert (found.report, found.details) == (tagger.evaluate(corpus, by=by), tagger.details(corpus, by=by))
+    assert found.calibration == tagger.reliability(corpus)
+    calls = Counter[str]()
+    for name in ("best_codes", "_encoded"):
+        method = getattr(Decoder, name)
+
+        def counted(decoder: Any, *options: Any, name: str = name, method: Any = method) -> Any:
+            calls[name] += 1
+            return method(decoder, *options)
+
+        monkeypatch.setattr(Decoder, name, counted)
+    find_errors(tagger, corpus, by=by)
+    assert calls == ({"best_codes": 1, "_encoded": 2} if by == "path" else {"best_codes": 2, "_encoded": 3})
+    monkeypatch.setattr("trellis.tagger.decoding.PIECE_BYTES", 1)
+    assert find_errors(tagger, corpus, by=by).calibration == found.calibration
+    assert calls["_encoded"] > 4
 
 
 def test_the_page(tagger: trellis.Tagger) -> None:

@@ -386,6 +386,15 @@ def test_partial_labels_are_learnt_from(name: str, how: str) -> None:
     assert tagger.evaluate(corpus).token_accuracy == 1.0
 
 
+def test_labels_that_are_missing_and_labels_with_bars() -> None:
+    corpus = trellis.read({"word": [["a", "b", "a"], ["b", "a"]], "label": [["A|X", "B", ""], ["B", "A|X"]]})
+    options: dict[str, Any] = {"learner": trellis.CRF(epochs=20), "features": ["word[0]"]}
+    assert sorted(train(corpus, partial=True, **options).labels) == ["A", "B", "X"]
+    tagger = train(corpus, partial="missing", **options)
+    assert sorted(tagger.labels) == ["A|X", "B"]
+    assert tagger.tag(["a", "b", "a"]) == ["A|X", "B", "A|X"]
+
+
 def test_the_likelihood_of_partial_labels_by_enumeration() -> None:
     """The objective is minus the log of the share of paths that agree, plus the penalty."""
     from itertools import product
@@ -468,7 +477,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"prune": "x"}, "above 0 and at most 1, not 'x'"),
         ({"order": "1"}, "order must be"),
         ({"pairs": "some"}, "pairs must be 'seen' or 'all', not 'some'"),
-        ({"partial": "no"}, "partial must be True or False"),
+        ({"partial": "no"}, "partial must be True, False or 'missing', not 'no'"),
         ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number from 1 on, not 0"),
         ({"sample_weight": "heavy"}, "sample_weight must be one number per sentence"),
         ({"checkpoint": "c", "checkpoint_every": 0.5}, "checkpoint_every must be"),

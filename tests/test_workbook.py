@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
-import time
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,72 +20,272 @@ pytest.importorskip("fastapi")
 
 import trellis
 from trellis.serve.lessons import lessons, path_features, viterbi
-from trellis.serve.workbook import Workbook
+from trellis.serve.workbook import ConflictError, Workbook
 
 TEXT = "Ann\nsaw\nRome\n\nBob\nran\n\n"
 
 
-def book(folder: Path) -> Workbook:
+def book(folder: Path, target: str = "ner", *, columns: str = "word", text: str | None = None) -> Workbook:
     path = folder / "words.txt"
-    if not path.exists():
-        path.write_text(TEXT)
-    return Workbook(str(path), trellis.read(path, columns="word"), "ner")
+    if text is not None or not path.exists():
+        path.write_text(text or TEXT)
+    return Workbook(str(path), trellis.read(path, columns=columns), target)
+
+
+def train(one: Workbook, error: str = "") -> list[trellis.Tagger]:
+    """Train, and wait for it."""
+    taggers: list[trellis.Tagger] = []
+    before = set(threading.enumerate())
+    one.start_training(taggers.append)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+    assert (one.training.running, one.training.error) == (False, error)
+    return taggers
+
+
+@contextmanager
+def room(path: Path, n_bytes: int) -> Iterator[None]:
+    """A file may grow by n_bytes: the next line is cut short, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + n_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_what_was_done_is_there_again(tmp_path: Path) -> None:
-    one = book(tmp_path)
-    one.set(0, ["B-PER", None, None])
-    one.set(0, ["B-PER", "O", "B-LOC"])
-    one.set(1, ["O", "O"])
-    assert (one.undo(), one.n_labelled()) == (1, 1)
-    other = book(tmp_path)
-    assert other.labels == one.labels == [["B-PER", "O", "B-LOC"], [None, None]]
-    assert other.undo() is None  # of this session nothing
+    with book(tmp_path) as one:
+        one.set(0, ["B-PER", None, None])
+        one.set(0, ["B-PER", "O", "B-LOC"])
+        one.set(1, ["O", "O"])
+        assert (one.undo(), one.n_labelled()) == (1, 1)
+    with book(tmp_path) as other:
+        assert other.labels == one.labels == [["B-PER", "O", "B-LOC"], [None, None]]
+        assert other.undo() is None  # of this session nothing
+        assert other.warnings == []
     assert (tmp_path / "words.txt").read_text() == TEXT
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["words.txt", "words.txt.studio.jsonl"]
 
 
 def test_a_line_cut_short_is_not_there(tmp_path: Path) -> None:
-    one = book(tmp_path)
-    one.set(1, ["B-PER", "O"])
-    whole = one.journal.read_bytes()
-    one.journal.write_bytes(whole + b'{"sentence": 0, "lab')
-    again = book(tmp_path)
-    assert again.labels[1] == ["B-PER", "O"]
-    again.set(0, ["O", "O", "O"])
-    assert [json.loads(line)["sentence"] for line in again.journal.read_text().splitlines()] == [1, 0]
+    with book(tmp_path) as one:
+        one.set(1, ["B-PER", "O"])
+    whole = one.journal.path.read_bytes()
+    for n in range(1, 8):  # wherever it was cut, also within the first line
+        for kept in (whole, b""):
+            one.journal.path.write_bytes(kept + (whole[len(kept) :] or b'{"sentence": 0, "lab')[: 2 * n])
+            with book(tmp_path) as again:
+                assert again.labels[1] == (["B-PER", "O"] if kept else [None, None])
+                assert ["incomplete" in line for line in again.warnings] == [True]
+                again.set(0, ["O", "O", "O"])
+            with book(tmp_path) as again:
+                assert again.labels == [["O", "O", "O"], ["B-PER", "O"] if kept else [None, None]]
+                assert again.warnings == []
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    with book(tmp_path) as one:
+        one.set(0, ["A", "A", "A"])
+        before = one.journal.path.read_bytes()
+        with room(one.journal.path, 20):
+            with pytest.raises(
+                trellis.CorpusError, match=r"studio.jsonl: cannot be written: File too large; not saved"
+            ):
+                one.set(1, ["B", "B"])
+            with pytest.raises(trellis.CorpusError, match="not saved"):
+                one.undo()
+        assert one.journal.path.read_bytes() == before
+        assert one.labels == [["A", "A", "A"], [None, None]]
+        one.set(1, ["C", "C"])
+        assert one.undo() == 1  # what was not saved is nothing to undo
+        one.set(1, ["D", "D"])
+    with book(tmp_path) as again:
+        assert (again.labels, again.warnings) == ([["A", "A", "A"], ["D", "D"]], [])
+
+
+class StuckFile(io.FileIO):
+    """Ten bytes are written; then nothing can be, nor be taken back."""
+
+    n_written = 0
+
+    def write(self, data: Any) -> int:
+        self.n_written = super().write(data[:10])
+        raise OSError(5, "Input/output error")
+
+    def truncate(self, size: int | None = None) -> int:
+        if self.n_written:
+            raise OSError(5, "Input/output error")
+        return super().truncate(size)
+
+
+def test_a_line_that_could_not_be_removed_is_removed_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with book(tmp_path) as one:
+        one.set(0, ["A", "A", "A"])
+        before = one.journal.path.read_bytes()
+        monkeypatch.setattr(Path, "open", lambda path, *options, **more: StuckFile(path, "ab"))
+        with pytest.raises(trellis.CorpusError, match="Input/output error"):
+            one.set(1, ["B", "B"])
+        monkeypatch.undo()
+        assert one.journal.path.read_bytes() == before + b'{"sentence'
+        one.set(1, ["C", "C"])
+    with book(tmp_path) as again:
+        assert (again.labels, again.warnings) == ([["A", "A", "A"], ["C", "C"]], [])
+
+
+def test_a_journal_that_another_program_changed(tmp_path: Path) -> None:
+    with book(tmp_path) as one:
+        one.set(0, ["A", "A", "A"])
+        content = one.journal.path.read_bytes()
+        for changed in (content + b"x\n", content[:-5], b""):
+            one.journal.path.write_bytes(changed)
+            with pytest.raises(trellis.CorpusError, match="another program changed it; not saved, restart"):
+                one.set(1, ["B", "B"])
+            assert one.journal.path.read_bytes() == changed
+
+
+HEADER = '{"format": 1, "target": "ner"}'
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("content", "why"),
     [
-        "nonsense",
-        '{"sentence": 9, "labels": []}',
-        '{"sentence": 0, "labels": ["A"]}',
-        "[]",
-        '{"sentence": 1, "labels": ["a b", "c"]}',
+        ("nonsense\n", "not a journal"),
+        ("nonsense", "not a journal"),
+        ("[]\n", "not a journal"),
+        ("\n", "not a journal"),
+        ('{"sentence": 0, "labels": ["A", "B", "C"]}\n', "not a journal"),
+        ('{"format": 2, "target": "ner"}\n', "not a journal of this version"),
+        (
+            '{"format": 1, "target": "pos"}\n',
+            "has labels of column 'pos', not 'ner'; open the studio with --target pos",
+        ),
     ],
 )
-def test_a_journal_of_something_else_is_refused(tmp_path: Path, line: str) -> None:
-    (tmp_path / "words.txt.studio.jsonl").write_text(f"{line}\n")
-    with pytest.raises(trellis.CorpusError, match="move the file away") as error:
-        book(tmp_path)
-    assert error.value.line == 1
-    assert (tmp_path / "words.txt.studio.jsonl").read_text() == f"{line}\n"
+def test_a_journal_of_something_else_is_refused(tmp_path: Path, content: str, why: str) -> None:
+    (tmp_path / "words.txt.studio.jsonl").write_text(content)
+    for _ in range(2):  # and the lock is given back
+        with pytest.raises(trellis.CorpusError, match=why) as error:
+            book(tmp_path)
+        assert "move the file away" in str(error.value)
+        assert error.value.line == 1
+    assert (tmp_path / "words.txt.studio.jsonl").read_text() == content
+
+
+def test_damaged_lines_are_skipped_and_kept(tmp_path: Path) -> None:
+    with book(tmp_path) as one:
+        one.set(0, ["A", "A", "A"])
+    digest = one.journal.path.read_text().split('"')[9]
+    damaged = ["nonsense", "[]", "\xff", "{}", '{"sentence": "x", "occurrence": 0, "labels": [1]}', "[" * 100_000]
+    content = one.journal.path.read_bytes() + "".join(f"{line}\n" for line in damaged).encode("latin-1")
+    content += f'{{"sentence": "{digest}", "occurrence": 0, "labels": ["B"]}}\n'.encode()  # too few
+    one.journal.path.write_bytes(content)
+    with book(tmp_path) as again:
+        assert again.labels[0] == ["A", "A", "A"]
+        assert "6 damaged lines, the first in line 3; skipped, and kept" in again.warnings[0]
+        assert "labels of 1 sentence that the corpus no longer has" in again.warnings[1]
+        again.set(1, ["B", "B"])
+        assert again.journal.path.read_bytes().startswith(content)
+
+
+def test_labels_follow_their_words(tmp_path: Path) -> None:
+    """Equal sentences are told apart by their order; what has no sentence any more is reported, and not lost."""
+    text = "a\nb\n\nc\nd\n\na\nb\n\ne\nf\n\n"
+    with book(tmp_path, text=text) as one:
+        for number, label in enumerate("PQRS"):
+            one.set(number, [label, label])
+    with book(tmp_path, text="x\ny\n\n" + text) as edited:  # a sentence before all others
+        assert edited.labels == [[None, None], ["P"] * 2, ["Q"] * 2, ["R"] * 2, ["S"] * 2]
+        assert edited.warnings == []
+    with book(tmp_path, text="e\nf\n\na\nb\n\nc\nD\n\n") as edited:  # one changed, one removed, another order
+        assert edited.labels == [["S"] * 2, ["P"] * 2, [None, None]]
+        assert "labels of 2 sentences that the corpus no longer has; kept in the file" in edited.warnings[0]
+        edited.set(2, ["T", "T"])
+    with book(tmp_path, text=text) as again:
+        assert again.labels == [["P"] * 2, ["Q"] * 2, ["R"] * 2, ["S"] * 2]
 
 
 @pytest.mark.parametrize(
-    ("number", "labels"), [(5, ["O"]), (0, ["O"]), (1, ["a|b", "c"]), (1, ["", "O"]), (-1, ["O", "O"])]
+    ("number", "labels"),
+    [(5, ["O"]), (0, ["O"]), (1, ["a b", "c"]), (1, ["", "O"]), (-1, ["O", "O"]), (1, ["\ud800", "O"])],
 )
 def test_what_is_no_labelling(tmp_path: Path, number: int, labels: list[str]) -> None:
-    one = book(tmp_path)
-    with pytest.raises(trellis.ArgumentError):
-        one.set(number, list(labels))
-    assert not one.journal.exists()
+    with book(tmp_path) as one:
+        with pytest.raises(trellis.ArgumentError):
+            one.set(number, list(labels))
+        assert not one.journal.path.exists()
+
+
+def test_labels_of_the_corpus_can_be_saved_whatever_they_are(tmp_path: Path) -> None:
+    corpus = trellis.read({"word": [["a", "b"]], "ner": [["two words", "x" * 101]]})
+    with Workbook(str(tmp_path / "c"), corpus, "ner") as one:
+        one.set(0, ["x" * 101, "two words"])
+        with pytest.raises(trellis.ArgumentError, match="'three of them' is not a label"):
+            one.set(0, ["three of them", "two words"])
+    with Workbook(str(tmp_path / "c"), corpus, "ner") as one:
+        assert one.labels == [["x" * 101, "two words"]]
+
+
+# ------------------------------------------------------------ several who label
+
+
+def test_two_clients(tmp_path: Path) -> None:
+    with book(tmp_path) as one:
+        seen = one.revision(0)
+        first = one.set(0, ["A", None, None], revision=seen, client="a")
+        for stale in (seen, ""):
+            with pytest.raises(ConflictError, match="sentence 1 was changed in another tab or session; not saved"):
+                one.set(0, [None, None, "B"], revision=stale, client="b")
+        assert one.labels[0] == ["A", None, None]
+        assert one.revision(0) == first
+        one.set(0, ["A", None, "B"], revision=first, client="b")
+        one.set(1, ["C", "C"], revision="", client="a")
+        assert one.undo("c") is None
+        assert one.undo("a") == 1  # its own
+        with pytest.raises(ConflictError, match="sentence 1 was changed in another tab since; undo it there first"):
+            one.undo("a")
+        assert (one.undo("b"), one.labels[0]) == (0, ["A", None, None])
+        assert (one.undo("a"), one.labels[0]) == (0, [None, None, None])
+        last = one.revision(0)
+    with book(tmp_path) as again:
+        assert again.revision(0) == last != seen  # a page of an earlier session is up to date or not
+    with book(tmp_path, text="x\ny\nz\n\n") as edited:
+        assert edited.revision(0) != seen  # as are those about other words
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    with book(tmp_path):
+        with pytest.raises(trellis.CorpusError) as error:
+            book(tmp_path)
+        place = tmp_path / "words.txt"
+        assert str(error.value) == f"{place}: another studio has it open (process {os.getpid()}); close that one first"
+    killed = f"""
+import os, signal, trellis
+from trellis.serve.workbook import Workbook
+book = Workbook({str(place)!r}, trellis.read({str(place)!r}, columns="word"), "ner")
+book.set(1, ["A", "A"])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", killed], timeout=60).returncode == -9
+    assert (tmp_path / "words.txt.studio.lock").exists()
+    with book(tmp_path) as one:
+        assert one.labels[1] == ["A", "A"]
+    assert not (tmp_path / "words.txt.studio.lock").exists()
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not Path("/proc/self").exists(), reason="needs a folder that nobody can write"
+)
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    corpus = trellis.read({"word": [["a"]]})
+    with Workbook("/proc/self/words.txt", corpus, "ner") as one:
+        with pytest.raises(trellis.CorpusError, match="cannot be written"):
+            one.set(0, ["A"])
+        assert one.labels == [[None]]
 
 
 def test_the_least_certain_comes_first(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("a\n\nb\n\nc\n\n")
-    one = book(tmp_path)
+    one = book(tmp_path, text="a\n\nb\n\nc\n\n")
     tagger = trellis.train(
         {"word": [["a"]] * 8 + [["b"]] * 3, "ner": [["A"]] * 8 + [["B"]] * 3},
         target="ner",
@@ -102,20 +310,86 @@ def test_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert one.next(None, 1, uncertain=False) == 0
 
 
+@pytest.mark.parametrize("after", [-1, 2, 2**64])
+def test_after_a_sentence_that_does_not_exist(tmp_path: Path, after: int) -> None:
+    with book(tmp_path) as one, pytest.raises(trellis.ArgumentError, match=f"no sentence {after + 1}; there are 2"):
+        one.next(None, after, uncertain=True)
+
+
+def test_a_model_of_other_columns_gives_no_order(tmp_path: Path) -> None:
+    corpus = {"word": [["a"]], "pos": [["N"]], "ner": [["A"]]}
+    tagger = trellis.train(corpus, target="ner", features=["word[0]", "pos[0]"], learner=trellis.Perceptron(epochs=1))
+    with book(tmp_path) as one:
+        assert one.next(tagger, 0, uncertain=True) == 1
+
+
+# ------------------------------------------------------------ training
+
+
 def test_training_on_what_there_is(tmp_path: Path) -> None:
-    one = book(tmp_path)
-    with pytest.raises(trellis.ArgumentError, match="nothing is labelled"):
-        one.start_training(lambda tagger: None)
-    one.set(0, ["B-PER", None, "B-LOC"])
-    got: list[trellis.Tagger] = []
-    one.start_training(got.append)
-    deadline = time.monotonic() + 30
-    while one.training.running and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not one.training.error
-    assert got[0].target == "ner"
+    with book(tmp_path) as one:
+        with pytest.raises(trellis.ArgumentError, match="nothing is labelled"):
+            one.start_training(lambda tagger: None)
+        one.set(0, ["B-PER", None, "B-LOC"])
+        [tagger] = train(one)
+    assert tagger.target == "ner"
     assert one.training.history
     assert one.training.epoch == len(one.training.history)
+    assert one.training.held_out == 0
+
+
+def test_held_out_sentences_are_not_trained_on(tmp_path: Path) -> None:
+    """Every tenth whole sentence has a label and a word of its own."""
+    rows = [("held", "HELD") if i % 10 == 9 else (f"w{i}", "A") for i in range(20)]
+    text = "".join(f"{word} {label}\nx B\n\n" for word, label in rows)
+    with book(tmp_path, columns="word,ner", text=text) as one:
+        [tagger] = train(one)
+        assert sorted(tagger.labels) == ["A", "B"]
+        assert tagger.info["sentences"] == 18
+        assert one.training.held_out == 2
+        assert {event["dev_score"] for event in one.training.history} == {0.5}
+        one.set(0, ["A", None])  # 19 whole ones are too few
+        assert sorted(train(one)[0].labels) == ["A", "B", "HELD"]
+        assert one.training.held_out == 0
+        assert not any("dev_score" in event for event in one.training.history)
+
+
+def test_labels_with_bars(tmp_path: Path) -> None:
+    labels = ["Case=Nom|Number=Plur", "Tense=Pres|VerbForm=Fin"]
+    text = "".join(f"dogs {labels[0]}\nbark {labels[1]}\n\n" for _ in range(3))
+    with book(tmp_path, "feats", columns="word,feats", text=text) as one:
+        one.set(0, [labels[0], None])
+        one.set(1, [labels[0], labels[1]])
+        [tagger] = train(one)
+        assert sorted(tagger.labels) == labels
+        assert tagger.tag(["dogs", "bark"]) == labels
+        assert one.export("tsv") == "".join(f"dogs\t{labels[0]}\nbark\t{labels[1]}\n\n" for _ in range(2)).encode()
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "in_thread"),
+    [
+        (MemoryError(), "MemoryError", True),
+        (RuntimeError("no room"), "RuntimeError: no room", True),
+        (trellis.CorpusError("f", 3, "too few"), "f:3: too few", True),
+        (RuntimeError("can't start new thread"), "RuntimeError: can't start new thread", False),
+    ],
+)
+def test_a_training_that_fails_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str, in_thread: bool
+) -> None:
+    def fail(*parts: Any, **options: Any) -> None:
+        raise error
+
+    with book(tmp_path) as one:
+        one.set(0, ["A", "A", "A"])
+        monkeypatch.setattr("trellis.training.train" if in_thread else "threading.Thread.start", fail)
+        assert train(one, message) == []
+        monkeypatch.undo()
+        assert train(one)[0].labels == ("A",)
+
+
+# ------------------------------------------------------------ out
 
 
 def test_export(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from trellis.serve.workbook import Workbook
 
 
+SECONDS = 600.0  # for one answer: whole corpora are evaluated
+
+
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
@@ -47,6 +50,7 @@ def command(given: Namespace) -> None:
     try:
         from trellis.serve import Models, make_app
         from trellis.serve.app import LOOPBACK
+        from trellis.serve.door import Limits
         from trellis.serve.server import run
     except ModuleNotFoundError as error:
         raise ArgumentError(f"studio needs {error.name}: pip install fastapi uvicorn") from None
@@ -67,15 +71,24 @@ def command(given: Namespace) -> None:
     book, has_gold = None, False
     if corpora:
         book, has_gold = _book(given, corpora[0], models.get(None) if paths else None)
+        for line in book.warnings:
+            say(f"warning: {line}", given.quiet)
     corpus = read if corpora and paths and has_gold else None
-    app = make_app(models, hosts=LOOPBACK, n_threads=given.threads, studio=True, corpus=corpus, book=book)
+    limits = Limits(seconds=SECONDS)
+    app = make_app(
+        models, limits=limits, hosts=LOOPBACK, n_threads=given.threads, studio=True, corpus=corpus, book=book
+    )
 
     def told(host: str, port: int) -> None:
         say(f"the studio is at http://{host}:{port}/studio/", given.quiet)
         if not given.no_browser:
             webbrowser.open(f"http://{host}:{port}/studio/")
 
-    run(app, models, "127.0.0.1", given.port, watch=True, told=told)
+    try:
+        run(app, models, "127.0.0.1", given.port, watch=True, told=told)
+    finally:
+        if book is not None:
+            book.close()
 
 
 def _book(given: Namespace, path: str, served: Served | None) -> tuple[Workbook, bool]:

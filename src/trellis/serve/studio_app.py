@@ -14,13 +14,14 @@ from pydantic import Field
 
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import Token, tokenize
-from trellis.errors import ModelError
-from trellis.evaluation.report import right_tokens
+from trellis.errors import ModelError, TrellisError
+from trellis.evaluation.report import evaluate_columns, right_tokens
 from trellis.evaluation.significance import mcnemar
 from trellis.serve import messages
 from trellis.serve.door import TurnedAwayError
 from trellis.serve.lessons import lessons
 from trellis.serve.models import Served
+from trellis.serve.workbook import ConflictError
 from trellis.tagger.errors_found import find_errors
 from trellis.tagger.text import span_dict
 
@@ -73,14 +74,23 @@ class LabelRequest(messages.Body):
 
     number: int = Field(ge=0)
     labels: Annotated[list[str | None], Field(fail_fast=True)]
+    revision: str = Field("", description="of the sentence, as it was last seen; empty: never changed")
+    client: str = Field("", max_length=100, description="the tab that asks")
 
 
 class NextRequest(messages.Body):
     """Which sentence next."""
 
-    after: int | None = None
-    number: int | None = Field(None, description="this very one")
+    after: int | None = Field(None, ge=0)
+    number: int | None = Field(None, ge=0, description="this very one")
     uncertain: bool = True
+
+
+class UndoRequest(BaseModel):
+    """Whose last change to undo."""
+
+    model_config = ConfigDict(extra="forbid")
+    client: str = Field("", max_length=100)
 
 
 def studio_router(work: Shared, corpus: Shape | None, book: Workbook | None) -> APIRouter:
@@ -149,48 +159,66 @@ def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
             "labels": labels,
             "target": book.target,
             "training": book.training.to_dict(),
+            "warnings": book.warnings,
         }
 
     def page(number: int | None) -> dict[str, Any]:
         found = {"state": state(), "number": number}
         if number is None:
             return found
-        labels, model = book.labels[number], tagger()
-        suggested: list[str] = []
+        # The revision first: labels that are newer than their revision cannot be overwritten unseen.
+        revision, labels, model = book.revision(number), book.labels[number], tagger()
+        suggested, note = list[str](), ""
         if None in labels and model is not None:
             known = {t: label for t, label in enumerate(labels) if label in model.labels}
-            suggested = model.tag(book.sentence(number), allowed=known or None)
-        return {**found, "words": book.words[number], "labels": labels, "suggested": suggested}
+            try:
+                suggested = model.tag(book.sentence(number), allowed=known or None)
+            except TrellisError as error:  # such as labels that break the scheme of the model
+                note = f"no suggestions: {error}"
+        about = {"words": book.words[number], "labels": labels, "revision": revision}
+        return {**found, **about, "suggested": suggested, "note": note}
+
+    async def changed(change: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return await work.aside(change)
+        except ConflictError as error:
+            raise TurnedAwayError(409, str(error)) from None
 
     @router.get("/studio/api/label/state")
     async def label_state() -> dict[str, Any]:
-        return state()
+        return await work.aside(state)
 
     @router.post("/studio/api/label/next")
     async def label_next(given: NextRequest) -> dict[str, Any]:
         if given.number is not None:
-            if not 0 <= given.number < len(book):
+            if given.number >= len(book):
                 raise TurnedAwayError(422, f"no sentence {given.number + 1}; there are {len(book)}")
             return await work.aside(lambda: page(given.number))
         return await work.aside(lambda: page(book.next(tagger(), given.after, uncertain=given.uncertain)))
 
     @router.post("/studio/api/label/set")
     async def label_set(given: LabelRequest) -> dict[str, Any]:
-        await work.aside(lambda: book.set(given.number, given.labels))
-        return state()
+        def change() -> dict[str, Any]:
+            revision = book.set(given.number, given.labels, revision=given.revision, client=given.client)
+            return {**state(), "revision": revision}
+
+        return await changed(change)
 
     @router.post("/studio/api/label/undo")
-    async def label_undo() -> dict[str, Any]:
-        return await work.aside(lambda: page(book.undo()))
+    async def label_undo(given: UndoRequest) -> dict[str, Any]:
+        return await changed(lambda: page(book.undo(given.client)))
 
     @router.post("/studio/api/label/train")
     async def label_train() -> dict[str, Any]:
         def done(trained: Tagger) -> None:
+            name = "studio"
+            while any(served.name == name and served.path for served in work.models):
+                name += "-trained"  # the watcher would put the file of that name in its place
+            work.models.put(name, trained)
             trained.save(f"{book.path}.studio.trellis")
-            work.models.put("studio", trained)
 
         await work.aside(lambda: book.start_training(done))
-        return state()
+        return await work.aside(state)
 
     @router.get("/studio/api/label/export")
     async def label_export(format: ExportFormat = "conll") -> Response:
@@ -279,7 +307,8 @@ def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None)
             row = {"number": i + 1, "words": words[a:b], "one": lists[0][a:b], "other": lists[1][a:b]}
             rows.append({**row, "gold": lists[2][a:b]})
     luck = mcnemar(*correct)
-    reports = [served.tagger.evaluate(some) for served, some in both]
+    golds = [some.column(one.tagger.target) for _, some in both]
+    reports = [evaluate_columns(golds[i], tagged[i], both[i][1].starts) for i in range(2)]
     return {
         "sentences": rows[:SHOWN],
         "differ": len(rows),

@@ -10,14 +10,15 @@ import numpy as np
 
 from trellis.arrays import Ints, Longs
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.schemes import guess_scheme
+from trellis.corpus.schemes import guess_scheme, spans
 from trellis.engine.temperature import Loss, fit_temperature
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.reliability import Calibration, Reliability, reliability
 from trellis.evaluation.spans import SpanReading, SpanTable
+from trellis.model.constraints import require_possible
 from trellis.model.model import Model
 from trellis.tagger.decoding import Decoder
-from trellis.tagger.posterior import posteriors, spans_of
+from trellis.tagger.posterior import probabilities
 
 
 def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_threads: int) -> Model:
@@ -42,25 +43,36 @@ def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_thre
     return replace(decoder.model, temperature=fit.temperature, info=info)
 
 
-def measure_reliability(decoder: Decoder, corpus: Corpus, gold: Column, n_bins: int, n_threads: int) -> Calibration:
-    """How reliable the confidences of the best labels are, and those of their spans."""
-    codes, _ = decoder.best_codes(corpus, "path", None, n_threads)
-    nodes = [p.node for p in posteriors(decoder, corpus, None, edges=False, n_threads=n_threads)]
-    node = np.concatenate(nodes) if nodes else np.empty((0, len(decoder.labels)))
-    tokens = reliability(node[np.arange(len(codes)), codes], codes == _codes(decoder, gold), n_bins)
-    spans = None
-    if guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None:
-        spans = _span_reliability(decoder, corpus, gold, codes, n_bins, n_threads)
-    return Calibration(decoder.measure, decoder.model.temperature, tokens, spans)
+def measure_reliability(
+    decoder: Decoder, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
+) -> Calibration:
+    """How reliable the confidences of the best labels are, and those of their spans; ``codes`` are the best labels."""
+    has_spans = guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None
+    of_tokens, of_spans, begin = [np.empty(0)], list[float](), 0
+    for chains in decoder.pieces(corpus, None, n_threads):
+        log_z, node = chains.marginals(n_threads, decoder.model.temperature)
+        require_possible(log_z)
+        some = codes[begin : begin + len(node)]
+        of_tokens.append(node[np.arange(len(some)), some])
+        if has_spans:
+            found = [spans(labels) for labels in decoder.named(some, chains.starts)]
+            of_spans += [p for figures in probabilities(decoder, chains, found, n_threads) for p in figures]
+        begin += len(node)
+    tokens = reliability(np.concatenate(of_tokens), codes == _codes(decoder, gold), n_bins)
+    return Calibration(
+        decoder.measure,
+        decoder.model.temperature,
+        tokens,
+        _span_reliability(decoder, corpus, gold, codes, of_spans, n_bins) if has_spans else None,
+    )
 
 
 def _span_reliability(
-    decoder: Decoder, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
+    decoder: Decoder, corpus: Corpus, gold: Column, codes: Ints, confidences: list[float], n_bins: int
 ) -> Reliability:
     labels = [gold.values.tolist(), decoder.labels]
     reading, other = SpanReading.of(*labels), SpanReading.of(*labels[::-1])
     wanted, found = reading.find(gold.codes, corpus.starts), other.find(codes, corpus.starts)
-    confidences = [p for some in spans_of(decoder, corpus, "path", None, n_threads) for _, p in some]
     # Spans of both come by where they begin.
     n = len(reading.types)
     return reliability(confidences, np.isin(_keys(found, n), _keys(wanted, n)), n_bins)

@@ -83,10 +83,10 @@ def find_errors(
 ) -> ErrorsFound:
     """Tag a corpus (or what ``trellis.read`` takes) and gather what is wrong."""
     corpus, gold = tagger._labelled(source, target)
-    how: dict[str, Any] = {"target": target, "n_threads": n_threads}
     predicted = tagger.tag_corpus(corpus, by=by, n_threads=n_threads)
+    best = predicted if by == "path" else tagger.tag_corpus(corpus, n_threads=n_threads)
     try:
-        calibration = tagger.reliability(corpus, **how)
+        calibration = tagger._reliability(corpus, gold, best, n_threads=n_threads)
     except ModelError:  # searched by a beam
         calibration = None
     right = right_tokens(gold, predicted)
@@ -101,8 +101,8 @@ def find_errors(
             wanted.add(i)
     return ErrorsFound(
         target or tagger.target,
-        tagger.evaluate(corpus, by=by, **how),
-        tagger.details(corpus, by=by, **how),
+        tagger._report(corpus, gold, predicted, target),
+        tagger._details(corpus, gold, predicted),
         calibration,
         _by_length(np.diff(corpus.starts), right, sentence_of),
         dict(examples),

@@ -293,10 +293,15 @@ class Tagger:
         self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: int | None = None
     ) -> Calibration:
         """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
+        corpus, gold = self._labelled(corpus, target)
+        return self._reliability(corpus, gold, self.tag_corpus(corpus, n_threads=n_threads), n_bins, n_threads)
+
+    def _reliability(
+        self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: int | None = None
+    ) -> Calibration:
         from trellis.tagger.calibration import measure_reliability
 
-        corpus, gold = self._labelled(corpus, target)
-        return measure_reliability(self._decoder, corpus, gold, n_bins, thread_count(n_threads))
+        return measure_reliability(self._decoder, corpus, gold, predicted.codes, n_bins, thread_count(n_threads))
 
     def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> Explanation:
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
@@ -350,11 +355,16 @@ class Tagger:
         ``label_parts`` is what separates the parts of labels, which are then counted too (default: as in training, and
         ``|`` where it labels two columns, ``upos+feats``).
         """
+        corpus, gold = self._labelled(corpus, target)
+        predicted = self.tag_corpus(corpus, by=by, n_threads=n_threads)
+        return self._report(corpus, gold, predicted, target, label_parts)
+
+    def _report(
+        self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
+    ) -> Report:
         from trellis.evaluation.parts import Parts
         from trellis.evaluation.report import evaluate_columns
 
-        corpus, gold = self._labelled(corpus, target)
-        predicted = self.tag_corpus(corpus, by=by, n_threads=n_threads)
         if label_parts is None and self._model.weights.parts is not None:
             label_parts = self._model.weights.parts.separator
         parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
@@ -364,14 +374,17 @@ class Tagger:
         self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
     ) -> Details:
         """What it gets wrong: figures per label, confusions, known and unknown words, spans that match in part."""
+        corpus, gold = self._labelled(corpus, target)
+        return self._details(corpus, gold, self.tag_corpus(corpus, by=by, n_threads=n_threads))
+
+    def _details(self, corpus: Corpus, gold: Column, predicted: Column) -> Details:
         from trellis.evaluation.details import details_of
 
-        corpus, gold = self._labelled(corpus, target)
         known, given = None, self._model.vocabulary.given
         if given and given[0].name in corpus.columns and "idle_strings" not in self.info:
             column, seen = corpus.column(given[0].name), set(given[0].values)
             known = np.array([value in seen for value in column.values], bool)[column.codes]
-        return details_of(gold, self.tag_corpus(corpus, by=by, n_threads=n_threads), corpus.starts, known=known)
+        return details_of(gold, predicted, corpus.starts, known=known)
 
     def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
         """A corpus and its gold labels; the columns of a file that has no names are named as in training."""

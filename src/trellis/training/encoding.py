@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from trellis.training.warm_start import carried_over
 
 UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
 SEPARATOR = "|"  # between the labels a token may have
+Partial = bool | Literal["missing"]  # "missing": labels may be missing, and | is a letter of labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,14 @@ class Labelling:
         return tokens[order], seen[order].astype(np.int32)
 
 
-def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str, ...] = ()) -> Labelling:
+def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[str, ...] = ()) -> Labelling:
     """The labels in a column. ``known`` ones come first and keep their numbers.
 
-    With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B.
+    With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B unless it is "missing".
     """
     if partial and len(columns_named(target, corpus.columns)) == 2:
         raise LearnerError(f"partial labels A|B cannot be told from labels of two columns, {target!r}; choose one")
-    column = compact(target_column(corpus, target, missing_allowed=partial))
+    column = compact(target_column(corpus, target, missing_allowed=bool(partial)))
     values = list(column.values)
     numbers = {label: i for i, label in enumerate(known)}
     if not partial:
@@ -77,7 +78,8 @@ def read_labels(corpus: Corpus, target: str, *, partial: bool, known: tuple[str,
         _check_number(corpus, target, len(numbers))
         return Labelling(tuple(numbers), of_value[column.codes], None)
     nothing = _no_labels(corpus, target)
-    choices = [[part for part in value.split(SEPARATOR) if part not in nothing] for value in values]
+    split = [[value] if partial == "missing" else value.split(SEPARATOR) for value in values]
+    choices = [[label for label in labels if label not in nothing] for labels in split]
     sets = [sorted({numbers.setdefault(part, len(numbers)) for part in parts}) for parts in choices]
     _check_number(corpus, target, len(numbers))
     if not numbers:

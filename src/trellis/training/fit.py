@@ -45,6 +45,7 @@ from trellis.training.encoding import (
     Costs,
     Encoding,
     Labelling,
+    Partial,
     Setup,
     chained,
     check_memory,
@@ -79,7 +80,7 @@ def train(
     tag_dictionary: int | bool | Literal["smoothed"] = False,
     beam: int | None = None,
     prune: float | bool | Sequence[float] = False,
-    partial: bool = False,
+    partial: Partial = False,
     scheme: str | None = None,
     segments: bool | int = False,
     sample_weight: npt.ArrayLike | None = None,
@@ -116,9 +117,10 @@ def train(
     in training and in tagging; exact search, the default, looks at all that could win.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
-    may be empty (unknown) or ``A|B`` (one of A and B). ``segments`` trains a semi-Markov model of labels that mark
-    spans: whole segments have features beside those of their tokens, and none is longer than the longest of its type in
-    training, or than the number given. ``sample_weight`` is one number per sentence; ``label_weights``, {"PER": 5.0},
+    may be empty (unknown) or ``A|B`` (one of A and B); with ``partial="missing"`` it may be empty, and ``|`` is part of
+    labels such as ``Case=Nom|Number=Sing``. ``segments`` trains a semi-Markov model of labels that mark spans: whole
+    segments have features beside those of their tokens, and none is longer than the longest of its type in training, or
+    than the number given. ``sample_weight`` is one number per sentence; ``label_weights``, {"PER": 5.0},
     makes a sentence count by the mean weight of its gold labels (1 for those that are not named). ``label_costs`` is
     what it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for
     learners with a margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts
@@ -147,7 +149,7 @@ def train(
     if flag().check("document_features", document_features):
         rest = {name: value for name, value in given.items() if name not in ("corpus", "features", "document_features")}
         return train_twice(train, corpus, features, rest)
-    learner, partial = learner_of(learner), flag().check("partial", partial)
+    learner, partial = learner_of(learner), _partial(partial)
     if init is not None:
         check_start(init, learner)
     if stream is not None:
@@ -377,8 +379,15 @@ def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Fl
     return cost_matrix(costs, labels)
 
 
+def _partial(value: Any) -> Partial:
+    if isinstance(value, str) and value == "missing":
+        return "missing"
+    found: bool = replace(flag(), wanted="True, False or 'missing'").check("partial", value)
+    return found
+
+
 def _parts(
-    separator: str | None, labels: tuple[str, ...], learner: Learner, init: Tagger | None, *, partial: bool
+    separator: str | None, labels: tuple[str, ...], learner: Learner, init: Tagger | None, *, partial: Partial
 ) -> LabelParts | None:
     """The parts of the labels; an older model that has parts keeps them."""
     older = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
@@ -392,7 +401,7 @@ def _parts(
             f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
             "without votes, CRF, ExponentialLoss, MaxEnt by lbfgs and HMSVM by frank-wolfe have"
         )
-    if partial and SEPARATOR in separator:
+    if partial is True and SEPARATOR in separator:
         raise LearnerError(f"partial labels A{SEPARATOR}B cannot be told from parts by {separator!r}; choose one")
     found = LabelParts.of(labels, separator)
     if found is None:

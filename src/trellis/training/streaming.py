@@ -23,7 +23,7 @@ from trellis.learning.learner import Learner
 from trellis.learning.run import Problem
 from trellis.model.constraints import scheme_rules
 from trellis.training.edges import edge_histories, known_runs
-from trellis.training.encoding import Encoding, Labelling, Setup, by_frequency, read_labels
+from trellis.training.encoding import Encoding, Labelling, Partial, Setup, by_frequency, read_labels
 
 _NO_TOKENS = np.zeros(1, np.int64)
 
@@ -68,7 +68,7 @@ class Survey:
     """What one pass over a stream tells."""
 
     stream: CorpusStream
-    partial: bool
+    partial: Partial
     labels: tuple[str, ...]
     words: dict[str, _Words]  # by column
     n_sentences: int
@@ -88,7 +88,7 @@ class Survey:
         return Labelling(self.labels, np.empty(0, np.int32), None)
 
 
-def survey(stream: CorpusStream, target: str, read: Iterable[str], *, partial: bool) -> Survey:
+def survey(stream: CorpusStream, target: str, read: Iterable[str], *, partial: Partial) -> Survey:
     """Labels of all blocks, and the words of the columns that are ``read``."""
     words, labels = {name: _Words() for name in read}, tuple[str, ...]()
     n_sentences = n_tokens = n_blocks = 0
