@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include "engine/spanning_sums.hpp"
 #include "features.hpp"
 #include "growing.hpp"
 #include "learn/tree_sums.hpp"
@@ -21,12 +22,15 @@ TablesOut tables_out(FrozenArrays tables) {
   return {to_numpy(std::move(tables.keys)), to_numpy(std::move(tables.ids)), to_numpy(std::move(tables.starts))};
 }
 
-TreeExamples examples_from(const PyArcData& data, const Array<std::int32_t, 1>& heads, const Array<std::int32_t, 1>& labels) {
+TreeExamples examples_from(const PyArcData& data, const Array<std::int32_t, 1>& heads, const Array<std::int32_t, 1>& labels, bool projective) {
   require(heads.size() == data.n_tokens() && labels.size() == data.n_tokens(), "one head and one label per word");
   check_numbers(labels, data.plan->core.n_labels, "no such label");
   const auto starts = span(data.starts);
-  for (std::size_t i = 0; i < data.size(); ++i)
-    require(is_tree({heads.data() + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i])}), "heads that are no tree");
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const std::span<const std::int32_t> tree(heads.data() + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i]));
+    require(is_tree(tree), "heads that are no tree");
+    require(!projective || is_projective(tree), "arcs that cross, for a projective parser");
+  }
   return {data.columns, starts, heads.data(), labels.data()};
 }
 
@@ -75,7 +79,7 @@ struct PyTreeOnline {
                                               std::size_t n_threads) {
     require(data.plan == plan, "sentences of another plan");
     require(batch >= 1, "batch must be positive");
-    const TreeExamples examples = examples_from(data, heads, labels);
+    const TreeExamples examples = examples_from(data, heads, labels, projective);
     check_order(order, data.size());
     check_weights(scales, data.size());
     const double* scale = scales ? scales->data() : nullptr;
@@ -164,7 +168,7 @@ struct PyTreeVector {
   std::size_t n_weights;
 
   PyTreeVector(std::shared_ptr<PyArcData> data_, Array<std::int32_t, 1> heads_, Array<std::int32_t, 1> labels_, bool projective)
-      : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), examples(examples_from(*data, heads, labels)),
+      : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), examples(examples_from(*data, heads, labels, projective)),
         projective(projective), attributes(data->plan->core.places, data->plan->columns(), false) {
     make_read_only(std::tie(heads, labels));
     without_gil([&] { add_right_attributes(data->plan->core, examples, attributes); });
@@ -267,6 +271,7 @@ struct PyTreeModel {
     const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
     require(heads.size() == n, "one head per word");
     check_numbers(heads, n + 1, "no such head");
+    check_forest(n);
     std::vector<double> arcs((n + 1) * (n + 1)), labels(n * plan->core.n_labels, 1);
     const double log_z = without_gil([&] {
       Scratch work = scratch(true);
@@ -287,7 +292,7 @@ struct PyTreeModel {
     return {log_z, to_numpy(std::move(arcs), {n + 1, n + 1}), to_numpy(std::move(labels), {n, L})};
   }
   double sum(Scratch& work, double* arcs) const {
-    if (!projective) return work.spanning.sum(work.scorer.scores, arcs);
+    if (!projective) return SpanningSums().sum(work.scorer.scores, arcs);
     TreeForest forest;
     return forest.build(work.scorer.scores) ? forest.sum(work.scorer.scores, arcs, nullptr) : kForbidden<double>;
   }
@@ -312,6 +317,10 @@ struct PyTreeModel {
     return {to_numpy(std::move(templates)), to_numpy(std::move(between)), to_numpy(std::move(values))};
   }
 
+  void check_forest(std::size_t n) const {
+    require(!projective || n <= static_cast<std::size_t>(PyArcData::kLongestSummed),
+            "a sentence of more than 400 words, the limit for probabilities and k best trees of a projective parser");
+  }
   void check(const PyArcData& data, std::size_t i) const {
     require(data.plan == plan, "sentences of another plan");
     require(i < data.size(), "no such sentence");
@@ -323,6 +332,7 @@ struct PyTreeModel {
     std::vector<std::int32_t> heads, labels;
     std::vector<double> scores;
     const std::size_t n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
+    check_forest(n);
     without_gil([&] {
       Scratch work = scratch();
       find(work, data, i);

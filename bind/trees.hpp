@@ -72,8 +72,10 @@ struct PyArcData {
   PyArcData(std::shared_ptr<PyArcPlan> plan_, std::vector<Column> given, Array<std::int64_t, 1> starts_)
       : plan(std::move(plan_)), arrays(std::move(given)), starts(std::move(starts_)) {
     const std::size_t n_tokens = check_sentences(starts);
-    for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-      require(starts(i + 1) - starts(i) <= kLongest, "a sentence of more than 1,000 words");
+    std::int64_t longest = 0;
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i) longest = std::max(longest, starts(i + 1) - starts(i));
+    require(longest <= kLongest, "a sentence of more than 1,000 words");
+    require(longest <= kLongestSummed || !plan->core.second_order(), "a sentence of more than 400 words, the limit of a parser of order 2");
     for (const auto& [codes, views] : arrays) {
       require(codes.size() == n_tokens, "a column of another length than the corpus");
       check_numbers(codes, views.shape(0), "a code without a value");
@@ -93,6 +95,8 @@ struct PyArcData {
     make_read_only(arrays), make_read_only(starts);
   }
   static constexpr std::int64_t kLongest = 1000;
+  // Scores of siblings are n^3 / 3 numbers (170 MB), a forest of all projective trees has n^3 / 2 edges.
+  static constexpr std::int64_t kLongestSummed = 400;
   std::size_t size() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return static_cast<std::size_t>(starts(starts.size() - 1)); }
 };

@@ -6,12 +6,13 @@ import itertools
 import math
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from parsing_twin import all_trees, attributes, sibling
+from parsing_twin import all_trees, attributes, crosses, sibling
 
 import trellis
 from trellis import _core, parsing
@@ -164,6 +165,41 @@ def test_probabilities_are_those_of_all_trees(order: int, projective: bool) -> N
             assert 0 <= probability <= arcs[tree.heads[word - 1], word - 1] + 1e-12
 
 
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("factor", [1, 30, 1000])
+def test_probabilities_of_scores_far_apart(projective: bool, factor: float) -> None:
+    """A perceptron's scores are far apart: elimination must not cancel, and log Z is never below the best tree."""
+    examples, corpus = treebank(25, 1, projective=projective), treebank(20, 6)
+    columns = {name: [example[name] for example in examples] for name in ("word", "pos", "head")}
+    features = [template for template in TEMPLATES if "label" not in template]
+    learner = trellis.Perceptron(epochs=5)
+    parser = parsing.train(
+        trellis.read(columns), features=features, learner=learner, order=1, projective=projective, filter=None
+    )
+    parser = replace(parser, weights={**parser.weights, "values": parser.weights["values"] * np.float32(factor)})
+    for i in range(len(corpus)):
+        x = inputs(corpus, i)
+        n = len(x["word"])
+        trees = list(all_trees(n, projective=projective))
+        arc = {
+            (h, m): sum(term.weight for term in parser.explain(x, m, h))
+            for h, m in itertools.permutations(range(n + 1), 2)
+            if m
+        }
+        scores = np.array([tree_score(arc, heads) for heads in trees])
+        shares = np.exp(scores - scores.max())
+        expected = np.zeros((n + 1, n))
+        for heads, share in zip(trees, shares / shares.sum(), strict=True):
+            expected[heads, range(len(heads))] += share
+        assert parser.probabilities(x) == pytest.approx(expected, abs=1e-4)
+        log_z, arcs, _ = parser._native.marginals(parser._data(trellis.read([x])), 0, np.zeros(n, np.int32))
+        assert (arcs >= 0).all()
+        assert (arcs <= 1).all()
+        assert arcs[:, 1:].sum(0) == pytest.approx(1, rel=1e-12)
+        assert log_z >= parser.parse(x).score - 1e-9
+        assert log_z == pytest.approx(scores.max() + np.log(shares.sum()), rel=1e-5, abs=1e-4)
+
+
 def encoded(order: int, projective: bool, filter: str | None) -> tuple[Any, Any, Any, Any]:
     corpus = treebank(8, 5, projective=projective)
     templates = arc_templates(TEMPLATES, filter, ["word", "pos"], order)
@@ -176,23 +212,33 @@ def encoded(order: int, projective: bool, filter: str | None) -> tuple[Any, Any,
 
 @pytest.mark.parametrize(("order", "projective"), SHAPES)
 @pytest.mark.parametrize("filter", [None, "pos[head] & pos[dep]"])
-def test_gradients_are_differences_of_losses(order: int, projective: bool, filter: str | None) -> None:
+@pytest.mark.parametrize("scale", [0.3, 100.0])
+def test_gradients_are_differences_of_losses(order: int, projective: bool, filter: str | None, scale: float) -> None:
     data, heads, labels, corpus = encoded(order, projective, filter)
     vector = _core.TreeVector(data, heads, labels, projective)
     objective = _core.TreeObjective(vector)
     rng = np.random.default_rng(0)
-    x = rng.normal(0, 0.3, vector.n_weights)
+    x = rng.normal(0, scale, vector.n_weights)
     weights = rng.uniform(0.5, 2, len(corpus))
     losses, gradient = objective.gradient(x, weights, 2)
-    assert (losses > 0).all()
+    assert (losses >= 0).all()
     assert losses == pytest.approx(objective.losses(x, 1), rel=1e-12)
     for p in rng.choice(vector.n_weights, 40, replace=False):
         change = np.zeros_like(x)
         change[p] = 1e-5
         slope = ((objective.losses(x + change, 1) - objective.losses(x - change, 1)) * weights).sum() / 2e-5
-        assert gradient[p] == pytest.approx(slope, abs=1e-6)
+        assert gradient[p] == pytest.approx(slope, abs=1e-6 + 1e-6 * scale)
     for n_threads in (1, 2, 3):
         assert np.array_equal(objective.gradient(x, weights, n_threads)[1], gradient)
+
+
+def test_projective_objectives_take_projective_trees() -> None:
+    data, _, labels, corpus = encoded(1, True, None)
+    crossing = {n: next(h for h in all_trees(n, projective=False) if n < 4 or crosses(h)) for n in range(1, 6)}
+    heads = np.concatenate([np.array(crossing[int(n)], np.int32) for n in np.diff(corpus.starts)])
+    _core.TreeVector(data, heads, labels, False)
+    with pytest.raises(ValueError, match="cross"):
+        _core.TreeVector(data, heads, labels, True)
 
 
 def test_log_loss_of_zero_weights_counts_trees() -> None:
@@ -452,6 +498,12 @@ def test_wrong_questions_are_one_line() -> None:
         parser.parse({"word": ["a"]})
     with pytest.raises(trellis.CorpusError, match="more than 1,000 words"):
         parser.parse({"word": ["a"] * 1001, "pos": ["N"] * 1001})
+    with pytest.raises(trellis.CorpusError, match="more than 400 words, the limit for probabilities and k best"):
+        parser.probabilities({"word": ["a"] * 401, "pos": ["N"] * 401})
+    long = {"word": ["a"] * 401, "pos": ["N"] * 401}
+    tree = {"head": [str(h) for h in range(401)], "deprel": ["x"] * 401}
+    with pytest.raises(trellis.CorpusError, match="more than 400 words, the limit of a parser of order 2; split it"):
+        parsing.train(trellis.read([{**long, **tree}]), order=2, learner=trellis.Perceptron(epochs=1))
     with pytest.raises(trellis.TemplateError, match="about arcs of trees"):
         trellis.train(treebank(5, 1), target="pos", features=["word[head]"])
 

@@ -1,95 +1,134 @@
 #include "engine/spanning_trees.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace trellis {
 
-namespace {
-
-// Chu-Liu/Edmonds on a dense graph of N nodes, node 0 the root: each node takes its best arc; a cycle of those becomes one
-// node, whose arcs from outside count what they give more than the arc they replace.
-struct Contraction {
-  std::size_t N;
-  std::vector<double> scores;                         // [N, N]
-  std::vector<std::pair<std::size_t, std::size_t>> origin;  // [N, N] the arc of the level below that an arc stands for
-};
-
-void solve(const Contraction& graph, std::vector<std::size_t>& parent) {
-  const std::size_t N = graph.N;
-  parent.assign(N, 0);
-  for (std::size_t v = 1; v < N; ++v)
-    for (std::size_t u = 1; u < N; ++u)
-      if (u != v && graph.scores[u * N + v] > graph.scores[parent[v] * N + v]) parent[v] = u;
-  std::vector<std::size_t> seen(N, N), cycle;
-  for (std::size_t v = 1; v < N && cycle.empty(); ++v) {
-    std::size_t u = v;
-    for (; u != 0 && seen[u] == N; u = parent[u]) seen[u] = v;
-    if (u == 0 || seen[u] != v) continue;
-    const std::size_t first = u;
-    do cycle.push_back(u), u = parent[u];
-    while (u != first);
-  }
-  if (cycle.empty()) return;
-  std::vector<std::size_t> number(N, 0);  // in the graph above; the cycle is the last node
-  std::vector<bool> in_cycle(N, false);
-  for (std::size_t v : cycle) in_cycle[v] = true;
-  std::size_t n_above = 0;
-  for (std::size_t v = 0; v < N; ++v)
-    if (!in_cycle[v]) number[v] = n_above++;
-  const std::size_t M = n_above + 1;
-  for (std::size_t v : cycle) number[v] = n_above;
-  Contraction above{M, std::vector<double>(M * M, kForbidden<double>), std::vector<std::pair<std::size_t, std::size_t>>(M * M)};
-  for (std::size_t u = 0; u < N; ++u)
-    for (std::size_t v = 1; v < N; ++v) {
-      if (number[u] == number[v]) continue;
-      double score = graph.scores[u * N + v];
-      if (in_cycle[v]) score -= graph.scores[parent[v] * N + v];
-      const std::size_t at = number[u] * M + number[v];
-      if (score > above.scores[at]) above.scores[at] = score, above.origin[at] = {u, v};
-    }
-  std::vector<std::size_t> chosen;
-  solve(above, chosen);
-  std::vector<std::size_t> below = parent;  // arcs of the cycle stay, but the one that is replaced
-  for (std::size_t w = 1; w < M; ++w) {
-    const std::size_t at = chosen[w] * M + w;
-    if (above.scores[at] == kForbidden<double>) continue;
-    below[above.origin[at].second] = above.origin[at].first;
-  }
-  parent = below;
+void SpanningTrees::OneRoot::operator-=(const OneRoot& other) {
+  score -= other.score, n_root_arcs -= other.n_root_arcs, root_word -= other.root_word;
+}
+bool SpanningTrees::OneRoot::operator>(const OneRoot& other) const {
+  if (is_forbidden(*this) || is_forbidden(other)) return !is_forbidden(*this) && is_forbidden(other);
+  if (n_root_arcs != other.n_root_arcs) return n_root_arcs < other.n_root_arcs;
+  return score != other.score ? score > other.score : root_word < other.root_word;
 }
 
-}  // namespace
+template <class Score>
+void SpanningTrees::Edmonds<Score>::solve(std::size_t n_nodes, std::vector<std::uint32_t>& parent) {
+  N = n_nodes;
+  const auto n = static_cast<std::uint32_t>(N);
+  arcs.resize(N * N), order.resize(N), names.resize(N), best.assign(N, 0), seen.assign(N, 0), in_cycle.assign(N, 0);
+  for (std::uint32_t u = 0; u < n; ++u)
+    for (std::uint32_t v = 0; v < n; ++v) arcs[u * N + v] = {u, v};
+  std::iota(order.begin(), order.end(), 0u), std::iota(names.begin(), names.end(), 0u);
+  cycles.clear(), members.clear();
+  for (std::uint32_t u = 1; u < n; ++u)
+    for (std::uint32_t v = 1; v < n; ++v)
+      if (u != v && scores[u * N + v] > scores[best[v] * N + v]) best[v] = u;
+  while (find_cycle()) contract();
+  // The arc into each node; that into a cycle replaces the arc of one of its members, the last cycle first.
+  const std::size_t n_names = N + cycles.size();
+  entries.assign(n_names, kNoArc), above.assign(n_names, 0);
+  for (std::uint32_t v : order)
+    if (v && !is_forbidden(scores[best[v] * N + v])) entries[names[v]] = arcs[best[v] * N + v];
+  for (std::size_t c = 0; c < cycles.size(); ++c)
+    for (const Member& member : of(c)) above[member.name] = static_cast<std::uint32_t>(N + c);
+  for (std::size_t c = cycles.size(); c-- > 0;) {
+    const Arc entry = entries[N + c];
+    for (const Member& member : of(c)) entries[member.name] = member.arc;
+    std::uint32_t name = entry.word;
+    if (name == 0) continue;  // none is possible
+    while (above[name] != N + c) name = above[name];
+    entries[name] = entry;
+  }
+  parent.resize(N);
+  for (std::uint32_t v = 0; v < n; ++v) parent[v] = entries[v].head;
+}
 
+template <class Score>
+void SpanningTrees::Edmonds<Score>::find_best(std::uint32_t v) {
+  best[v] = 0;
+  for (std::uint32_t u : order)
+    if (u != v && scores[u * N + v] > scores[best[v] * N + v]) best[v] = u;
+}
+
+// A cycle of best arcs, into in_cycle.
+template <class Score>
+bool SpanningTrees::Edmonds<Score>::find_cycle() {
+  std::fill(seen.begin(), seen.end(), 0);
+  for (std::uint32_t v : order) {
+    std::uint32_t u = v;
+    for (; u != 0 && seen[u] == 0; u = best[u]) seen[u] = v;
+    if (u == 0 || seen[u] != v) continue;
+    for (const std::uint32_t first = u; !in_cycle[first] || u != first; u = best[u]) in_cycle[u] = 1;
+    return true;
+  }
+  return false;
+}
+
+// The cycle becomes the node of its first member, and the last one in order.
+template <class Score>
+void SpanningTrees::Edmonds<Score>::contract() {
+  cycle.clear();
+  for (std::uint32_t v : order)
+    if (in_cycle[v]) cycle.push_back(v), members.push_back({names[v], arcs[best[v] * N + v]});
+  order.erase(std::remove_if(order.begin(), order.end(), [&](std::uint32_t v) { return in_cycle[v] != 0; }), order.end());
+  const std::uint32_t c = cycle[0];
+  replaced.clear();
+  for (std::uint32_t v : cycle) replaced.push_back(scores[best[v] * N + v]);
+  for (std::uint32_t u : order) {
+    Score top = forbidden(Score());
+    Arc arc = kNoArc;
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      Score score = scores[u * N + cycle[i]];
+      score -= replaced[i];
+      if (score > top) top = score, arc = arcs[u * N + cycle[i]];
+    }
+    scores[u * N + c] = top, arcs[u * N + c] = arc;
+  }
+  for (std::size_t i = 1; i < cycle.size(); ++i)
+    for (std::uint32_t v : order)
+      if (v && scores[cycle[i] * N + v] > scores[c * N + v])
+        scores[c * N + v] = scores[cycle[i] * N + v], arcs[c * N + v] = arcs[cycle[i] * N + v];
+  names[c] = static_cast<std::uint32_t>(N + cycles.size());
+  cycles.push_back(members.size());
+  order.push_back(c);
+  find_best(c);
+  for (std::uint32_t v : order)
+    if (v != c && v && in_cycle[best[v]]) find_best(v);
+  for (std::uint32_t v : cycle) in_cycle[v] = 0;
+}
+
+// The best tree, whichever words have the root as their head.
 double SpanningTrees::any_roots(std::size_t n, const std::vector<double>& arcs, std::int32_t* heads) {
-  std::vector<std::size_t> parent;
-  solve({n + 1, arcs, {}}, parent);
+  edmonds_.scores = arcs;
+  edmonds_.solve(n + 1, parent_);
   double score = 0;
   for (std::size_t m = 1; m <= n; ++m) {
-    heads[m - 1] = static_cast<std::int32_t>(parent[m]);
-    score += arcs[parent[m] * (n + 1) + m];
+    heads[m - 1] = static_cast<std::int32_t>(parent_[m]);
+    score += arcs[parent_[m] * (n + 1) + m];
   }
-  return score > kForbidden<double> && is_tree({heads, n}) ? score : kForbidden<double>;
+  return score;
 }
 
+// If the best tree has several words at the root, the best one with as few as can be (Stanojević & Cohen 2021) says which word it
+// is; of several that are as good the first. Ties among its trees are decided as if it were the only one.
 double SpanningTrees::one_root(std::size_t n, std::vector<double>& arcs, std::int32_t* heads) {
-  std::vector<std::size_t> parent;
-  solve({n + 1, arcs, {}}, parent);
-  const auto n_roots = std::count(parent.begin() + 1, parent.end(), std::size_t{0});
-  if (n_roots == 1) return any_roots(n, arcs, heads);
-  // More than one word took the root: the best tree for each of the words that may.
-  std::vector<double> root(arcs.begin(), arcs.begin() + static_cast<std::ptrdiff_t>(n) + 1);
-  std::vector<std::int32_t> tried(n);
-  double best = kForbidden<double>;
-  for (std::size_t r = 1; r <= n; ++r) {
-    if (root[r] == kForbidden<double>) continue;
+  double score = any_roots(n, arcs, heads);
+  if (std::count(heads, heads + n, 0) != 1) {
+    one_root_.scores.resize(arcs.size());
+    for (std::size_t i = 0; i < arcs.size(); ++i) one_root_.scores[i] = {arcs[i], i <= n, i <= n ? static_cast<std::int32_t>(i) : 0};
+    one_root_.solve(n + 1, parent_);
+    if (std::count(parent_.begin() + 1, parent_.end(), 0u) != 1) return kForbidden<double>;
+    const auto word = static_cast<std::size_t>(std::find(parent_.begin() + 1, parent_.end(), 0u) - parent_.begin());
+    const std::vector<double> root(arcs.begin(), arcs.begin() + static_cast<std::ptrdiff_t>(n) + 1);
     std::fill_n(arcs.begin(), n + 1, kForbidden<double>);
-    arcs[r] = root[r];
-    if (const double score = any_roots(n, arcs, tried.data()); score > best) best = score, std::copy_n(tried.data(), n, heads);
+    arcs[word] = root[word];
+    score = any_roots(n, arcs, heads);
+    std::copy(root.begin(), root.end(), arcs.begin());
   }
-  std::copy(root.begin(), root.end(), arcs.begin());
-  return best;
+  return score > kForbidden<double> && is_tree({heads, n}) ? score : kForbidden<double>;
 }
 
 double SpanningTrees::best(const TreeScores& scores, std::int32_t* heads) {
@@ -131,68 +170,6 @@ std::size_t SpanningTrees::kbest(const TreeScores& scores, std::size_t k) {
       if (Found one = within(scores, from, fixed); one.score > kForbidden<double>) open.push_back(std::move(one));
   }
   return found_.size();
-}
-
-// A(h, m) = exp(score(h, m)). With L(m, m) = sum over h > 0 of A(h, m) and L(h, m) = -A(h, m), and the first row of L replaced by
-// A(0, m), Z = det L; the arcs' shares follow from the inverse of L.
-double SpanningTrees::sum(const TreeScores& scores, double* arcs) {
-  const std::size_t n = scores.n;
-  std::fill_n(arcs, (n + 1) * (n + 1), 0.0);
-  if (n == 0) return 0;
-  double log_z = 0;
-  factors_.assign((n + 1) * (n + 1), 0);
-  for (std::size_t m = 1; m <= n; ++m) {  // what all heads of a word have in common is taken out, so that no factor exceeds 1
-    double most = kForbidden<double>;
-    for (std::size_t h = 0; h <= n; ++h)
-      if (h != m) most = std::max(most, scores.arc(h, m));
-    if (most == kForbidden<double>) return kForbidden<double>;
-    for (std::size_t h = 0; h <= n; ++h)
-      if (h != m) factors_[h * (n + 1) + m] = std::exp(scores.arc(h, m) - most);
-    log_z += most;
-  }
-  const auto factor = [&](std::size_t h, std::size_t m) { return factors_[h * (n + 1) + m]; };
-  matrix_.assign(n * n, 0);
-  inverse_.assign(n * n, 0);
-  for (std::size_t m = 0; m < n; ++m) {
-    for (std::size_t h = 0; h < n; ++h) {
-      if (h == m) continue;
-      matrix_[m * n + m] += factor(h + 1, m + 1);
-      matrix_[h * n + m] = -factor(h + 1, m + 1);
-    }
-    inverse_[m * n + m] = 1;
-  }
-  for (std::size_t m = 0; m < n; ++m) matrix_[m] = factor(0, m + 1);
-  for (std::size_t c = 0; c < n; ++c) {  // Gauss-Jordan with row pivots
-    std::size_t pivot = c;
-    for (std::size_t r = c + 1; r < n; ++r)
-      if (std::abs(matrix_[r * n + c]) > std::abs(matrix_[pivot * n + c])) pivot = r;
-    const double size = matrix_[pivot * n + c];
-    if (size == 0) return kForbidden<double>;
-    log_z += std::log(std::abs(size));
-    if (pivot != c)
-      for (std::size_t x = 0; x < n; ++x)
-        std::swap(matrix_[pivot * n + x], matrix_[c * n + x]), std::swap(inverse_[pivot * n + x], inverse_[c * n + x]);
-    for (std::size_t x = 0; x < n; ++x) matrix_[c * n + x] /= size, inverse_[c * n + x] /= size;
-    for (std::size_t r = 0; r < n; ++r) {
-      const double times = matrix_[r * n + c];
-      if (r == c || times == 0) continue;
-      for (std::size_t x = 0; x < n; ++x) {
-        matrix_[r * n + x] -= times * matrix_[c * n + x];
-        inverse_[r * n + x] -= times * inverse_[c * n + x];
-      }
-    }
-  }
-  // d log det / d A(h, m), times A(h, m)
-  const auto inverse = [&](std::size_t m, std::size_t h) { return inverse_[(m - 1) * n + h - 1]; };
-  for (std::size_t m = 1; m <= n; ++m) {
-    arcs[m] = factor(0, m) * inverse(m, 1);
-    for (std::size_t h = 1; h <= n; ++h) {
-      if (h == m) continue;
-      const double on_diagonal = m != 1 ? inverse(m, m) : 0, off_diagonal = h != 1 ? inverse(m, h) : 0;
-      arcs[h * (n + 1) + m] = factor(h, m) * (on_diagonal - off_diagonal);
-    }
-  }
-  return log_z;
 }
 
 }  // namespace trellis

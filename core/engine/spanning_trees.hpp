@@ -1,6 +1,5 @@
 // Trees whose arcs may cross, by scores of arcs alone: the best one is a spanning tree (Chu & Liu 1965, Edmonds 1967; McDonald
-// et al. 2005), and sums over all of them are determinants (the matrix-tree theorem; Koo et al. 2007). One word has the root
-// as its head, as in trees.hpp.
+// et al. 2005). One word has the root as its head, as in trees.hpp. Sums over all of them are in spanning_sums.hpp.
 #pragma once
 #include "engine/trees.hpp"
 
@@ -17,10 +16,59 @@ class SpanningTrees {
   const std::int32_t* heads(std::size_t rank) const { return found_[rank].heads.data(); }
   double score(std::size_t rank) const { return found_[rank].score; }
 
-  // log Z, and how often each arc [n + 1, n + 1] is in a tree; minus infinity and zeros where every tree is forbidden.
-  double sum(const TreeScores& scores, double* arcs);
-
  private:
+  // An arc of the sentence; word 0: none.
+  struct Arc {
+    std::uint32_t head, word;
+  };
+  static constexpr Arc kNoArc = {0, 0};
+
+  // The score of a tree that is to have one word at the root: fewer arcs of the root come first, then the score, then the lowest word.
+  struct OneRoot {
+    double score;
+    std::int32_t n_root_arcs, root_word;
+    bool operator>(const OneRoot& other) const;
+    void operator-=(const OneRoot& other);
+  };
+  static bool is_forbidden(double score) { return score == kForbidden<double>; }
+  static bool is_forbidden(const OneRoot& score) { return score.score == kForbidden<double>; }
+  static double forbidden(double) { return kForbidden<double>; }
+  static OneRoot forbidden(const OneRoot&) { return {kForbidden<double>, 0, 0}; }
+
+  // Chu-Liu/Edmonds on a dense graph of N nodes, node 0 the root: each node takes its best arc; a cycle of those becomes one
+  // node, whose arcs from outside count what they give more than the arc they replace. In place: O(n^2) numbers in all.
+  template <class Score>
+  struct Edmonds {
+    // The heads [n_nodes] of nodes, a tree if there is one; `scores` are overwritten.
+    void solve(std::size_t n_nodes, std::vector<std::uint32_t>& parent);
+    std::vector<Score> scores;  // [N, N] of head and word
+
+   private:
+    struct Member {
+      std::uint32_t name;
+      Arc arc;  // into it, within the cycle
+    };
+    void find_best(std::uint32_t v);
+    bool find_cycle();
+    void contract();
+    std::span<const Member> of(std::size_t c) const {
+      const std::size_t first = c ? cycles[c - 1] : 0;
+      return {members.data() + first, cycles[c] - first};
+    }
+    std::size_t N = 0;
+    std::vector<Arc> arcs;                   // [N, N] which arc of the sentence it is
+    std::vector<std::uint32_t> order;        // nodes as ties are decided: words, then cycles as they were made
+    std::vector<std::uint32_t> names;        // [N] of nodes: a word, or N + the number of a cycle
+    std::vector<std::uint32_t> best, seen;   // [N] the head of the best arc; from where a walk up came by
+    std::vector<std::uint8_t> in_cycle;      // [N]
+    std::vector<std::uint32_t> cycle;        // nodes of the one that is contracted
+    std::vector<Score> replaced;             // and what their arcs give
+    std::vector<Member> members;             // of all cycles
+    std::vector<std::size_t> cycles;         // where the members of each end
+    std::vector<Arc> entries;                // [names] the arc into each
+    std::vector<std::uint32_t> above;        // [names] the cycle that each is a member of
+  };
+
   struct Found {
     double score;
     std::vector<std::int32_t> heads;  // [n]
@@ -32,7 +80,10 @@ class SpanningTrees {
   Found within(const TreeScores& scores, const Found& from, std::size_t n_fixed);
 
   std::vector<Found> found_;
-  std::vector<double> arcs_, matrix_, inverse_, factors_;
+  std::vector<double> arcs_;
+  Edmonds<double> edmonds_;
+  Edmonds<OneRoot> one_root_;
+  std::vector<std::uint32_t> parent_;  // [n + 1]
 };
 
 }  // namespace trellis

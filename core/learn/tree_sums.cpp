@@ -1,7 +1,9 @@
 #include "learn/tree_sums.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "engine/spanning_sums.hpp"
 #include "learn/example_sums.hpp"
 
 namespace trellis {
@@ -27,7 +29,7 @@ struct TreeObjective::Scratch {
   PlacedSentence x;
   ArcScorer<FixedPlaces> scorer;
   TreeForest forest;
-  SpanningTrees spanning;
+  SpanningSums spanning;
   std::vector<double> arcs, siblings, labels;
   std::vector<std::int32_t> right_siblings;
 
@@ -58,13 +60,10 @@ double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
   work.scorer.score(work.x, heads);
   const TreeScores& scores = work.scorer.scores;
   work.arcs.resize(scores.arcs.size()), work.siblings.resize(scores.siblings.size());
-  double loss;
-  if (projective_) {
-    work.forest.build(scores);
-    loss = work.forest.sum(scores, work.arcs.data(), plan_.second_order() ? work.siblings.data() : nullptr);
-  } else {
-    loss = work.spanning.sum(scores, work.arcs.data());
-  }
+  double loss = kForbidden<double>;
+  if (!projective_) loss = work.spanning.sum(scores, work.arcs.data());
+  else if (work.forest.build(scores)) loss = work.forest.sum(scores, work.arcs.data(), plan_.second_order() ? work.siblings.data() : nullptr);
+  if (loss == kForbidden<double>) throw std::invalid_argument("a sentence without a tree");
   find_siblings({heads, n}, work.right_siblings);
   const auto visit = [&](const Anchor& anchor, std::size_t first, std::size_t last, std::size_t column, double amount) {
     if (amount == 0) return;

@@ -1,11 +1,13 @@
 // Trees against a list of them all: best, k best, sums, with crossing arcs and without.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
 
 #include "check.hpp"
+#include "engine/spanning_sums.hpp"
 #include "engine/spanning_trees.hpp"
 #include "engine/tree_forest.hpp"
 
@@ -54,10 +56,10 @@ std::vector<std::pair<double, Heads>> all_trees(const TreeScores& scores, bool p
 double sums_of(const std::vector<std::pair<double, Heads>>& trees, std::size_t n, std::vector<double>& arcs) {
   double z = 0;
   arcs.assign((n + 1) * (n + 1), 0);
-  for (const auto& [score, heads] : trees) z += std::exp(score);
+  for (const auto& [score, heads] : trees) z += std::exp(score - trees[0].first);
   for (const auto& [score, heads] : trees)
-    for (std::size_t m = 1; m <= n; ++m) arcs[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m] += std::exp(score) / z;
-  return std::log(z);
+    for (std::size_t m = 1; m <= n; ++m) arcs[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m] += std::exp(score - trees[0].first) / z;
+  return trees[0].first + std::log(z);
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ TEST(projective_trees_are_counted) {
       CHECK(forest.build(scores));
       CHECK_NEAR(std::exp(forest.sum(scores, arcs.data(), nullptr)), projective[n - 1], 1e-9);
     }
-    CHECK_NEAR(std::exp(SpanningTrees().sum(scores, arcs.data())), all[n - 1], 1e-9);
+    CHECK_NEAR(std::exp(SpanningSums().sum(scores, arcs.data())), all[n - 1], 1e-9);
     CHECK(static_cast<double>(all_trees(scores, true).size()) == projective[n - 1]);
     CHECK(static_cast<double>(all_trees(scores, false).size()) == all[n - 1]);
   }
@@ -152,8 +154,91 @@ TEST(spanning_trees) {
       for (std::size_t other = 0; other < rank; ++other) CHECK(!std::equal(one.begin(), one.end(), spanning.heads(other)));
     }
     const double log_z = sums_of(trees, n, expected);
-    CHECK_NEAR(spanning.sum(scores, arcs.data()), log_z, 1e-9);
+    CHECK_NEAR(SpanningSums().sum(scores, arcs.data()), log_z, 1e-9);
     for (std::size_t i = 0; i < arcs.size(); ++i) CHECK_NEAR(arcs[i], expected[i], 1e-9);
+  }
+}
+
+// Scores as far apart as a perceptron's and farther, arcs forbidden in none, few and half of the places.
+TEST(sums_over_trees_of_scores_far_apart) {
+  SpanningSums spanning;
+  std::size_t n_without = 0;
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    std::mt19937 random(seed);
+    const double scale = std::array{4.0, 60.0, 700.0, 3000.0}[seed % 4];
+    const std::size_t n = 1 + seed / 4 % 5, n_allowed = std::array{1, 5, 2}[seed % 3];
+    TreeScores scores;
+    scores.resize(n, false);
+    for (std::size_t h = 0; h <= n; ++h)
+      for (std::size_t m = 1; m <= n; ++m)
+        if (h != m && (n_allowed == 1 || random() % n_allowed))
+          scores.arc(h, m) = random() % 2 ? scale * (static_cast<double>(random() % 1001) / 1000 - 0.5) : 0;
+    const auto trees = all_trees(scores, false);
+    std::vector<double> expected, arcs(scores.arcs.size(), -1);
+    const double log_z = spanning.sum(scores, arcs.data());
+    if (trees.empty()) {
+      CHECK(log_z == kForbidden<double> && std::count(arcs.begin(), arcs.end(), 0.0) == static_cast<std::ptrdiff_t>(arcs.size()));
+      ++n_without;
+      continue;
+    }
+    CHECK_NEAR(log_z, sums_of(trees, n, expected), 1e-9);
+    CHECK(log_z >= trees[0].first - 1e-9);
+    for (std::size_t i = 0; i < arcs.size(); ++i) CHECK_NEAR(arcs[i], expected[i], 1e-9);
+    TreeForest forest;
+    const auto projective = all_trees(scores, true);
+    CHECK(forest.build(scores) == !projective.empty());
+    if (projective.empty()) continue;
+    CHECK_NEAR(forest.sum(scores, arcs.data(), nullptr), sums_of(projective, n, expected), 1e-9);
+    for (std::size_t i = 0; i < arcs.size(); ++i) CHECK_NEAR(arcs[i], expected[i], 1e-9);
+  }
+  CHECK(n_without > 20);
+}
+
+// Many words: each has one head at most of the times, and no head more often than always; products and logarithms agree.
+TEST(sums_over_trees_of_long_sentences) {
+  SpanningSums spanning;
+  for (std::size_t n : {7, 33, 100}) {
+    TreeScores scores;
+    scores.resize(n, false);
+    std::mt19937 random(static_cast<unsigned>(n));
+    for (std::size_t h = 0; h <= n; ++h)
+      for (std::size_t m = 1; m <= n; ++m)
+        if (h != m) scores.arc(h, m) = static_cast<double>(random() % 4001) / 100;
+    std::vector<double> arcs(scores.arcs.size()), by_logs(scores.arcs.size());
+    const double log_z = spanning.sum(scores, arcs.data());
+    const std::size_t far = 2 * (n + 1) + 3;  // an arc that adds nothing, and is too small for products
+    scores.arcs[far] -= 600;
+    const double less = spanning.sum(scores, by_logs.data());
+    CHECK_NEAR(less, log_z + std::log1p(-arcs[far]), 1e-9);
+    scores.arcs[far] += 600;
+    std::vector<std::int32_t> heads(n);
+    CHECK(log_z >= SpanningTrees().best(scores, heads.data()));
+    for (std::size_t m = 1; m <= n; ++m) {
+      double total = 0;
+      for (std::size_t h = 0; h <= n; ++h) {
+        const double p = arcs[h * (n + 1) + m];
+        CHECK(p >= 0 && p <= 1);
+        total += p;
+      }
+      CHECK_NEAR(total, 1, 1e-12);
+    }
+  }
+}
+
+// The root's word: the best tree takes the root for several, and the one that is left is found by one further search.
+TEST(one_word_of_the_root) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const std::size_t n = 2 + seed % 4;
+    TreeScores scores;
+    scores.resize(n, false);
+    for (std::size_t h = 0; h <= n; ++h)
+      for (std::size_t m = 1; m <= n; ++m)
+        if (h != m && random() % 6) scores.arc(h, m) = static_cast<double>(random() % 4) + (h == 0 ? 3 : 0);
+    Heads heads(n);
+    const double best = SpanningTrees().best(scores, heads.data());
+    const auto trees = all_trees(scores, false);
+    CHECK(trees.empty() ? best == kForbidden<double> : best == trees[0].first && is_tree(heads) && score_of(scores, heads) == best);
   }
 }
 

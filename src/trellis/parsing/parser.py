@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +24,15 @@ from trellis.learning.learner import flag
 from trellis.parsing import parser_file
 from trellis.parsing.tree import DependencyTree
 from trellis.parsing.treebank import HEAD, LABEL, read_trees
+
+
+@contextmanager
+def short_sentences(corpus: Corpus) -> Iterator[None]:
+    """Report a sentence that is too long for the native code as an error of its corpus."""
+    try:
+        yield
+    except ValueError as error:
+        raise CorpusError(corpus.source, None, f"{error}; split it") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,9 @@ class Parser:
         if not flag().check("probabilities", probabilities):
             return tree
         heads = np.array(tree.heads, np.int32)
-        _, arcs, labels = self._native.marginals(self._data(corpus), 0, heads)
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            _, arcs, labels = self._native.marginals(data, 0, heads)
         own = arcs[heads, np.arange(1, len(heads) + 1)]
         if tree.labels is not None:
             own = own * labels[np.arange(len(heads)), [self.labels.index(label) for label in tree.labels]]
@@ -107,7 +119,9 @@ class Parser:
     def kbest(self, sentence: Any, k: int) -> list[DependencyTree]:
         """The ``k`` best trees, best first; they differ in heads, and have the best labels of their arcs."""
         corpus = self._corpus([sentence])
-        heads, labels, scores = self._native.kbest(self._data(corpus), 0, whole_number("k", k, 1, 10**6))
+        data, k = self._data(corpus), whole_number("k", k, 1, 10**6)
+        with short_sentences(corpus):
+            heads, labels, scores = self._native.kbest(data, 0, k)
         words = corpus.column(self.columns[0]).tolist()
         found = zip(heads, labels, scores.tolist(), strict=True)
         return [self._tree(words, *one) for one in found]
@@ -119,7 +133,9 @@ class Parser:
         than the log loss only say how far apart scores are.
         """
         corpus = self._corpus([sentence])
-        _, arcs, _ = self._native.marginals(self._data(corpus), 0, np.zeros(corpus.n_tokens, np.int32))
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            _, arcs, _ = self._native.marginals(data, 0, np.zeros(corpus.n_tokens, np.int32))
         return np.asarray(arcs[:, 1:])
 
     def explain(self, sentence: Any, word: int, head: int | None = None) -> list[ArcTerm]:
@@ -140,7 +156,8 @@ class Parser:
         if self.labels:
             heads = np.array(tree.heads, np.int32)
             heads[word - 1] = given
-            label = int(np.argmax(self._native.marginals(data, 0, heads)[2][word - 1]))
+            with short_sentences(corpus):
+                label = int(np.argmax(self._native.marginals(data, 0, heads)[2][word - 1]))
         sibling = siblings[-1] if siblings else given
         templates, places, weights = self._native.explain(data, 0, given, sibling, word, label)
         values = {name: corpus.column(name).tolist() for name in self.columns}
@@ -180,10 +197,9 @@ class Parser:
         return from_lists(given, None if records else self.columns, tokens=True)
 
     def _data(self, corpus: Corpus) -> _core.ArcData:
-        try:
-            return _core.ArcData(self._plan, self._reader.read(corpus), corpus.starts)
-        except ValueError as error:
-            raise CorpusError(corpus.source, None, f"{error}; split it") from error
+        columns = self._reader.read(corpus)
+        with short_sentences(corpus):
+            return _core.ArcData(self._plan, columns, corpus.starts)
 
     def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> DependencyTree:
         named = [self.labels[i] for i in labels.tolist()] if self.labels else None

@@ -25,7 +25,7 @@ from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner
 from trellis.learning.run import Observer, State, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
-from trellis.parsing.parser import Parser
+from trellis.parsing.parser import Parser, short_sentences
 from trellis.parsing.parser_file import named
 from trellis.parsing.treebank import HEAD, LABEL, Treebank, read_trees
 from trellis.training.encoding import sentence_weights
@@ -157,7 +157,8 @@ def train(
     if projective:
         heads = _core.projective_heads(heads, treebank.corpus.starts)
     labels = np.zeros(len(heads), np.int32) if treebank.labels is None else treebank.labels.codes
-    data = _core.ArcData(plan, coded, treebank.corpus.starts)
+    with short_sentences(treebank.corpus):
+        data = _core.ArcData(plan, coded, treebank.corpus.starts)
     examples = _Examples(data, heads, labels, plan, projective)
     given = dict(info or {})
 
