@@ -80,7 +80,7 @@ void each_name(nb::handle names, const std::string& before, Visit& visit) {
 
 // What a dict says with a number, as a float; the error of anything else.
 inline float number_of(nb::handle value) {
-  const double number = PyFloat_AsDouble(value.ptr());
+  const double number = in_python([&] { return PyFloat_AsDouble(value.ptr()); });
   if (number == -1 && PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
       PyErr_Clear();

@@ -15,6 +15,7 @@ namespace {
 using namespace trellis;
 
 constexpr std::size_t kSentencesPerBlock = 16;
+constexpr std::size_t kMostPaths = 1'000'000;  // of a list of best ones
 
 using Starts = Array<std::int64_t, 1>;
 // What n-grams have at single tokens: starts [n_tokens + 1], n-grams, scores.
@@ -94,6 +95,12 @@ struct Batch {
     require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
     check_starts(starts_, nodes.size());
     require(all_below(span(nodes), ngrams->ngrams.size()), "an n-gram out of range");
+    std::vector<std::uint32_t> here;  // the n-grams of a token
+    for (std::size_t t = 0; t < n_tokens; ++t) {
+      here.assign(nodes.data() + starts_(t), nodes.data() + starts_(t + 1));
+      std::sort(here.begin(), here.end());
+      require(std::adjacent_find(here.begin(), here.end()) == here.end(), "an n-gram stands twice at a token");
+    }
     check_finite(scores, "the score of an n-gram must be a finite number");
   }
   bool fits(std::size_t width) const { return width == n_labels || width == stride; }

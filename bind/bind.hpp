@@ -3,9 +3,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <thread>
 #include <vector>
+
+#include "casters.hpp"
 
 namespace nb = nanobind;
 
@@ -24,16 +30,54 @@ inline auto operator""_array(const char* name, std::size_t) { return nb::arg(nam
 // Hand a vector over to NumPy without copying; its shape is given or its length.
 template <class T>
 Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  auto kept = std::make_unique<std::vector<T>>(std::move(values));
+  nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  std::vector<T>* const owned = kept.release();
   if (shape.empty()) shape = {owned->size()};
   return Numpy<T>(owned->data(), shape.size(), shape.data(), owner);
+}
+
+// What work() gives, which waits for the GIL or runs code of Python. Where the interpreter ends meanwhile, Python before 3.14
+// ends a thread that is not its main one by unwinding its stack (pthread_exit), through destructors that need the GIL and
+// functions that must not throw. Such a thread sleeps here until the process is gone, as it does in Python 3.14.
+template <class Work>
+auto in_python(Work work) {
+  try {
+    return work();
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+}
+
+// The GIL let go, and taken again at the end.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    in_python([this] { PyEval_RestoreThread(state_); });
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// What work() gives, called with the GIL, which this thread has let go.
+template <class Work>
+auto with_gil(Work work) {
+  const PyGILState_STATE state = in_python([] { return PyGILState_Ensure(); });
+  const auto let_go = [](const PyGILState_STATE* held) { PyGILState_Release(*held); };
+  const std::unique_ptr<const PyGILState_STATE, decltype(let_go)> held(&state, let_go);
+  return in_python(work);
 }
 
 // What work() gives, called without the GIL.
 template <class Work>
 auto without_gil(Work work) {
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   return work();
 }
 
@@ -42,13 +86,59 @@ template <class Work>
 auto interruptible(Work work) {
   bool interrupted = false;
   const auto go_on = [&] {
-    nb::gil_scoped_acquire acquire;
-    interrupted = PyErr_CheckSignals() != 0;
+    interrupted = with_gil([] { return PyErr_CheckSignals() != 0; });
     return !interrupted;
   };
   const auto result = without_gil([&] { return work(go_on); });
   if (interrupted) throw nb::python_error();
   return result;
+}
+
+// The use of an object by one call, which may let go of the GIL: by any number of calls that read it, or by one that changes
+// it. Whoever comes between gets an error. Made and destroyed under the GIL, which keeps the list.
+inline std::vector<std::pair<const void*, bool>>& uses() {  // objects, and whether they are changed
+  static auto* const all = new std::vector<std::pair<const void*, bool>>;  // outlives all threads
+  return *all;
+}
+template <class Object>
+class Use {
+ public:
+  explicit Use(Object& object) : object_(&object) {
+    for (const auto& [other, changes] : uses())
+      if (other == object_ && (changes || kChanges))
+        throw std::runtime_error("this object is in use by another thread; give each thread an object of its own");
+    uses().emplace_back(object_, kChanges);
+  }
+  ~Use() { uses().erase(std::find(uses().begin(), uses().end(), std::pair(object_, kChanges))); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  static constexpr bool kChanges = !std::is_const_v<Object>;
+  const void* object_;
+};
+
+// A method of an object that some method changes without the GIL: a second thread gets an error instead of a race.
+template <class Result, class Self, class... Args>
+auto guarded(Result (*function)(Self&, Args...)) {
+  return [function](Self& self, Args... args) -> Result {
+    const Use<Self> use(self);
+    return function(self, std::forward<Args>(args)...);
+  };
+}
+template <class Result, class Self, class... Args>
+auto guarded(Result (Self::*method)(Args...)) {
+  return [method](Self& self, Args... args) -> Result {
+    const Use<Self> use(self);
+    return (self.*method)(std::forward<Args>(args)...);
+  };
+}
+template <class Result, class Self, class... Args>
+auto guarded(Result (Self::*method)(Args...) const) {
+  return [method](const Self& self, Args... args) -> Result {
+    const Use<const Self> use(self);
+    return (self.*method)(std::forward<Args>(args)...);
+  };
 }
 
 void bind_chain(nb::module_& module);

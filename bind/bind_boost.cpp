@@ -1,9 +1,4 @@
 // Sequence AdaBoost over an encoded corpus.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 
 #include "learn/boost.hpp"
@@ -43,19 +38,19 @@ struct PyBooster {
 
   void begin(const Array<double, 1>& parameters, std::optional<double> scale, std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     core->begin(span(parameters), scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
   }
 
   std::tuple<std::int64_t, double, double> choose(std::size_t n_threads) {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     const Chosen chosen = core->choose(n_threads);
     return {chosen.feature, chosen.step, chosen.log_bound};
   }
 
   std::tuple<std::size_t, std::size_t, std::size_t> step(std::size_t feature, double size, std::size_t n_threads) {
     check_feature(feature);
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     const Touched touched = core->step(feature, size, n_threads);
     return {touched.sentences, touched.tokens, touched.features};
   }
@@ -103,18 +98,18 @@ void bind_boost(nb::module_& module) {
       .def_ro("n_parameters", &PyBooster::n_parameters)
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
-      .def_prop_ro("parameters", [](const PyBooster& b) { return to_numpy(std::vector<double>(b.core->parameters())); },
+      .def_prop_ro("parameters", guarded(+[](const PyBooster& b) { return to_numpy(std::vector<double>(b.core->parameters())); }),
                    nb::rv_policy::move, "The weights as one vector.")
-      .def_prop_ro("losses", [](PyBooster& b) { return b.losses(); },
+      .def_prop_ro("losses", guarded(+[](PyBooster& b) { return b.losses(); }),
                    nb::rv_policy::move, "-log p_i of every sentence.")
-      .def("begin", &PyBooster::begin, "parameters"_array, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
-      .def("choose", &PyBooster::choose, "n_threads"_a,
+      .def("begin", guarded(&PyBooster::begin), "parameters"_array, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
+      .def("choose", guarded(&PyBooster::choose), "n_threads"_a,
            "(feature, step, log of what the risk is multiplied by at most); feature -1 if none lowers it.")
-      .def("step", &PyBooster::step, "feature"_a, "size"_a, "n_threads"_a,
+      .def("step", guarded(&PyBooster::step), "feature"_a, "size"_a, "n_threads"_a,
            "Take a step: (sentences run again, their tokens, features summed again).")
-      .def("meetings", &PyBooster::meetings, "feature"_a, "(sentence, L_i, U_i, s_i) of all sentences it can occur in.")
-      .def("range", &PyBooster::range, "feature"_a, "(L, U, s) over all sentences.")
-      .def("bounds", &PyBooster::bounds, "feature"_a, "step"_a,
+      .def("meetings", guarded(&PyBooster::meetings), "feature"_a, "(sentence, L_i, U_i, s_i) of all sentences it can occur in.")
+      .def("range", guarded(&PyBooster::range), "feature"_a, "(L, U, s) over all sentences.")
+      .def("bounds", guarded(&PyBooster::bounds), "feature"_a, "step"_a,
            "(loose, tight, exact): what a step multiplies the risk by at most, and truly.")
-      .def("exact_step", &PyBooster::exact_step, "feature"_a, "The step at which the true risk is least.");
+      .def("exact_step", guarded(&PyBooster::exact_step), "feature"_a, "The step at which the true risk is least.");
 }

@@ -1,8 +1,4 @@
 // Classes of words from text without labels.
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "checks.hpp"
 #include "learn/brown.hpp"
 
@@ -19,12 +15,10 @@ void bind_brown(nb::module_& m) {
         require(n_classes > 0 && n_words > 0 && n_words < (std::size_t{1} << 31), "no words or no classes");
         BrownClusters found;
         {
-          nb::gil_scoped_release release;
+          const WithoutGil released;
           found = brown_clusters({tokens.data(), tokens.size()}, {starts.data(), starts.size()}, n_words, n_classes, n_threads,
                                  [&](std::size_t done) {
-                                   nb::gil_scoped_acquire acquire;
-                                   told(done);
-                                   return true;
+                                   return with_gil([&] { return told(done), true; });
                                  });
         }
         return std::pair(std::move(found.class_of), std::move(found.paths));

@@ -1,8 +1,5 @@
 // Chains of order 1 and 2 over batches of sentences. Tokens of all sentences stand in one run; sentence i is tokens
 // starts[i]..starts[i + 1]. Every result has its fixed place, so the number of threads never changes a bit.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-
 #include "batch.hpp"
 #include "far.hpp"
 #include "engine/forward_backward.hpp"
@@ -32,7 +29,7 @@ template <class Real>
 CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t k,
                           std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
-  require(k > 0 && k <= 1'000'000, "k: must be from 1 to 1000000");
+  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
   struct State {
     KBestWorkspace<Real> work;
     std::vector<Real> scores;
@@ -161,7 +158,7 @@ template <class Work>
 void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays& given, std::size_t n_threads, Work work) {
   const auto& [lists, own, same] = given;
   const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
-  require(own->n_labels == batch.n_labels, "rows of other labels");
+  require(own && own->n_labels == batch.n_labels, "rows of other labels");
   lists_from(lists, own->about.size(), batch.n_tokens);
   check_same(same, starts);
   const SplitLists far_lists(lists, own->about.data(), true);
@@ -177,7 +174,8 @@ void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays&
 CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const Allowed& allowed, const FarArrays& far,
                         std::size_t width, std::size_t k, std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
-  require(k >= 1 && width >= 1, "k and the width of a beam must be positive");
+  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
+  require(width > 0, "the width of a beam must be positive");
   std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
   std::vector<double> scores(k * batch.n_sentences, -std::numeric_limits<double>::infinity());
   std::vector<std::int64_t> counts(batch.n_sentences);

@@ -1,8 +1,4 @@
 // Files of columns to dictionary-encoded columns.
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <string_view>
 
@@ -23,7 +19,7 @@ std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments
                                  std::int64_t first_line) {
   ParsedColumns parsed;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     parsed = parse_columns(view(text), {tabs, comments, ids, n_columns, first_line});
   }
   std::vector<Coded> columns;
@@ -54,7 +50,7 @@ nb::bytes append(const nb::bytes& text, const Codes& codes, const Bytes& data, c
   std::vector<char> out;
   bool fits;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     fits = append_column(view(text), {tabs, comments, ids, 0, first_line}, span(codes), span(data), span(starts), out);
   }
   if (!fits) throw nb::value_error("the text does not have as many tokens as there are codes");
@@ -67,7 +63,7 @@ nb::bytes replace(const nb::bytes& text, std::size_t column, const Codes& codes,
   std::vector<char> out;
   bool fits;
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     fits = replace_column(view(text), {tabs, comments, ids, 0, first_line}, column, span(codes), span(data),
                           span(starts), out);
   }

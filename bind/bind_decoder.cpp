@@ -1,11 +1,4 @@
 // The tagger's runtime: walks Python sentences, meets word types, decodes batches.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <stdexcept>
 
@@ -41,6 +34,7 @@ FrozenStrings strings_from(const StringArrays& given) {
   const auto& [data, starts, slots] = given;
   FrozenStrings strings{span(data), span(starts), span(slots)};
   require(strings.valid(), "a damaged table of strings");
+  strings.shorten_searches();
   return strings;
 }
 
@@ -92,6 +86,7 @@ struct Features {
             "more templates of labels than templates");
     const bool has_runs = n_emission + n_pair + n_far < n_templates;
     require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
+    require(std::get<2>(tables).size() == static_cast<std::size_t>(model.plan.n_tables) + 1, "tables that do not fit together");
     std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
     for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
       std::int64_t& limit = limits[model.plan.templates[k].table];
@@ -239,7 +234,7 @@ struct PyDecoder {
   std::unique_lock<std::mutex> locked() {
     std::unique_lock<std::mutex> lock = core.try_lock();
     if (!lock.owns_lock()) {
-      nb::gil_scoped_release release;
+      const WithoutGil released;
       lock.lock();
     }
     return lock;
@@ -304,7 +299,7 @@ struct PyDecoder {
   void finish(Batch& batch, std::size_t n_threads) {
     constexpr std::size_t kMany = 256;
     if (core.n_new(batch) < kMany) return core.finish(batch, 1);
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     core.finish(batch, n_threads);
   }
 
@@ -410,7 +405,7 @@ struct PyDecoder {
   std::optional<std::vector<std::int32_t>> paths(const Batch& batch, std::size_t n_threads) const {
     check_defined(batch);
     std::vector<std::int32_t> out(batch.starts.back());
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     if (!core.decode(batch, n_threads, out.data())) return std::nullopt;
     return out;
   }

@@ -1,10 +1,4 @@
 // Learning over hypergraphs: examples with features on edges, online learners, Frank-Wolfe, losses and gradients.
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "growing.hpp"
 #include "hypergraphs.hpp"
 #include "learn/derivation_sums.hpp"
@@ -171,7 +165,7 @@ struct PyFeatureFrankWolfe {
   }
   void renew(const PyDerivationExamples& examples, const ExampleWeights& scales) {
     const double* scale = checked(examples, scales);
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     Derivations derivations(weights, examples.core);
     steps.renew(derivations, weights, scale);
   }
@@ -246,27 +240,27 @@ void bind_derivations(nb::module_& module) {
   nb::class_<PyFeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
       .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a, "log"_a)
       .def_ro("clock", &PyFeatureOnline::clock)
-      .def("resize", &PyFeatureOnline::resize, "n_features"_a)
-      .def("epoch", &PyFeatureOnline::epoch, "examples"_a, "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
+      .def("resize", guarded(&PyFeatureOnline::resize), "n_features"_a)
+      .def("epoch", guarded(&PyFeatureOnline::epoch), "examples"_a, "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
            "One pass over the examples: (edges mistaken, examples that stepped).")
-      .def("take", &PyFeatureOnline::take, "outputs"_array, "scale"_a, "One step away from outputs; whether there was one to make.")
-      .def("score", &PyFeatureOnline::score, "ids"_array, "amounts"_array, "The weights of now times a vector.")
-      .def("values", [](const PyFeatureOnline& self, bool average) {
+      .def("take", guarded(&PyFeatureOnline::take), "outputs"_array, "scale"_a, "One step away from outputs; whether there was one to make.")
+      .def("score", guarded(&PyFeatureOnline::score), "ids"_array, "amounts"_array, "The weights of now times a vector.")
+      .def("values", guarded(+[](const PyFeatureOnline& self, bool average) {
         return values_of(self.weights.table, static_cast<double>(self.clock), average);
-      }, "average"_a)
-      .def("log", &PyFeatureOnline::log, "Updates in turn: (examples seen before each, starts, features, changes).")
-      .def("state", &PyFeatureOnline::state, "(clock, (weights, sums, variances), log)")
-      .def("restore", &PyFeatureOnline::restore, "clock"_a, "table"_array, "log"_array);
+      }), "average"_a)
+      .def("log", guarded(&PyFeatureOnline::log), "Updates in turn: (examples seen before each, starts, features, changes).")
+      .def("state", guarded(&PyFeatureOnline::state), "(clock, (weights, sums, variances), log)")
+      .def("restore", guarded(&PyFeatureOnline::restore), "clock"_a, "table"_array, "log"_array);
   nb::class_<PyFeatureFrankWolfe>(module, "FeatureFrankWolfe", "Margins of whole outputs by Frank-Wolfe, one weight per feature.")
       .def(nb::init<std::size_t, std::size_t, double, bool>(), "n_features"_a, "n_examples"_a, "c"_a, "zero_one"_a)
       .def_prop_ro("dual", [](const PyFeatureFrankWolfe& self) { return self.steps.dual; })
-      .def("epoch", &PyFeatureFrankWolfe::epoch, "examples"_a, "order"_array, "weights"_array.none())
-      .def("renew", &PyFeatureFrankWolfe::renew, "examples"_a, "weights"_array.none())
-      .def("values", [](const PyFeatureFrankWolfe& self, bool average) {
+      .def("epoch", guarded(&PyFeatureFrankWolfe::epoch), "examples"_a, "order"_array, "weights"_array.none())
+      .def("renew", guarded(&PyFeatureFrankWolfe::renew), "examples"_a, "weights"_array.none())
+      .def("values", guarded(+[](const PyFeatureFrankWolfe& self, bool average) {
         return values_of(self.weights.table, self.steps.moments(), average);
-      }, "average"_a)
-      .def("state", &PyFeatureFrankWolfe::state, "(clock, dual, (weights, sums, variances), (starts, edges, amounts, costs) of mixtures)")
-      .def("restore", &PyFeatureFrankWolfe::restore, "examples"_a, "clock"_a, "dual"_a, "table"_array, "mixtures"_array);
+      }), "average"_a)
+      .def("state", guarded(&PyFeatureFrankWolfe::state), "(clock, dual, (weights, sums, variances), (starts, edges, amounts, costs) of mixtures)")
+      .def("restore", guarded(&PyFeatureFrankWolfe::restore), "examples"_a, "clock"_a, "dual"_a, "table"_array, "mixtures"_array);
   module.def("hinge_losses", &hinge_losses, "examples"_a, "weights"_array, "zero_one"_a, "n_threads"_a);
   nb::class_<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.")
       .def(nb::init<const PyDerivationExamples&>(), nb::keep_alive<1, 2>(), "examples"_a);

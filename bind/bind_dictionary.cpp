@@ -1,7 +1,4 @@
 // Dictionaries of entries over several tokens: what they say of the tokens of a corpus.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-
 #include "checks.hpp"
 #include "dictionary.hpp"
 #include "parallel.hpp"

@@ -1,10 +1,4 @@
 // Columns of codes to attribute lists, and the vocabulary that numbers them.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 
 #include "coded.hpp"
@@ -185,14 +179,14 @@ void bind_features(nb::module_& module) {
       .def("__init__", [](GrowingVocabulary* self, const PlanArrays& plan) {
         new (self) GrowingVocabulary(plan_from(plan, kAnyColumns));
       }, "plan"_array)
-      .def_prop_ro("n_attributes", &GrowingVocabulary::n_attributes)
-      .def_prop_ro("table_sizes", &table_sizes, nb::rv_policy::move,
+      .def_prop_ro("n_attributes", guarded(&GrowingVocabulary::n_attributes))
+      .def_prop_ro("table_sizes", guarded(&table_sizes), nb::rv_policy::move,
                    "How many attributes each table has; their numbers follow one another.")
-      .def("add", &add, "plan"_array, "template_number"_a, "ids"_array,
+      .def("add", guarded(&add), "plan"_array, "template_number"_a, "ids"_array,
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
-      .def("extract", &extract, "plan"_array, "columns"_array, "starts"_array, "n_threads"_a,
+      .def("extract", guarded(&extract), "plan"_array, "columns"_array, "starts"_array, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
-      .def("freeze", &freeze, "rank"_array, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
+      .def("freeze", guarded(&freeze), "rank"_array, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
   module.def("view_table", &view_table, "calls"_a, "data"_array, "starts"_array, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");

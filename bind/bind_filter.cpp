@@ -1,7 +1,4 @@
 // The filter that prunes labels, in training, and its levels above order 0.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/filter.hpp"
@@ -136,14 +133,14 @@ void bind_filter(nb::module_& module) {
   nb::class_<PyFilter>(module, "Filter", "A log-linear model of single labels in training.")
       .def(nb::init<const Encoded&, Array<std::int32_t, 1>, std::size_t>(), nb::keep_alive<1, 2>(), "corpus"_a,
            "gold"_array, nb::kw_only(), "n_used"_a, "Only the first n_used attributes get weights.")
-      .def("one_pass", &PyFilter::pass, "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
+      .def("one_pass", guarded(&PyFilter::pass), "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
-      .def("gold_margins", &PyFilter::gold_margins, "sentences"_array, "n_threads"_a,
+      .def("gold_margins", guarded(&PyFilter::gold_margins), "sentences"_array, "n_threads"_a,
            "By how much the best label outscores the gold one, for the tokens of these sentences.")
-      .def("candidates", &PyFilter::candidates, "sentences"_array, "margin"_a, "most"_a, "n_threads"_a,
+      .def("candidates", guarded(&PyFilter::candidates), "sentences"_array, "margin"_a, "most"_a, "n_threads"_a,
            "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences,\n"
            "and what these labels score.")
-      .def_prop_ro("rows", [](const PyFilter& self) { return rows_out(self.core.rows, Mean{false, 0}); },
+      .def_prop_ro("rows", guarded(+[](const PyFilter& self) { return rows_out(self.core.rows, Mean{false, 0}); }),
                    nb::rv_policy::move);
   nb::class_<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.")
       .def(nb::init<SetArrays, Array<float, 1>, SetArrays, Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::size_t>(),
@@ -152,13 +149,13 @@ void bind_filter(nb::module_& module) {
       .def(nb::init<std::size_t, std::size_t, std::optional<Array<float, 2>>, std::optional<Array<float, 1>>>(),
            "n_labels"_a, "n_levels"_a, "edge"_array.none(), "end"_array.none(),
            "edge, end: minus infinity for what is forbidden, else 0.")
-      .def("begin", &PyFilterLevels::begin, "level"_a, "tokens"_a, "One level after the other, from 1 on.")
-      .def("one_pass", &PyFilterLevels::pass, "tokens"_a, "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
+      .def("begin", guarded(&PyFilterLevels::begin), "level"_a, "tokens"_a, "One level after the other, from 1 on.")
+      .def("one_pass", guarded(&PyFilterLevels::pass), "tokens"_a, "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
-      .def("gold_margins", &PyFilterLevels::gold_margins, "tokens"_a, "sentences"_array, "n_threads"_a,
+      .def("gold_margins", guarded(&PyFilterLevels::gold_margins), "tokens"_a, "sentences"_array, "n_threads"_a,
            "By how much the best path outscores the best one by the gold labels at each token of these sentences.")
-      .def("pruned", &PyFilterLevels::pruned, "tokens"_a, "sentences"_array, "margin"_a, "n_threads"_a,
+      .def("pruned", guarded(&PyFilterLevels::pruned), "tokens"_a, "sentences"_array, "margin"_a, "n_threads"_a,
            "What the margin leaves of these sentences; the gold path always.")
-      .def_prop_ro("edge", &PyFilterLevels::edge, nb::rv_policy::move)
-      .def_prop_ro("ngrams", &PyFilterLevels::ngrams, nb::rv_policy::move);
+      .def_prop_ro("edge", guarded(&PyFilterLevels::edge), nb::rv_policy::move)
+      .def_prop_ro("ngrams", guarded(&PyFilterLevels::ngrams), nb::rv_policy::move);
 }

@@ -1,7 +1,4 @@
 // Hidden Markov support vector machines by block-coordinate Frank-Wolfe, and the hinge losses of any weights.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-
 #include <cmath>
 
 #include "data.hpp"
@@ -44,7 +41,7 @@ std::tuple<std::int64_t, std::int64_t, double> epoch(FrankWolfe& self, const Enc
 
 void renew(FrankWolfe& self, const Encoded& corpus, const Gold& gold, const SentenceWeights& weights) {
   const Examples examples = examples_from(self, corpus, gold, weights, std::nullopt);
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   self.renew(examples);
 }
 
@@ -140,19 +137,19 @@ void bind_frank_wolfe(nb::module_& module) {
                               parts_from(parts, n_labels));
       }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "sparse"_a, "n_sentences"_a, "c"_a, "zero_one"_a,
            "parts"_array.none() = nb::none())
-      .def("set_rows", [](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); },
+      .def("set_rows", guarded(+[](FrankWolfe& self, const RowArrays<std::uint32_t>& rows) { set_rows(self.rows, rows, false); }),
            "rows"_array, "Attributes get no other labels than these.")
-      .def("set_labels", [](FrankWolfe& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
+      .def("set_labels", guarded(+[](FrankWolfe& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
         set_labels(self, edge, end);
-      }, "edge"_array, "end"_array, "What is forbidden: minus infinity among label pairs and last labels (or none), else 0.")
-      .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "weights"_array.none(), "costs"_array.none(),
+      }), "edge"_array, "end"_array, "What is forbidden: minus infinity among label pairs and last labels (or none), else 0.")
+      .def("epoch", guarded(&epoch), "corpus"_a, "gold"_array, "order"_array, "weights"_array.none(), "costs"_array.none(),
            "One pass over the sentences in that order: (tokens mistaken, sentences that made a step, gaps as met).")
-      .def("renew", &renew, "corpus"_a, "gold"_array, "weights"_array.none(), "Weights and dual anew from all blocks.")
-      .def("weights", [](const FrankWolfe& self, bool average) {
+      .def("renew", guarded(&renew), "corpus"_a, "gold"_array, "weights"_array.none(), "Weights and dual anew from all blocks.")
+      .def("weights", guarded(+[](const FrankWolfe& self, bool average) {
         return weights_of(self, {average, self.steps.moments()});
-      }, "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights, or their average with step k weighted by k.")
+      }), "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights, or their average with step k weighted by k.")
       .def_prop_ro("dual", [](const FrankWolfe& self) { return self.steps.dual; }, "The dual objective.")
-      .def("state", &state_of, "(clock, dual, rows, edge rows, edge, tri, n-grams, blocks).")
-      .def("restore", &restore, "corpus"_a, "clock"_a, "dual"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "ngrams"_array, "blocks"_array,
+      .def("state", guarded(&state_of), "(clock, dual, rows, edge rows, edge, tri, n-grams, blocks).")
+      .def("restore", guarded(&restore), "corpus"_a, "clock"_a, "dual"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "ngrams"_array, "blocks"_array,
            "Go on from that state; self must be as it was made.");
 }

@@ -1,7 +1,4 @@
 // Hypergraphs: best derivations, k best, sums, marginals, counts and expectations, many at a time on threads.
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/tuple.h>
-
 #include "engine/hypergraph_kbest.hpp"
 #include "hypergraphs.hpp"
 #include "parallel.hpp"

@@ -1,8 +1,4 @@
 // Kernels: products of observations, chains learnt in the dual, and what they become.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -254,13 +250,13 @@ void bind_kernels(nb::module_& module) {
                     std::optional<Array<float, 1>>>(),
            nb::keep_alive<1, 2>(), "corpus"_a, "gold"_array, "kernel"_a, nb::kw_only(), "order"_a, "given"_array.none(),
            "memory"_a, "weights"_array.none(), "costs"_array.none(), "edge"_array.none(), "end"_array.none())
-      .def("margin_pass", &PyDual::margin_pass, "order"_array, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
+      .def("margin_pass", guarded(&PyDual::margin_pass), "order"_array, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
            "One pass of algorithm 3: (tokens mistaken, sentences changed, largest violation, gap).")
-      .def("perceptron_pass", &PyDual::perceptron_pass, "order"_array, "n_threads"_a, "One pass of algorithm 1, the same.")
+      .def("perceptron_pass", guarded(&PyDual::perceptron_pass), "order"_array, "n_threads"_a, "One pass of algorithm 1, the same.")
       .def_prop_ro("clock", [](const PyDual& self) { return self.core->clock; }, "Sentences visited.")
       .def_prop_ro("dual", [](const PyDual& self) { return self.core->dual; }, "The value of the margin's dual.")
-      .def("sequences", &PyDual::sequences, "(sentence, alpha, past, paths) of the working sets.")
-      .def("restore", &PyDual::restore, "sentence"_a, "alpha"_array, "past"_array, "paths"_array, "clock"_a, "dual"_a)
-      .def("result", &PyDual::result, "average"_a,
+      .def("sequences", guarded(&PyDual::sequences), "(sentence, alpha, past, paths) of the working sets.")
+      .def("restore", guarded(&PyDual::restore), "sentence"_a, "alpha"_array, "past"_array, "paths"_array, "clock"_a, "dual"_a)
+      .def("result", guarded(&PyDual::result), "average"_a,
            "(edge, tri, rows of the linear kernel, (tokens, starts, labels, coefs) of the others).");
 }

@@ -1,10 +1,4 @@
 // Encoded corpora, decoding them, and the learners that train on them.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-
 #include <cmath>
 
 #include "data.hpp"
@@ -314,40 +308,40 @@ void bind_learners(nb::module_& module) {
                           parts_from(parts, n_labels));
       }, "n_attributes"_a, "n_edge_attributes"_a, "n_labels"_a, "order"_array, "sparse"_a, "rule"_a, "k"_array, "c"_a,
            "log"_a, "parts"_array.none() = nb::none())
-      .def("set_rows", [](Online& self, const RowArrays<std::uint32_t>& rows, bool grows) {
+      .def("set_rows", guarded(+[](Online& self, const RowArrays<std::uint32_t>& rows, bool grows) {
         set_rows(self.rows, rows, grows);
-      }, "rows"_array, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
-      .def("set_edge_rows", [](Online& self, const RowArrays<std::uint32_t>& rows) {
+      }), "rows"_array, "grows"_a, "Begin with these rows; unless they grow, attributes get no other labels.")
+      .def("set_edge_rows", guarded(+[](Online& self, const RowArrays<std::uint32_t>& rows) {
         set_rows(self.edge_rows, rows, true, self.ngrams ? &*self.ngrams : nullptr);
-      }, "rows"_array)
-      .def("set_labels", [](Online& self, const Array<float, 1>& edge, const Array<float, 1>& tri,
+      }), "rows"_array)
+      .def("set_labels", guarded(+[](Online& self, const Array<float, 1>& edge, const Array<float, 1>& tri,
                             const Array<float, 1>& end) {
         copy_to(self.tri.weights, tri);
         set_labels(self, edge, end);
-      }, "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
-      .def("set_beam", [](Online& self, std::size_t beam, const std::string& update) {
+      }), "edge"_array, "tri"_array, "end"_array, "Begin with these weights of label pairs, triples and last labels (or none).")
+      .def("set_beam", guarded(+[](Online& self, std::size_t beam, const std::string& update) {
         self.beam = self.ngram_scores.beam = beam;
         self.update = update == "early" ? Update::kEarly : update == "standard" ? Update::kStandard : Update::kMaxViolation;
-      }, "beam"_a, "update"_a, "Best paths are looked for among so many states per token; 0: all.")
-      .def("set_ngrams", [](Online& self, const NgramArrays& given, const Array<float, 1>& weights) {
+      }), "beam"_a, "update"_a, "Best paths are looked for among so many states per token; 0: all.")
+      .def("set_ngrams", guarded(+[](Online& self, const NgramArrays& given, const Array<float, 1>& weights) {
         require(self.ngrams && self.ngrams->size() == self.n_labels + 2, "n-grams for another training");
         make_ngrams(given, *self.ngrams);
         self.ngrams_grown();
         require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
         std::copy_n(weights.data(), weights.size(), self.tri.weights.data() + self.n_labels + 2);
         self.ngrams_given();
-      }, "ngrams"_array, "weights"_array, "Begin with these n-grams of two labels and more: parents and last labels; weights.")
-      .def("log_initial", &log_initial, "The weights it begins with are the first update in the log.")
-      .def("epoch", &epoch, "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),
+      }), "ngrams"_array, "weights"_array, "Begin with these n-grams of two labels and more: parents and last labels; weights.")
+      .def("log_initial", guarded(&log_initial), "The weights it begins with are the first update in the log.")
+      .def("epoch", guarded(&epoch), "corpus"_a, "gold"_array, "order"_array, "partial"_array.none(), "weights"_array.none(), "costs"_array.none(),
            "batch"_a = 1, "n_threads"_a = 1,
            "One epoch over the sentences in that order: (tokens mistaken, sentences that made a step).")
-      .def("weights", [](const Online& self, bool average) {
+      .def("weights", guarded(+[](const Online& self, bool average) {
         return weights_of(self, {average, static_cast<double>(self.clock)}, self.steps.logs());
-      }, "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights or their averages; with a log all n-grams are kept.")
+      }), "average"_a, "(rows, edge rows, edge, tri, n-grams): the last weights or their averages; with a log all n-grams are kept.")
       .def_prop_ro("clock", [](const Online& self) { return self.clock; }, "Examples seen.")
-      .def("log", [](const Online& self) { return log_state(self.steps.log); }, "(clocks, starts, rows, places, changes).")
-      .def("state", &state_of, "(clock, rows, edge rows, edge, tri, log, n-grams).")
-      .def("restore", &restore, "clock"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "log"_a, "ngrams"_array,
+      .def("log", guarded(+[](const Online& self) { return log_state(self.steps.log); }), "(clocks, starts, rows, places, changes).")
+      .def("state", guarded(&state_of), "(clock, rows, edge rows, edge, tri, log, n-grams).")
+      .def("restore", guarded(&restore), "clock"_a, "rows"_array, "edge_rows"_array, "edge"_array, "tri"_array, "log"_a, "ngrams"_array,
            "Go on from that state; self must be as it was made.");
   nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
       .def(nb::init<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<std::uint32_t, 1>,

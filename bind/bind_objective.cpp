@@ -1,8 +1,4 @@
 // Losses and gradients over an encoded corpus, for learners that go by gradients.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
-
 #include "layout.hpp"
 #include "learn/lbfgs.hpp"
 #include "learn/proximal.hpp"
@@ -59,7 +55,7 @@ std::pair<double, double> remember_pair(const Array<double, 1>& x, const Array<d
                                         const MutableArray<std::uint16_t, 1>& change) {
   for (std::size_t size : {old_x.size(), g.size(), old_g.size(), step.size(), change.size()})
     if (size != x.size()) throw nb::value_error("vectors of different lengths");
-  nb::gil_scoped_release release;
+  const WithoutGil released;
   const Curvature seen = remember(x.data(), old_x.data(), g.data(), old_g.data(), x.size(), step.data(), change.data());
   return {seen.product, seen.square};
 }
@@ -124,10 +120,10 @@ void bind_objective(nb::module_& module) {
            "parts"_array.none() = nb::none(), "ngrams"_array.none() = nb::none());
   nb::class_<PyObjective>(module, "Objective", "Losses over examples, and their gradients.")
       .def_ro("n_parameters", &PyObjective::n_parameters)
-      .def("losses", &PyObjective::losses, "parameters"_array, "n_threads"_a, "loss_i of every sentence.")
-      .def("gradient", &PyObjective::gradient, "parameters"_array, "weights"_array.none(), "n_threads"_a,
+      .def("losses", guarded(&PyObjective::losses), "parameters"_array, "n_threads"_a, "loss_i of every sentence.")
+      .def("gradient", guarded(&PyObjective::gradient), "parameters"_array, "weights"_array.none(), "n_threads"_a,
            "(losses, gradient of their weighted sum).")
-      .def("one_pass", &PyObjective::pass, "parameters"_array, "squares"_array, "order"_array, "weights"_array.none(), "rate"_a, "c1"_a,
+      .def("one_pass", guarded(&PyObjective::pass), "parameters"_array, "squares"_array, "order"_array, "weights"_array.none(), "rate"_a, "c1"_a,
            "c2"_a, "batch"_a = 1, "n_threads"_a = 1,
            "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
   nb::class_<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.")

@@ -1,9 +1,4 @@
 // Trees of grammars: a parser's runtime.
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "phrases.hpp"
 
 using namespace nb::literals;

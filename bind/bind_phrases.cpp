@@ -1,11 +1,4 @@
 // Trees of grammars: examples pruned, online learners, losses and gradients.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "growing.hpp"
 #include "learn/phrase_sums.hpp"
 #include "objective.hpp"
@@ -155,12 +148,12 @@ void bind_phrases(nb::module_& module) {
       .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&, const std::string&, std::size_t, double>(),
            "examples"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rule"_a, "k"_a, "c"_a)
       .def_ro("clock", &PyPhraseOnline::clock)
-      .def("epoch", &PyPhraseOnline::epoch, "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
+      .def("epoch", guarded(&PyPhraseOnline::epoch), "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
            "One pass over the sentences: (rules mistaken, sentences that stepped).")
-      .def("weights", [](const PyPhraseOnline& self, bool average) { return rows_out(self.weights.rows, {average, static_cast<double>(self.clock)}); },
+      .def("weights", guarded(+[](const PyPhraseOnline& self, bool average) { return rows_out(self.weights.rows, {average, static_cast<double>(self.clock)}); }),
            "average"_a, "Rows of attributes.")
-      .def("state", &PyPhraseOnline::state, "(clock, rows)")
-      .def("restore", &PyPhraseOnline::restore, "clock"_a, "rows"_array);
+      .def("state", guarded(&PyPhraseOnline::state), "(clock, rows)")
+      .def("restore", guarded(&PyPhraseOnline::restore), "clock"_a, "rows"_array);
   nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
       .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&>(), "examples"_a,
            "rule_columns"_array, "n_columns"_a, "base"_array)

@@ -1,8 +1,4 @@
 // Semi-Markov chains: what segments may be, their attributes, and the best, the k best and the sums over all segmentations.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "batch.hpp"
 #include "segments.hpp"
 #include "text/segment_attributes.hpp"
@@ -64,7 +60,7 @@ CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tab
                            const Allowed& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
   const SegmentWeights weights(rules, batch, weights_given, lists);
-  require(k > 0 && k <= 1'000'000, "k: must be from 1 to 1000000");
+  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
   std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
   std::vector<double> scores(k * batch.n_sentences, kForbidden<double>);
   std::vector<std::int64_t> counts(batch.n_sentences);
@@ -219,10 +215,10 @@ void bind_segments(nb::module_& module) {
       .def(nb::init<const Array<std::int32_t, 2>&, const Array<std::int64_t, 1>&, const std::optional<PySegmentVocabulary::NodeArrays>&>(),
            "looks"_array, "starts"_array, "nodes"_array.none() = nb::none())
       .def_prop_ro("n_attributes", [](const PySegmentVocabulary& self) { return self.core->n_attributes(); })
-      .def("add_entry", &PySegmentVocabulary::add_entry, "look"_a, "text"_array, "A text of a list, by its symbols.")
-      .def("learn", &PySegmentVocabulary::learn, "views"_array, "starts"_array, "begins"_array, "lengths"_array,
+      .def("add_entry", guarded(&PySegmentVocabulary::add_entry), "look"_a, "text"_array, "A text of a list, by its symbols.")
+      .def("learn", guarded(&PySegmentVocabulary::learn), "views"_array, "starts"_array, "begins"_array, "lengths"_array,
            "Number the attributes of some segments: a list for each.")
-      .def("extract", &PySegmentVocabulary::extract, "views"_array, "starts"_array, "longest"_a, "n_threads"_a,
+      .def("extract", guarded(&PySegmentVocabulary::extract), "views"_array, "starts"_array, "longest"_a, "n_threads"_a,
            "The known attributes of all segments: site t * longest + length - 1.")
-      .def("nodes", &PySegmentVocabulary::nodes, "rank"_array, "The tree with attributes renumbered: parents, symbols, attributes.");
+      .def("nodes", guarded(&PySegmentVocabulary::nodes), "rank"_array, "The tree with attributes renumbered: parents, symbols, attributes.");
 }

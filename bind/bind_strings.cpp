@@ -1,11 +1,10 @@
 // Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
-#include <future>
+#include <atomic>
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "attributes.hpp"
 #include "coded.hpp"
@@ -49,7 +48,7 @@ Coded intern_packed(const Array<std::uint8_t, 1>& data, const Array<std::int64_t
   Interner interner;
   std::vector<std::int32_t> codes(starts.size() - 1);
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     const char* text = reinterpret_cast<const char*>(data.data());
     auto ends = span(starts);
     for (std::size_t i = 0; i < codes.size(); ++i)
@@ -101,8 +100,9 @@ Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t,
   if (slots.size() & (slots.size() - 1)) throw nb::value_error("slots must be a power of two long");
   std::vector<std::int32_t> ids(asked_starts.size() - 1);
   {
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     FrozenStrings strings{span(data), span(starts), span(slots)};
+    if (strings.has_long_search() && strings.valid()) strings.shorten_searches();
     const char* text = reinterpret_cast<const char*>(asked_data.data());
     auto ends = span(asked_starts);
     for (std::size_t i = 0; i < ids.size(); ++i)
@@ -111,35 +111,44 @@ Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t,
   return to_numpy(std::move(ids));
 }
 
-// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them.
-struct PyDigests {
-  std::vector<Array<std::uint8_t, 1>> arrays;
-  std::vector<std::uint64_t> digests;  // [n_arrays]
-  std::future<void> halves[2];
-
-  explicit PyDigests(std::vector<Array<std::uint8_t, 1>> given) : arrays(std::move(given)), digests(arrays.size()) {
-    // The largest first, each to the thread that has less to do.
-    std::vector<std::size_t> order(arrays.size()), work[2];
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return arrays[a].size() > arrays[b].size(); });
-    std::size_t bytes[2] = {};
-    for (std::size_t i : order) {
-      const std::size_t half = bytes[1] < bytes[0];
-      work[half].push_back(i);
-      bytes[half] += arrays[i].size() + 1;
+// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
+// result computes what is left, which is all where the system gives no thread.
+class PyDigests {
+ public:
+  explicit PyDigests(std::vector<Array<std::uint8_t, 1>> arrays)
+      : arrays_(std::move(arrays)), order_(arrays_.size()), digests_(arrays_.size()) {
+    std::iota(order_.begin(), order_.end(), 0);  // the largest first
+    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
+    try {
+      for (std::thread& helper : helpers_) helper = std::thread([this] { work(); });
+    } catch (...) {  // no thread or no memory left for one
     }
-    for (std::size_t half = 0; half < 2; ++half)
-      if (!work[half].empty())
-        halves[half] = std::async([this, mine = std::move(work[half])] {
-          for (std::size_t i : mine) digests[i] = digest_bytes(span(arrays[i]));
-        });
+  }
+  ~PyDigests() {
+    next_ = order_.size();
+    join();
   }
   std::vector<std::uint64_t> result() {
-    nb::gil_scoped_release release;
-    for (auto& half : halves)
-      if (half.valid()) half.get();
-    return digests;
+    const WithoutGil released;
+    work();
+    join();
+    return digests_;
   }
+
+ private:
+  void work() {
+    for (std::size_t i; (i = next_++) < order_.size();) digests_[order_[i]] = digest_bytes(span(arrays_[order_[i]]));
+  }
+  void join() {
+    for (std::thread& helper : helpers_)
+      if (helper.joinable()) helper.join();
+  }
+
+  std::vector<Array<std::uint8_t, 1>> arrays_;
+  std::vector<std::size_t> order_;       // [n_arrays]
+  std::vector<std::uint64_t> digests_;   // [n_arrays]
+  std::atomic<std::size_t> next_{0};     // of order_
+  std::thread helpers_[2];
 };
 
 }  // namespace
@@ -155,7 +164,7 @@ void bind_strings(nb::module_& module) {
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
       .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_array)
-      .def("result", &PyDigests::result, "Waits for them.");
+      .def("result", guarded(&PyDigests::result), "Waits for them.");
   module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_array, "n"_a,
              "Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1.");

@@ -1,7 +1,4 @@
 // Dependency trees: training, the parser's runtime, and checks of trees.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include "engine/spanning_sums.hpp"
 #include "features.hpp"
 #include "growing.hpp"
@@ -386,11 +383,11 @@ void bind_trees(nb::module_& module) {
       .def_prop_ro("n_sentences", &PyArcData::size);
   nb::class_<PyTreeOnline>(module, "TreeOnline", "An online learner of dependency trees.")
       .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a, "rule"_a, "k"_a, "c"_a)
-      .def("epoch", &PyTreeOnline::epoch, "data"_a, "heads"_array, "labels"_array, "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
+      .def("epoch", guarded(&PyTreeOnline::epoch), "data"_a, "heads"_array, "labels"_array, "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
            "One pass over the sentences: (words mistaken, sentences that stepped).")
-      .def("weights", &PyTreeOnline::learnt, "average"_a, "(tables, folds, values)")
-      .def("state", &PyTreeOnline::state, "(clock, keys, (weights, sums, variances))")
-      .def("restore", &PyTreeOnline::restore, "clock"_a, "keys"_array, "table"_array);
+      .def("weights", guarded(&PyTreeOnline::learnt), "average"_a, "(tables, folds, values)")
+      .def("state", guarded(&PyTreeOnline::state), "(clock, keys, (weights, sums, variances))")
+      .def("restore", guarded(&PyTreeOnline::restore), "clock"_a, "keys"_array, "table"_array);
   nb::class_<PyTreeModel>(module, "TreeModel", "A parser's runtime.")
       .def(nb::init<std::shared_ptr<PyArcPlan>, bool, TableArrays, TableArrays, Array<float, 1>>(), "plan"_a, "projective"_a, "tables"_array,
            "folds"_array, "values"_array)

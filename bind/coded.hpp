@@ -1,7 +1,5 @@
 // Dictionary-encoded columns on their way to Python.
 #pragma once
-#include <nanobind/stl/tuple.h>
-
 #include "checks.hpp"
 #include "text/strings.hpp"
 

@@ -1,8 +1,5 @@
 // Weights that grow while they are learnt, on their way from and to Python.
 #pragma once
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-
 #include <numeric>
 
 #include "ngrams.hpp"

@@ -57,8 +57,7 @@ struct PyNgrams {
 
   PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights,
            std::size_t beam = 0)
-      : ngrams(n_labels, order), bounds(n_labels) {
-    check_labels(n_labels);
+      : ngrams((check_labels(n_labels), n_labels), order), bounds(n_labels) {
     make_ngrams(given, ngrams);
     require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
     check_finite(weights, "the weight of an n-gram must be a finite number");

@@ -1,8 +1,5 @@
 // Losses and gradients of any structure, as Python calls them.
 #pragma once
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-
 #include "checks.hpp"
 #include "learn/objective.hpp"
 

@@ -1,10 +1,5 @@
 // Plans of arcs and sentences as parsers take them, on their way from Python.
 #pragma once
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "checks.hpp"
 #include "weights/arcs.hpp"
 

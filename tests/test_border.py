@@ -1,5 +1,8 @@
 """The border to native code: what is checked there, once, and what cannot be changed afterwards."""
 
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -46,6 +49,18 @@ def test_arrays_that_were_checked_cannot_be_changed() -> None:
     for array in (starts, *given[:2], *sets, *lattice):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 10**6
+
+
+def test_arrays_that_views_look_at_cannot_be_changed_either() -> None:
+    base = np.zeros((2, 3), np.int32)
+    starts, _, values = lists(3)
+    encoded(lists=(starts, base[1], values))
+    with pytest.raises(ValueError, match="read-only"):
+        base[:] = 10**6
+    memory = bytearray(12)
+    with pytest.raises(ValueError, match="memory that may change"):
+        encoded(lists=(starts, np.frombuffer(memory, np.int32), values))
+    encoded(lists=(starts, np.frombuffer(bytes(memory), np.int32), values))
 
 
 def test_a_model_has_at_least_one_label() -> None:
@@ -143,3 +158,97 @@ def test_gold_order_weights_and_costs() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             online.epoch(**{**right, **wrong})
+
+
+def test_n_grams_of_single_tokens_stand_once() -> None:
+    given = np.array([1, 2, 4], np.uint32), np.array([1, 0, 0], np.uint16)  # 0 1 is n-gram 4, 1 0 is 5, 0 1 0 is 6
+    ngrams = _core.Ngrams(2, 2, given, np.zeros(3, np.float32))
+    emit, edge = np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32)
+    at, score = np.array([0, 0, 0, 2]), np.ones(2, np.float32)
+    for nodes, message in (([6, 6], "stands twice"), ([6, 7], "out of range")):
+        of_tokens = at, np.array(nodes, np.uint32), score
+        with pytest.raises(ValueError, match=message):
+            _core.best_paths((emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
+    of_tokens = np.array([0, 0, 1, 2]), np.array([6, 6], np.uint32), score
+    path, best = _core.best_paths((emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
+    assert (path.tolist(), best.tolist()) == ([0, 1, 0], [1.0])
+
+
+def test_labels_of_n_grams_are_bounded_before_memory_is_taken() -> None:
+    with pytest.raises(ValueError, match="from 1 to 65535 labels"):
+        _core.Ngrams(2**40, 3, (np.empty(0, np.uint32), np.empty(0, np.uint16)), np.empty(0, np.float32))
+
+
+def beam_paths(rows: Any, k: int) -> Any:
+    tables = (np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32), None, None, None, None)
+    same = np.full(3, -1, np.int32)
+    return _core.beam_paths(tables, np.array([0, 3]), None, (lists(3), rows, same), 2, k, 1)
+
+
+def test_beams_need_rows_and_a_number_of_paths() -> None:
+    rows = (np.zeros(4, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
+    far = _core.FarRows(rows, np.full(3, 129, np.uint8), 2, None)
+    assert beam_paths(far, 1)[0].tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="rows of other labels"):
+        beam_paths(None, 1)
+    for k in (0, 10**6 + 1, 2**62):
+        with pytest.raises(ValueError, match="k: must be from 1 to 1000000"):
+            beam_paths(far, k)
+
+
+def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
+    """Objects that are changed without the GIL: a call that takes long, and one that must not come between."""
+    n = 3000
+    corpus = encoded(starts=np.arange(n + 1), lists=lists(n))
+    gold, order = (np.arange(n) % 2).astype(np.int32), np.tile(np.arange(n), 20)
+    online = _core.Online(3, 0, 2, 1, False, "perceptron", 1, 1.0, False)
+    yield "online", lambda: online.epoch(corpus, gold, order, None, None, None), online.state
+    rows = np.array([0, 2, 4, 6], np.uint32), np.array([0, 1] * 3, np.uint16)
+    layout = _core.Layout(
+        corpus,
+        order=1,
+        rows=rows,
+        edge_rows=(np.zeros(1, np.uint32), np.empty(0, np.uint32)),
+        edge_places=np.empty(0, np.int32),
+        tri_places=np.empty(0, np.int32),
+        edge_base=np.zeros((3, 8), np.float32),
+        end_base=np.empty(0, np.float32),
+    )
+    objective = _core.ChainObjective(layout, gold, None, local=False, single=False)
+    x, squares = np.zeros(6), np.zeros(6)
+    yield "objective", lambda: objective.one_pass(x, squares, order, None, 0.1, 0.0, 0.0), lambda: objective.losses(x, 1)
+    frank_wolfe = _core.FrankWolfe(3, 0, 2, 1, False, n, 1.0, False)
+    yield "frank-wolfe", lambda: frank_wolfe.epoch(corpus, gold, order, None, None), lambda: frank_wolfe.weights(True)
+    native = _core.Filter(corpus, gold, n_used=3)
+    yield "filter", lambda: native.one_pass(order, rate=0.1, least=0.01), lambda: native.rows
+
+
+@pytest.mark.parametrize("name", ["online", "objective", "frank-wolfe", "filter"])
+def test_a_second_thread_gets_an_error_instead_of_a_race(name: str) -> None:
+    run, ask = next((run, ask) for kind, run, ask in objects() if kind == name)
+    ask()
+    stop, errors = threading.Event(), list[BaseException]()
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                run()
+            except RuntimeError as error:  # the other call was first
+                errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(10_000):
+            try:
+                ask()
+            except RuntimeError as error:
+                errors.append(error)
+            if errors:
+                break
+            time.sleep(0.001)
+    finally:
+        stop.set()
+        thread.join()
+    assert "in use by another thread" in str(errors[0])
+    ask()

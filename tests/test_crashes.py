@@ -1,9 +1,14 @@
 """What once ended the process or made it wait for ever, each by a public call, in a process of its own."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import trellis
 
 ATTRIBUTES = """
 import trellis
@@ -150,6 +155,35 @@ except trellis.ModelError as error:
 """
 )
 
+DAEMONS = """
+import threading, time, trellis
+from trellis import parsing
+corpus = {"w": [["a", "b", "c"]] * 20, "y": [["A", "B", "A"]] * 20}
+t = trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.Perceptron(epochs=1))
+treebank = {"word": [["a", "b"]] * 9, "pos": [["A", "B"]] * 9, "head": [["2", "0"]] * 9, "deprel": [["x", "root"]] * 9}
+p = parsing.train(treebank, learner=trellis.Perceptron(epochs=1))
+class Value:
+    def __float__(self):
+        for _ in range(1000): pass
+        return 1.0
+b = trellis.train({"f": [[{"w": "a"}]], "y": [["A"]]}, target="y", features=["f[0]"])
+calls = [
+    lambda: t.tag_batch(corpus["w"] * 50, n_threads=2),
+    lambda: trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.CRF(epochs=20), n_threads=1),
+    lambda: trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.Perceptron(epochs=200)),
+    lambda: p.parse_batch([{"word": ["a", "b"], "pos": ["A", "B"]}] * 50),
+    lambda: trellis.Tagger.from_bytes(t.to_bytes()),
+    lambda: b.tag([{"w": Value()}] * 100),
+    lambda: trellis.brown_clusters(trellis.read({"word": [["a", "b", "c", "d"]] * 50}), 2),
+]
+def loop(call):
+    while True: call()
+for call in calls:
+    threading.Thread(target=loop, args=(call,), daemon=True).start()
+time.sleep(0.5)
+print("done", flush=True)
+"""
+
 
 @pytest.mark.parametrize(
     "script",
@@ -162,6 +196,7 @@ except trellis.ModelError as error:
         FORK,
         CHANGED_FILE,
         LARGE_CLAIM,
+        DAEMONS,
     ],
     ids=[
         "dict changes",
@@ -172,6 +207,7 @@ except trellis.ModelError as error:
         "fork",
         "changed file",
         "large claim",
+        "daemon threads at exit",
     ],
 )
 def test_process_lives(script: str) -> None:
@@ -181,6 +217,119 @@ def test_process_lives(script: str) -> None:
         text=True,
         timeout=60,
         check=False,
-        env={"PYTHONMALLOC": "debug"},
+        env={**os.environ, "PYTHONMALLOC": "debug"},
     )
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr[-2000:]
+
+
+# ---------------------------------------------------------------------------- memory refused
+
+REFUSING = r"""
+#include <atomic>
+#include <cstdlib>
+#include <new>
+static std::atomic<long> left{-1}, counted{0};
+extern "C" void refuse_new(long n) { counted = 0, left = n; }
+extern "C" long count_new() { return counted; }
+static void* take(std::size_t n, std::size_t align) {
+  ++counted;
+  if (left > 0 && left.fetch_sub(1) == 1) throw std::bad_alloc();
+  void* p = align ? std::aligned_alloc(align, (n + align - 1) / align * align) : std::malloc(n ? n : 1);
+  if (!p) throw std::bad_alloc();
+  return p;
+}
+void* operator new(std::size_t n) { return take(n, 0); }
+void* operator new[](std::size_t n) { return take(n, 0); }
+void* operator new(std::size_t n, std::align_val_t a) { return take(n, std::size_t(a)); }
+void* operator new[](std::size_t n, std::align_val_t a) { return take(n, std::size_t(a)); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+"""
+# Each of the first allocations of a call is refused once, in a child of its own; afterwards the call must succeed.
+REFUSED = """
+import ctypes, os, signal, trellis
+from trellis import parsing
+library = ctypes.CDLL(os.environ["LD_PRELOAD"])
+refuse = lambda n: library.refuse_new(ctypes.c_long(n))
+corpus = {"w": [["a", "b", "c"]] * 20, "p": [["x", "y", "x"]] * 20, "y": [["A", "B", "A"]] * 20}
+train = lambda learner: trellis.train(corpus, target="y", features=["w[0]", "p[0] & p[1]"], learner=learner, n_threads=2)
+data = train(trellis.Perceptron(epochs=1)).to_bytes()
+sentence = [("a", "x"), ("b", "y")]
+treebank = {"word": [["a", "b"]] * 9, "pos": [["A", "B"]] * 9, "head": [["2", "0"]] * 9, "deprel": [["x", "root"]] * 9}
+calls = {
+    "load": lambda: trellis.Tagger.from_bytes(data),
+    "tag": lambda: tagger.tag(sentence),
+    "many": lambda: tagger.tag_batch([[(f"{i}-{k}", "x") for k in range(8)] for i in range(90)], n_threads=2),
+    "marginals": lambda: tagger.marginals(sentence),
+    "perceptron": lambda: train(trellis.Perceptron(epochs=1)),
+    "crf": lambda: train(trellis.CRF(epochs=2)),
+    "parser": lambda: parsing.train(treebank, learner=trellis.Perceptron(epochs=1)),
+}
+for call in calls.values():  # what is imported by a call is imported before
+    tagger = trellis.Tagger.from_bytes(data)
+    call()
+for name, call in calls.items():
+    tagger = trellis.Tagger.from_bytes(data)
+    refuse(-1), call()
+    for n in sorted({*range(1, 13), *range(1, library.count_new(), max(1, library.count_new() // 12))}):
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            tagger = trellis.Tagger.from_bytes(data)
+            refuse(n)
+            try:
+                call()
+            except (MemoryError, trellis.TrellisError) as error:
+                if "damaged" in str(error): os._exit(3)
+            refuse(-1)
+            call()
+            assert tagger.tag(sentence) == ["A", "B"]
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        assert status == 0, (name, n, status)
+print("done")
+"""
+
+
+def test_refused_memory_is_an_error_and_no_more(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs a compiler and LD_PRELOAD")
+    (tmp_path / "refusing.cpp").write_text(REFUSING)
+    library = tmp_path / "refusing.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "refusing.cpp"], check=True)
+    run = [sys.executable, "-c", REFUSED]
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    result = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr[-2000:]
+
+
+ROOM = """
+import resource, sys, numpy, trellis, trellis.model.model_file, trellis.tagger.tagger
+path = sys.argv[1]  # nothing is loaded before: the stacks of threads that have ended are used again
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+for megabytes in range(30):
+    resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), resource.RLIM_INFINITY))
+    try:
+        trellis.load(path)
+    except (MemoryError, trellis.ModelError) as error:
+        assert "damaged" not in str(error) and "do not fit" not in str(error), error
+print("done")
+"""
+
+
+def test_memory_that_runs_out_is_not_called_damage(tmp_path: Path) -> None:
+    words = [[f"w{i}-{j}" for j in range(20)] for i in range(1000)]
+    corpus = {"w": words, "y": [[f"L{j % 9}" for j in range(20)]] * 1000}
+    features = ["w[0]", "w[-1]", "w[0] & w[1]"]
+    tagger = trellis.train(corpus, target="y", features=features, learner=trellis.Perceptron(epochs=1))
+    tagger.save(tmp_path / "model")
+    run = [sys.executable, "-c", ROOM, tmp_path / "model"]
+    result = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr[-2000:]

@@ -226,6 +226,36 @@ def test_new_words_are_the_same_by_native_code_and_by_python(n_threads: int, mon
     assert len(native[1]) > 4 * len(words)
 
 
+def test_views_of_answers_longer_than_the_word_depend_on_no_other_word() -> None:
+    """normal() says !DIGITS of "7": what is asked of that answer must not be lost where other words come first."""
+    features = ["lower(normal(w[0]))", "lower_ascii(normal(w[0]))", "shape(normal(w[0]))", "lower(shape(normal(w[0])))"]
+    corpus = {"w": [["1", "2", "x", "1984", "a-b"]] * 3, "y": [["N", "N", "O", "Y", "H"]] * 3}
+    tagger = trellis.train(corpus, target="y", features=features, learner=Perceptron(epochs=5))
+
+    def attributes(*words: str) -> list[int]:
+        decoder = Tagger(tagger.model)._decoder
+        return decoder.native.attribute_lists(decoder.encode([list(words)]), False)[1].tolist()  # type: ignore[attr-defined]
+
+    for known, unknown in (("1", "7"), ("1984", "1066"), ("a-b", "c-d")):
+        assert len(attributes(known)) == 4
+        assert attributes(unknown) == attributes(known)
+        assert attributes("a-long-word-first", unknown)[-4:] == attributes(known)
+
+
+def test_memory_of_one_long_sentence_is_given_back() -> None:
+    corpus = {"w": [[f"w{i}" for i in range(40)]] * 2, "y": [[f"L{i}" for i in range(40)]] * 2}
+    tagger = trellis.train(corpus, target="y", features=["w[0]"], learner=Perceptron(epochs=1), order=2)
+
+    def megabytes() -> float:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+    sentence = corpus["w"][0] * 400
+    tagger.tag(sentence[:40])
+    before = megabytes()
+    tagger.tag(sentence)  # 16,000 tokens, 40 labels and their predecessors: 102 MB
+    assert megabytes() - before < 30
+
+
 def test_a_refused_sentence_leaves_no_word_half_known() -> None:
     tagger = KINDS["functions"].train()
     good = [("new-word", "P0"), ("néw", "P0"), ("other", "P1")]

@@ -92,6 +92,7 @@ class Scratch {
     }
     return data_.get();
   }
+  std::size_t bytes() const { return size_ * sizeof(T); }
 
  private:
   std::unique_ptr<T[]> data_;

@@ -38,6 +38,12 @@ struct LatticeWorkspace {
   std::vector<std::uint32_t> tied, before;  // states
   std::vector<std::uint8_t> marked;         // [n_states]
   std::vector<double> of_ngram;             // [n_nodes]; 0 between uses
+
+  // What grows with the length of a sentence.
+  std::size_t bytes() const {
+    return states.capacity() * sizeof(std::uint32_t) + steps.capacity() * sizeof(Step) +
+           (alpha.capacity() + beta.capacity() + factors.capacity()) * sizeof(Real);
+  }
 };
 
 // The states and steps of a chain on its lattice. N-grams are remembered up to `longest` labels.

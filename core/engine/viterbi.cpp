@@ -115,6 +115,22 @@ Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
 }
 
+template <class Real>
+std::size_t workspace_bytes(const Workspace<Real>& work) {
+  std::size_t bytes = work.delta.bytes();
+  if (work.histories) {
+    bytes += work.histories->ahead.capacity() * sizeof(Real);
+    for (const StateList<Real>& list : work.histories->alpha)
+      bytes += list.states.capacity() * sizeof(std::uint32_t) + list.values.capacity() * sizeof(Real) + sizeof list;
+  }
+  if (work.listed)
+    bytes += work.listed->alpha.capacity() * sizeof(Real) + work.listed->pairs.capacity() * sizeof(std::uint32_t) +
+             work.listed->at.capacity() * sizeof(std::size_t);
+  return bytes + (work.lattice ? work.lattice->bytes() : 0);
+}
+
+template std::size_t workspace_bytes(const Workspace<float>&);
+template std::size_t workspace_bytes(const Workspace<double>&);
 template float* best_prefixes(const ChainView<float>&, Workspace<float>&);
 template double* best_prefixes(const ChainView<double>&, Workspace<double>&);
 template float best_path(const ChainView<float>&, Workspace<float>&, std::int32_t*);

@@ -20,6 +20,10 @@ struct Workspace {
   std::shared_ptr<LatticeWorkspace<Real>> lattice;    // made when it has a lattice
 };
 
+// How much memory it keeps that grows with the length of a sentence.
+template <class Real>
+std::size_t workspace_bytes(const Workspace<Real>& work);
+
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.
 // If all paths are forbidden the score is minus infinity and the path is the one the recursion meets: it keeps to the
 // allowed labels, the last label is the lowest, its predecessor the best, and so on. An empty sentence scores 0.

@@ -1,5 +1,8 @@
 #include "tag/decoder.hpp"
 
+#include <exception>
+#include <stdexcept>
+
 #include "engine/viterbi.hpp"
 #include "parallel.hpp"
 
@@ -20,6 +23,13 @@ struct Decoder::Buffers : Potentials<float> {
   LevelSentence levels;                    // of which it has more
   LocalScratch local;
   Workspace<float> viterbi;
+
+  // What grows with the length of a sentence.
+  std::size_t bytes() const {
+    return (emit.capacity() + edge.capacity()) * sizeof(float) + (keys.capacity() + views.capacity() + vectors.capacity()) * 8 +
+           (ids.capacity() + matched.capacity()) * sizeof(std::int32_t) + runs.ngrams.nodes.capacity() * 8 + levels.bytes() +
+           workspace_bytes(viterbi);
+  }
 };
 
 // What tagging changes. The child of a fork begins with a new one: a lock of the old one may be held by a thread that the
@@ -31,7 +41,8 @@ struct Decoder::State {
   std::mutex spare_mutex;
   std::vector<std::unique_ptr<Buffers>> spare;
   Heavy heavy;
-  explicit State(int forks_) : forks(forks_) {}
+  explicit State(int forks_) : forks(forks_) { spare.reserve(kMostSpare); }  // what is given back needs no memory
+  static constexpr std::size_t kMostSpare = 4;
 };
 
 namespace {
@@ -119,6 +130,9 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
   for (std::size_t e = 0; e < model_.endings.size(); ++e)
     longest_ending_ = std::max(longest_ending_, static_cast<std::size_t>(model_.endings.starts[e + 1] - model_.endings.starts[e]));
   const auto n_outside = static_cast<std::size_t>(2 * model_.plan.reach);
+  constexpr std::size_t kMostOutside = std::size_t{1} << 26;  // floats; a small file can ask for any number of them
+  if (n_outside * looks_.size() > kMostOutside / row_stride_)
+    throw std::length_error("templates that look too far for so many labels");
   for (std::size_t c = 0; c < model_.columns.size(); ++c) {
     const std::size_t n_views = model_.columns[c].views.size();
     Outside& outside = outside_.emplace_back();
@@ -150,7 +164,7 @@ void Decoder::make_heavy_rows(Heavy& heavy) const {
   heavy.made.store(true, std::memory_order_release);
 }
 
-Decoder::Borrowed::Borrowed(State& from) : from_(from) {
+Decoder::Borrowed::Borrowed(State& from) : from_(from), n_exceptions_(std::uncaught_exceptions()) {
   {
     const std::lock_guard lock(from.spare_mutex);
     if (!from.spare.empty()) buffers_ = std::move(from.spare.back()), from.spare.pop_back();
@@ -159,10 +173,10 @@ Decoder::Borrowed::Borrowed(State& from) : from_(from) {
 }
 
 Decoder::Borrowed::~Borrowed() {
-  constexpr std::size_t kMostSpare = 4, kMostFloats = 1 << 20;  // what one giant sentence needed is not kept
-  if (buffers_->emit.size() + buffers_->edge.size() > kMostFloats) return;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 23;  // what one giant sentence needed is not kept
+  if (std::uncaught_exceptions() > n_exceptions_ || buffers_->bytes() > kMostBytes) return;  // nor what is half written
   const std::lock_guard lock(from_.spare_mutex);
-  if (from_.spare.size() < kMostSpare) from_.spare.push_back(std::move(buffers_));
+  if (from_.spare.size() < State::kMostSpare) from_.spare.push_back(std::move(buffers_));
 }
 
 void Decoder::add_row(std::int32_t attribute, float value, float* emit) const {
@@ -177,12 +191,13 @@ Batch Decoder::begin() {
   if (lexicons)
     for (const auto& lexicon : *lexicons) bytes += lexicon->bytes();
   if (!lexicons || bytes > cache_bytes_) {
-    lexicons = std::make_shared<Lexicons>();
+    auto fresh = std::make_shared<Lexicons>();  // takes the place of the others when it is whole: memory may run out
     for (std::size_t c = 0; c < model_.columns.size(); ++c)
-      lexicons->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_));
+      fresh->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_));
     for (std::size_t c = n_given(); c < model_.columns.size(); ++c)  // types are values, by the same numbers
       for (std::int32_t value = 0; value < static_cast<std::int32_t>(model_.columns[c].values.size()); ++value)
-        (*lexicons)[c]->intern(model_.columns[c].values.at(value));
+        (*fresh)[c]->intern(model_.columns[c].values.at(value));
+    lexicons = std::move(fresh);
   }
   Batch batch;
   batch.decoder = number_;

@@ -169,6 +169,7 @@ class Decoder {
 
    private:
     State& from_;
+    const int n_exceptions_;
     std::unique_ptr<Buffers> buffers_;
   };
   struct Look {  // templates that look at one column at one offset alone

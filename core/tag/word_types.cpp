@@ -22,7 +22,9 @@ void Decoder::finish(Batch& batch, std::size_t n_threads) {
           static_cast<std::size_t>(n), kBlock, n_threads, [] { return Said{}; },
           [&](Said& said, std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i)
-              if (!define_alone(lexicon, column, first + static_cast<std::int32_t>(i), said)) ++n_left;
+              if (const auto type = first + static_cast<std::int32_t>(i);
+                  !lexicon.defined(type) && !define_alone(lexicon, column, type, said))  // defined: memory ran out after it
+                ++n_left;
           });
       lexicon.n_tried = first + n;
       lexicon.n_undefined += n_left;

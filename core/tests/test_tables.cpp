@@ -144,3 +144,38 @@ TEST(strings_made_to_collide_are_found_as_soon_as_others) {
   for (std::int32_t i = 0; i < 1000; ++i) colliding += (keyed_hash(string_of_hash(std::uint64_t(i) << 40 | 5)) & 1023) == 5;
   CHECK(colliding < 30);
 }
+
+TEST(frozen_strings_made_to_collide_are_found_as_soon_as_others) {
+  constexpr std::int32_t n = 20000;
+  std::vector<std::uint8_t> data;
+  std::vector<std::int64_t> starts{0};
+  const auto add = [&](std::string_view s) {
+    data.insert(data.end(), s.begin(), s.end());
+    starts.push_back(static_cast<std::int64_t>(data.size()));
+  };
+  for (std::int32_t i = 0; i < n; ++i) add(string_of_hash(std::uint64_t(i) << 40 | 0xffffff));  // searches go round
+  add("other");
+  add("other");
+  const std::vector<std::int32_t> slots = build_slots(data, starts);
+  // As plain insertion has them: each at the first place that is free.
+  const std::size_t first = 0xffffff & (slots.size() - 1);
+  for (std::int32_t i = 0; i < 1000; ++i) CHECK(slots[(first + static_cast<std::size_t>(i)) & (slots.size() - 1)] == i);
+  FrozenStrings plain{data, starts, slots}, keyed = plain;
+  CHECK(plain.has_long_search());
+  keyed.shorten_searches();
+  CHECK(keyed.keyed);
+  for (std::int32_t i = 0; i < n; ++i) CHECK(keyed.lookup(string_of_hash(std::uint64_t(i) << 40 | 0xffffff)) == i);
+  for (const FrozenStrings& strings : {plain, keyed}) {
+    CHECK(strings.lookup("other") == n && strings.lookup("none") == -1);
+    CHECK(strings.lookup(string_of_hash(std::uint64_t(n - 1) << 40 | 0xffffff)) == n - 1);
+    CHECK(strings.lookup(string_of_hash(std::uint64_t(n) << 40 | 0xffffff)) == -1);
+  }
+  std::vector<std::uint8_t> text;
+  std::vector<std::int64_t> ends{0};
+  for (int i = 0; i < 100000; ++i) {
+    const std::string s = std::to_string(i);
+    text.insert(text.end(), s.begin(), s.end()), ends.push_back(static_cast<std::int64_t>(text.size()));
+  }
+  const std::vector<std::int32_t> chance = build_slots(text, ends);
+  CHECK(!(FrozenStrings{text, ends, chance}.has_long_search()));
+}

@@ -22,3 +22,21 @@ TEST(views_share_their_calls_and_may_be_silent) {
   }
   CHECK(is_ascii("") && is_ascii("12345678a") && !is_ascii("1234567\xC3\xA9") && !is_ascii("12345678\xC3\xA9"));
 }
+
+TEST(views_of_answers_that_are_longer_than_the_word) {
+  const std::vector<std::vector<ViewTree::Call>> views = {
+      {{"normal"}, {"lower"}},          {{"normal"}, {"lower_ascii"}},          {{"normal"}, {"shape"}},
+      {{"normal"}, {"shape"}, {"lower"}}, {{"normal"}, {"lower"}, {"normal"}}, {{"normal"}, {"kinds"}, {"lower"}},
+      {{"has_digit"}, {"lower"}},       {{"has_digit"}, {"shape"}, {"lower"}}};
+  const std::vector<std::pair<std::string, std::vector<std::string_view>>> answers = {
+      {"7", {"!digits", "!digits", "!XX", "!xx", "!digits", "pa", "yes", "xx"}},
+      {"1984", {"!year", "!year", "!XX", "!xx", "!year", "pa", "yes", "xx"}},
+      {"a-1", {"!hyphen", "!hyphen", "!XX", "!xx", "!hyphen", "pa", "yes", "xx"}}};
+  ViewTree tree;
+  for (const auto& calls : views) CHECK(tree.add(calls));
+  for (const auto& [word, expected] : answers) {
+    Said said;  // of each word a new one: what an earlier word took room for would hide that too little is reserved
+    tree.ask(word, said);
+    CHECK(said.views == expected);
+  }
+}

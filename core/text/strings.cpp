@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <utility>
 
 #include "text/bounds.hpp"
 #include "text/utf8.hpp"
@@ -33,39 +34,40 @@ std::uint64_t keyed_hash(std::string_view s) {
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
+// All or nothing: memory may run out.
+template <class HashOf>
+void Interner::place_all(std::size_t n_slots, HashOf hash_of) {
+  std::vector<Slot> old(n_slots);
+  old.swap(slots_);
+  mask_ = n_slots - 1;
+  for (Slot slot : old) {
+    if (slot.id < 0) continue;
+    slot.hash = hash_of(slot);
+    std::size_t i = slot.hash & mask_;
+    while (slots_[i].id >= 0) i = (i + 1) & mask_;
+    slots_[i] = slot;
+  }
+}
+
 std::int32_t Interner::add(std::string_view s, std::uint64_t hash, std::size_t slot) {
   std::int32_t id = size();
   data_.resize(static_cast<std::size_t>(starts_.back()));  // memory may have run out within an earlier call
   data_.insert(data_.end(), s.begin(), s.end());
   starts_.push_back(static_cast<std::int64_t>(data_.size()));
   slots_[slot] = {hash, static_cast<std::uint32_t>(s.size()), id};
-  if (2 * starts_.size() > slots_.size()) place_all(2 * slots_.size());
+  if (2 * starts_.size() > slots_.size()) place_all(2 * slots_.size(), [](const Slot& placed) { return placed.hash; });
   return id;
 }
 
 std::int32_t Interner::intern_keyed(std::string_view s) {
   if (plain_search_ > 0) {
+    place_all(slots_.size(), [this](const Slot& slot) { return keyed_hash((*this)[slot.id]); });
     plain_search_ = 0;
-    for (Slot& slot : slots_)
-      if (slot.id >= 0) slot.hash = keyed_hash((*this)[slot.id]);
-    place_all(slots_.size());
   }
   const std::uint64_t hash = keyed_hash(s);
   for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
     if (slots_[i].id < 0) return add(s, hash, i);
     if (slots_[i].hash == hash && (*this)[slots_[i].id] == s) return slots_[i].id;
-  }
-}
-
-void Interner::place_all(std::size_t n_slots) {
-  std::vector<Slot> old(n_slots);
-  old.swap(slots_);
-  mask_ = n_slots - 1;
-  for (const Slot& slot : old) {
-    if (slot.id < 0) continue;
-    std::size_t i = slot.hash & mask_;
-    while (slots_[i].id >= 0) i = (i + 1) & mask_;
-    slots_[i] = slot;
   }
 }
 
@@ -83,14 +85,58 @@ bool FrozenStrings::valid() const {
   return !cuts;
 }
 
+std::int32_t FrozenStrings::lookup_long(std::string_view s) const {
+  const std::span<const std::int32_t> table = keyed ? std::span<const std::int32_t>(*keyed) : slots;
+  const std::size_t mask = table.size() - 1;
+  std::size_t at = (keyed ? keyed_hash(s) : hash_bytes(s)) & mask;
+  for (std::size_t tries = 0; tries < table.size() && table[at] >= 0; ++tries, at = (at + 1) & mask)
+    if (static_cast<std::size_t>(table[at]) < size() && holds(table[at], s)) return table[at];
+  return -1;
+}
+
+bool FrozenStrings::has_long_search() const {
+  const std::size_t n = slots.size(), mask = n - 1;
+  // A run of so many slots that are taken has one whose number is a multiple of their count.
+  for (std::size_t i = 0; i < n; i += kLongSearch) {
+    std::size_t length = 0;
+    for (std::size_t at = i; length < kLongSearch && slots[at] >= 0; at = (at + 1) & mask) ++length;
+    for (std::size_t at = (i - 1) & mask; length > 0 && length < kLongSearch && slots[at] >= 0; at = (at - 1) & mask) ++length;
+    if (length == kLongSearch) return true;
+  }
+  return false;
+}
+
+void FrozenStrings::shorten_searches() {
+  if (!has_long_search()) return;
+  std::vector<std::int32_t> table(std::bit_ceil(std::max<std::size_t>(2 * size(), 2)), -1);
+  const std::size_t mask = table.size() - 1;
+  for (std::size_t id = 0; id < size(); ++id) {  // of equal strings the first
+    const std::string_view s = at(static_cast<std::int32_t>(id));
+    std::size_t i = keyed_hash(s) & mask;
+    while (table[i] >= 0 && !holds(table[i], s)) i = (i + 1) & mask;
+    if (table[i] < 0) table[i] = static_cast<std::int32_t>(id);
+  }
+  keyed = std::make_shared<const std::vector<std::int32_t>>(std::move(table));
+}
+
 std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts) {
   std::size_t n = starts.empty() ? 0 : starts.size() - 1;
   std::vector<std::int32_t> slots(std::bit_ceil(std::max<std::size_t>(2 * n, 2)), -1);
-  std::size_t mask = slots.size() - 1;
+  const std::size_t mask = slots.size() - 1;
+  std::vector<std::size_t> next;  // [n_slots] of a slot that is taken one further on, all taken between; made when searches are long
   for (std::size_t id = 0; id < n; ++id) {
     const char* begin = reinterpret_cast<const char*>(data.data()) + starts[id];
     std::size_t at = hash_bytes({begin, static_cast<std::size_t>(starts[id + 1] - starts[id])}) & mask;
-    while (slots[at] >= 0) at = (at + 1) & mask;
+    for (std::size_t tries = 0; tries < kLongSearch && slots[at] >= 0; ++tries) at = (at + 1) & mask;
+    if (slots[at] >= 0) {
+      if (next.empty()) {
+        next.resize(slots.size());
+        for (std::size_t i = 0; i < next.size(); ++i) next[i] = (i + 1) & mask;
+      }
+      std::size_t free = at;
+      while (slots[free] >= 0) free = next[free];
+      while (at != free) at = std::exchange(next[at], free);
+    }
     slots[at] = static_cast<std::int32_t>(id);
   }
   return slots;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,9 @@ inline std::uint64_t hash_bytes(std::string_view s) {
 // (SipHash-1-3).
 std::uint64_t keyed_hash(std::string_view s);
 
+// A table that is half full by chance has runs of some 70 slots at a million strings, and of 256 never.
+inline constexpr std::size_t kLongSearch = 256;
+
 // A growable dictionary: ids count up in order of first appearance, whatever the hash. Strings that someone made to
 // collide under the plain hash make a search long; then the dictionary goes over to the keyed one.
 class Interner {
@@ -85,12 +89,10 @@ class Interner {
     std::uint32_t length = 0;  // modulo 2^32
     std::int32_t id = -1;
   };
-  // A table that is half full by chance has runs of some 70 slots at a million strings, and of 256 never.
-  static constexpr std::size_t kLongSearch = 256;
-
   std::int32_t intern_keyed(std::string_view s);
   std::int32_t add(std::string_view s, std::uint64_t hash, std::size_t slot);
-  void place_all(std::size_t n_slots);
+  template <class HashOf>
+  void place_all(std::size_t n_slots, HashOf hash_of);
 
   std::vector<std::uint8_t> data_;
   std::vector<std::int64_t> starts_{0};
@@ -100,11 +102,13 @@ class Interner {
 };
 
 // A dictionary over arrays someone else owns, perhaps mapped from a file. Look-ups check every index they follow, so
-// damaged arrays give wrong answers at worst, never a read out of bounds.
+// damaged arrays give wrong answers at worst, never a read out of bounds. The slots go by the plain hash, for they are
+// stored in files; strings that someone made to collide under it get slots by the keyed one when a model is loaded.
 struct FrozenStrings {
   std::span<const std::uint8_t> data;   // [n_bytes]
   std::span<const std::int64_t> starts;  // [n + 1]
   std::span<const std::int32_t> slots;   // [2^k], ids or -1; a string's search begins at hash & (2^k - 1)
+  std::shared_ptr<const std::vector<std::int32_t>> keyed{};  // the same by the keyed hash, where searches in slots are long
 
   std::size_t size() const { return starts.empty() ? 0 : starts.size() - 1; }
 
@@ -117,18 +121,22 @@ struct FrozenStrings {
   std::int32_t lookup(std::string_view s) const {
     if (slots.empty()) return -1;
     std::size_t mask = slots.size() - 1, at = hash_bytes(s) & mask;
-    for (std::size_t tries = 0; tries < slots.size(); ++tries, at = (at + 1) & mask) {
+    for (std::size_t tries = 0; tries < kLongSearch; ++tries, at = (at + 1) & mask) {
       std::int32_t id = slots[at];
       if (id < 0) return -1;
       if (static_cast<std::size_t>(id) < size() && holds(id, s)) return id;
     }
-    return -1;
+    return lookup_long(s);
   }
 
   // Whether the arrays are what build_slots makes of strings in UTF-8: checked once, when a model is loaded.
   bool valid() const;
+  // Whether some search is long; of arrays that are valid, none is any more.
+  bool has_long_search() const;
+  void shorten_searches();
 
  private:
+  std::int32_t lookup_long(std::string_view s) const;
   bool holds(std::int32_t id, std::string_view s) const {
     std::int64_t begin = starts[id], end = starts[id + 1];
     if (begin < 0 || end < begin || static_cast<std::uint64_t>(end) > data.size()) return false;

@@ -13,8 +13,9 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_upper(c) || is_lower(c) || is_digit(c); }
 
-constexpr std::string_view kSilence{};
-std::string_view yes(bool says) { return says ? std::string_view("yes") : kSilence; }
+constexpr std::string_view kSilence{}, kYes = "yes", kHyphen = "!HYPHEN", kYear = "!YEAR", kDigits = "!DIGITS";
+constexpr std::size_t kLongestAnswer = std::max({kYes.size(), kHyphen.size(), kYear.size(), kDigits.size()});
+std::string_view yes(bool says) { return says ? kYes : kSilence; }
 
 template <class Test>
 bool any(std::string_view value, Test test) { return std::any_of(value.begin(), value.end(), test); }
@@ -59,14 +60,15 @@ bool ViewTree::add(const std::vector<Call>& calls) {
   return true;
 }
 
+// The text must have room for as many bytes as the value has: views point into it.
 std::string_view ViewTree::apply(const Node& node, std::string_view value, std::string& text) {
   const std::size_t begin = text.size();
   const auto written = [&] { return std::string_view(text.data() + begin, text.size() - begin); };
   switch (node.function) {
     case Function::normal:
-      if (value.find('-') != value.npos && value[0] != '-') return "!HYPHEN";
-      if (value.size() == 4 && !any(value, [](char c) { return !is_digit(c); })) return "!YEAR";
-      if (!value.empty() && is_digit(value[0])) return "!DIGITS";
+      if (value.find('-') != value.npos && value[0] != '-') return kHyphen;
+      if (value.size() == 4 && !any(value, [](char c) { return !is_digit(c); })) return kYear;
+      if (!value.empty() && is_digit(value[0])) return kDigits;
       [[fallthrough]];
     case Function::lower:
     case Function::lower_ascii:  // the same of ASCII
@@ -101,7 +103,8 @@ std::string_view ViewTree::apply(const Node& node, std::string_view value, std::
 
 void ViewTree::ask(std::string_view word, Said& said) const {
   said.text.clear();
-  said.text.reserve(n_written_ * word.size());  // so that nothing moves while strings point into it
+  // So that nothing moves while strings point into it: what is written is no longer than the word or an answer.
+  said.text.reserve(n_written_ * std::max(word.size(), kLongestAnswer));
   said.nodes.resize(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];

@@ -58,6 +58,9 @@ class LevelSentence {
   // What the margin leaves, and with `keep` the arcs of the path, after what is in `to`. Where no path is possible, all.
   void prune(double margin, bool keep, TokenSets& to);
 
+  // The memory it keeps that grows with the length of a sentence.
+  std::size_t bytes() const { return (emit_.capacity() + gaps_.capacity()) * sizeof(double) + work_.bytes(); }
+
  private:
   std::size_t level_ = 1, n_ = 0;
   TokenSets lattice_;  // its labels are not used

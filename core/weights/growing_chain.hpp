@@ -1,8 +1,9 @@
 // All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and of what is longer,
 // which is all triples (order 2) or those n-grams that training has touched (any order).
 #pragma once
-#include <iterator>
+#include <algorithm>
 #include <optional>
+#include <span>
 
 #include "engine/ngram_scores.hpp"
 #include "weights/growing_rows.hpp"
@@ -88,8 +89,10 @@ struct GrowingChain {
         if (grows || rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
       });
       if (!parts.any()) return;
-      std::vector<std::uint32_t> columns;  // not kept beside the weights: many threads may call
-      std::ranges::set_difference(parts.of(part.z), parts.of(unlike), std::back_inserter(columns));
+      std::uint32_t few[kFewParts];  // not kept beside the weights: many threads may call
+      std::vector<std::uint32_t> many(parts.of(part.z).size() > kFewParts ? parts.of(part.z).size() : 0);
+      std::uint32_t* const first = many.empty() ? few : many.data();
+      const std::span columns(first, std::ranges::set_difference(parts.of(part.z), parts.of(unlike), first).out);
       data.attributes.each(t, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
         for (std::uint32_t column : columns)
           if (grows || rows.may_have(a, column)) visit(static_cast<std::uint32_t>(a), column, value);
@@ -161,6 +164,7 @@ struct GrowingChain {
   // The potentials of the sentence [begin, end), which live in `to`.
   ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
 
+  static constexpr std::size_t kFewParts = 32;  // labels hardly ever have more
   GrowingRows rows, edge_rows;
   const LabelParts parts;
   std::size_t n_labels, stride;

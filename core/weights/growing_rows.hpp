@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "weights/rows.hpp"
@@ -150,11 +151,16 @@ class GrowingRows {
     return {};
   }
 
+  // Offsets of rows have 32 bits.
+  static void check_offset(std::size_t end) {
+    if (end > kHeavy) throw std::length_error("more weights than 2^32; use fewer features or labels");
+  }
+
   // A new slot for a label that the row does not have. What a moved row leaves behind stays unused: at most half.
   LearntWeight grow(Row& row, std::uint32_t label) {
     if (heavy_from_ && row.size + 1 >= heavy_from_) {
       const std::size_t offset = heavy_.weights.size();
-      heavy_.weights.resize(offset + stride_);
+      check_offset(offset + stride_);
       heavy_.resize(offset + stride_);
       for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s) {
         heavy_.weights[offset + slots_[s].label] = slots_[s].weight;
@@ -165,8 +171,9 @@ class GrowingRows {
     }
     if (row.size == 0 || std::has_single_bit(row.size)) {  // full: move to twice the room
       const std::size_t offset = slots_.size();
+      check_offset(offset + std::bit_ceil(row.size + 1));
+      beside_slots_.resize(offset + std::bit_ceil(row.size + 1));
       slots_.resize(offset + std::bit_ceil(row.size + 1));
-      beside_slots_.resize(slots_.size());
       for (std::uint32_t s = 0; s < row.size; ++s) {
         slots_[offset + s] = slots_[row.offset + s];
         beside_slots_.copy(offset + s, beside_slots_, row.offset + s);

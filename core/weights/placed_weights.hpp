@@ -4,7 +4,7 @@
 // A template has one column of weights (of the site) or one per label of the site. A weight is named by its template and by
 // attribute · columns + column.
 #pragma once
-#include <cassert>
+#include <stdexcept>
 
 #include "text/places.hpp"
 #include "weights/growing_rows.hpp"
@@ -26,7 +26,7 @@ class GrowingPlaces {
   std::uint32_t make_attribute(std::size_t t, std::uint64_t key) {
     const auto id = static_cast<std::uint32_t>(tables_[t].find_or_add(key));
     if (const std::size_t n = static_cast<std::size_t>(tables_[t].size()) * columns_[t]; n > values_[t].weights.size()) {
-      assert(n < 0xffffffff);
+      if (n >= 0xffffffff) throw std::length_error("more weights of a template than 2^32; use fewer templates or labels");
       values_[t].resize(n);
     }
     return id;

@@ -58,9 +58,9 @@ def map_pieces(
                 if layout.names is None and not layout.n_inputs:  # names are those of the first rows: read these first
                     piece = _piece(text, source, layout)
                     layout = fix_names(layout, piece.corpus)
-                    pending.append(pool.submit(work, piece))
+                    pending.append(_submit(pool, work, piece))
                 else:
-                    pending.append(pool.submit(parse_and_work, text, layout))
+                    pending.append(_submit(pool, parse_and_work, text, layout))
                 while pending and (text.pauses or len(pending) > n_threads + 1):
                     yield pending.popleft().result()
             while pending:
@@ -74,6 +74,21 @@ def _threads(n: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
 
     return ThreadPoolExecutor(n)
+
+
+def _submit(pool: ThreadPoolExecutor, work: Callable[..., T], *given: object) -> Future[T]:
+    """``work`` by the pool; by this thread where the system gives no other."""
+    from concurrent.futures import Future
+
+    try:
+        return pool.submit(work, *given)
+    except RuntimeError:  # the pool could not start a thread; one that it has may do the same work for nobody
+        done = Future[T]()
+        try:
+            done.set_result(work(*given))
+        except Exception as error:
+            done.set_exception(error)
+        return done
 
 
 def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Iterator[Piece]:

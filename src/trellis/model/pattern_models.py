@@ -107,12 +107,13 @@ def read_pattern_model(data: bytes) -> Model:
         if data.startswith(b"#mdl#"):
             return _model(_wapiti(data), "Wapiti")
         return _model(_crfpp_text(data) if data.startswith(b"version:") else _crfpp_binary(data), "CRF++")
+    except MemoryError as error:
+        raise ModelError("cannot read the model: not enough memory") from error
     except (
         ValueError,
         IndexError,
         KeyError,
         OverflowError,
-        MemoryError,
         struct.error,
         UnicodeDecodeError,
         RecursionError,

@@ -58,7 +58,7 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
 def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
     """What ``read_tensors`` gives, of bytes in memory."""
     with rejecting_damage("bytes", what):
-        return _opened(data, Path("bytes"), format, what)
+        return _opened(bytes(data), Path("bytes"), format, what)  # what can be changed is copied
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
@@ -138,13 +138,14 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise ModelError(f"cannot read {path}: not enough memory") from error
     except (
         LookupError,
         ValueError,
         TypeError,
         AttributeError,
         ArithmeticError,
-        MemoryError,
         RecursionError,
         TemplateError,
     ) as error:

@@ -86,10 +86,9 @@ class NextRequest(messages.Body):
     uncertain: bool = True
 
 
-class UndoRequest(BaseModel):
+class UndoRequest(messages.Body):
     """Whose last change to undo."""
 
-    model_config = ConfigDict(extra="forbid")
     client: str = Field("", max_length=100)
 
 

@@ -67,7 +67,9 @@ class Tagger:
         self._model = model
         try:
             self._decoder = Decoder(model)
-        except (ValueError, TypeError, LookupError, MemoryError) as error:
+        except MemoryError as error:
+            raise ModelError("not enough memory for the model") from error
+        except (ValueError, TypeError, LookupError) as error:
             why = str(error).partition("\n")[0]
             raise ModelError(f"the parts of the model do not fit together: {why}") from error
         self.labels: tuple[str, ...] = model.labels

@@ -12,8 +12,9 @@ as the filter does and learns weights of runs of k + 1 labels beside.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -69,8 +70,7 @@ class Folds:
     def trained(self, train: Callable[[int, Longs], T]) -> tuple[T, list[T]]:
         """What ``train`` gives of its number and its sentences: for all of them, and for all but those of each part."""
         others = [self.everything[self.everything % FOLDS != k] for k in range(FOLDS)]
-        with ThreadPoolExecutor(self.n_threads) as threads:  # native code lets go of the GIL
-            whole, *of_others = threads.map(train, range(1 + FOLDS), [self.everything, *others])
+        whole, *of_others = _on_threads(train, [self.everything, *others], self.n_threads)
         return whole, of_others
 
     def sets(self, found: Sequence[LabelSets]) -> LabelSets:
@@ -79,6 +79,32 @@ class Folds:
         for part, some in zip(self.parts, found, strict=True):
             sets = sets.replaced(runs_of(self.starts, part)[1], some)
         return sets
+
+
+def _on_threads(train: Callable[[int, Longs], T], parts: Sequence[Longs], n_threads: int) -> list[T]:
+    """What ``train`` gives of each number and part: on this thread and on those others that the system gives."""
+    trained, errors, numbers = dict[int, T](), list[BaseException](), iter(range(len(parts)))
+
+    def run() -> None:
+        for number in numbers:
+            if errors:
+                return
+            try:
+                trained[number] = train(number, parts[number])  # native code lets go of the GIL
+            except BaseException as error:
+                errors.append(error)
+
+    others = [threading.Thread(target=run) for _ in range(min(n_threads, len(parts)) - 1)]
+    with suppress(RuntimeError):  # no thread left
+        for thread in others:
+            thread.start()
+    run()
+    for thread in others:
+        if thread.ident is not None:
+            thread.join()
+    if errors:
+        raise errors[0]
+    return [trained[number] for number in range(len(parts))]
 
 
 def learn_filter(
