@@ -293,7 +293,7 @@ def test_a_parser_is_one_file(tmp_path: Path) -> None:
     parser.save(tmp_path / "p.parser")
     again = parsing.load(tmp_path / "p.parser")
     assert again.parse_batch(treebank(10, 2)) == parser.parse_batch(treebank(10, 2))
-    assert (again.info["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
+    assert (again.info["user"]["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
     again.save(tmp_path / "q.parser")
     assert (tmp_path / "p.parser").read_bytes() == (tmp_path / "q.parser").read_bytes()
     with pytest.raises(trellis.ModelError, match="a parser; open it with"):
@@ -428,8 +428,12 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
         ({"features": ["pos[head]"]}, "needs templates of siblings"),
         ({"features": ["lemma[head]"], "order": 1}, "reads column 'lemma'"),
         ({"filter": "pos[between]"}, "a filter looks at the head and the dependent"),
-        ({"patience": 2}, "give dev"),
-        ({"metric": "f1"}, "metric must be"),
+        ({"patience": 2}, "patience .* needs a dev corpus"),
+        ({"metric": "uas"}, "metric .* needs a dev corpus"),
+        ({"metric": "f1", "dev": treebank(2, 2)}, "metric must be 'auto' or 'uas' or 'las', not 'f1'"),
+        ({"projective": "no"}, "projective must be True or False, not 'no'"),
+        ({"labelled": "no"}, "labelled must be True or False, not 'no'"),
+        ({"lenient": 1}, "lenient must be True or False, not 1"),
         ({"checkpoint_every": 2}, "needs a checkpoint"),
         ({"sample_weight": [1.0]}, "sample_weight"),
     ],

@@ -461,7 +461,7 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
         ({"learner": "svm"}, "no learner 'svm'"),
         ({"learner": 3}, "learner must be a learner"),
         ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
-        ({"patience": 1}, "patience compares epochs on what is held out; give dev"),
+        ({"patience": 1}, "it needs a dev corpus"),
         ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number from 1"),
         ({"dev": {"word": [], "chunk": []}}, "no sentences to compare epochs on"),
         ({"n_threads": 0}, "n_threads must be"),

@@ -270,7 +270,11 @@ def test_bad_arguments_are_one_clear_line(pcfg: TreeParser, spans: TreeParser) -
         train(TREES, learner="pcfg", features="spans")
     with pytest.raises(LearnerError, match="does not train parsers"):
         train(TREES, learner="hmm")
-    with pytest.raises(LearnerError, match="patience compares epochs"):
+    columns = {"word": [["a"]], "case": [["u"]], "label": [["b"]]}
+    two = trellis.train(columns, target="label", features=["case[0]", "word[0]"])
+    with pytest.raises(LearnerError, match=r"tagger must read words alone, .*; it reads case, word"):
+        train(TREES, tagger=two)
+    with pytest.raises(LearnerError, match=r"patience .* needs a dev corpus"):
         train(TREES, patience=2)
     with pytest.raises(TemplateError, match="split point looks at no phrase"):
         train(TREES, features=["word[split] & word[first]"])

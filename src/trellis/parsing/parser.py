@@ -32,7 +32,7 @@ class ArcTerm:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parser:
     """Gives sentences dependency trees. Get one from ``trellis.parsing.train`` or ``trellis.parsing.load``.
 
@@ -44,7 +44,7 @@ class Parser:
     weights: Mapping[str, Any]  # named arrays, as learners give them
     projective: bool = True
     family: str = "scores"  # "log-linear": probabilities mean something
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
     _reader: ArcReader = field(init=False, repr=False, compare=False)
@@ -54,6 +54,10 @@ class Parser:
         object.__setattr__(self, "_plan", plan)
         object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
         object.__setattr__(self, "_reader", ArcReader(self.vocabulary))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
+        return Parser, (self.vocabulary, self.labels, self.weights, self.projective, self.family, self.info)
 
     def __repr__(self) -> str:
         kind = "projective" if self.projective else "non-projective"
@@ -105,8 +109,10 @@ class Parser:
 
     def kbest(self, sentence: Any, k: int) -> list[DependencyTree]:
         """The ``k`` best trees, best first; they differ in heads, and have the best labels of their arcs."""
-        corpus = self._corpus([sentence])
-        heads, labels, scores = self._native.kbest(self._data(corpus), 0, whole_number("k", k, 1, 10**6))
+        corpus, k = self._corpus([sentence]), whole_number("k", k, 1, 10**6)
+        if not corpus.n_tokens:
+            return self.parse_batch(corpus, n_threads=1)
+        heads, labels, scores = self._native.kbest(self._data(corpus), 0, k)
         words = corpus.column(self.columns[0]).tolist()
         found = zip(heads, labels, scores.tolist(), strict=True)
         return [self._tree(words, *one) for one in found]
@@ -173,6 +179,8 @@ class Parser:
         if isinstance(sentences, Corpus):
             return sentences
         given = list(sentences) if not isinstance(sentences, Mapping) else sentences
+        if isinstance(given, list) and all(isinstance(one, list | tuple) and not one for one in given):
+            return read(dict.fromkeys(self.columns, given))  # no token says how many columns there are
         if isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
             return read(given)
         return read(given, columns=self.columns)
