@@ -50,6 +50,16 @@ def test_weights_are_the_mean_of_the_members_weights(
     assert [len(labels) for labels in tagger.tag_batch(NEW)] == [3, 1, 0]
 
 
+def test_members_take_sentences_in_other_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no feature is left out, members differ by the order of sentences alone."""
+    monkeypatch.setattr("trellis.training.bagging.LEFT_OUT", 0.0)
+    for shuffle in (False, True):
+        learner = trellis.MIRA(epochs=2, shuffle=shuffle)
+        alone, bagged = (train(learner=learner, bagging=n).model.weights for n in (1, 3))
+        same = [np.allclose(_dense(alone.rows), _dense(bagged.rows), atol=1e-6), np.allclose(alone.edge, bagged.edge)]
+        assert same == [not shuffle] * 2
+
+
 def _dense(rows: Any) -> Any:
     out = np.zeros((rows.n_attributes, int(rows.labels.max()) + 1))
     attribute = np.repeat(np.arange(rows.n_attributes), np.diff(rows.starts.astype(np.int64)))

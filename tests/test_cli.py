@@ -393,7 +393,10 @@ def test_a_checkpoint_is_taken_up(here: Path, call: Any) -> None:
     assert call(f"{line} one").code == 0
     assert call(f"{line} two").code == 0  # all epochs are there already
     assert (here / "one").read_bytes() == (here / "two").read_bytes()
-    done = call(f"train {TRAIN} --epochs 5 --checkpoint c --quiet --model three")
+    assert call(f"train {TRAIN} --epochs 5 --checkpoint c --quiet --model three").code == 0
+    assert call(f"train {TRAIN} --epochs 5 --quiet --model four").code == 0
+    assert (here / "three").read_bytes() == (here / "four").read_bytes()
+    done = call(f"train {TRAIN} --epochs 5 --order 2 --checkpoint c --quiet --model five")
     assert done.code == 2
     assert "another training" in done.err
 
@@ -443,7 +446,7 @@ def test_closed_standard_input(chunk: Path) -> None:
 
 def test_a_note_is_kept(here: Path, call) -> None:
     assert call(f"train {TRAIN} --model m --quiet --note second-try").code == 0
-    assert trellis.load("m").info["note"] == "second-try"
+    assert trellis.load("m").info["user"]["note"] == "second-try"
     assert "note          second-try" in call("info m").out
 
 

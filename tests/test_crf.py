@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
 from trellis.cli.learner_options import build_learner
 from trellis.errors import LearnerError
+from trellis.learning.descent import Passes
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event
 from trellis.model.model import padded
@@ -51,6 +53,28 @@ def test_a_warm_start_ends_at_the_same_optimum(c1: float) -> None:
         ends.append(events[-1].objective)
         assert [event.gradient_norm is None for event in events[:4]] == [k < warm_up for k in range(4)]
     assert ends[1] == pytest.approx(ends[0], rel=1e-7)
+
+
+class Rates:
+    """An objective that notes the rates of passes."""
+
+    def __init__(self) -> None:
+        self.rates = list[float]()
+
+    def one_pass(self, x: Any, squares: Any, order: Any, weights: Any, rate: float, *_: Any) -> Any:
+        self.rates.append(rate)
+        return np.zeros(len(order))
+
+
+@pytest.mark.parametrize(
+    ("n", "warming_up", "rates"), [(3, True, [0.3, 0.3, 0.1]), (1, True, [0.3]), (3, False, [0.2, 0.2, 0.2])]
+)
+def test_warm_up_has_long_steps_and_a_last_pass_of_short_ones(n: int, warming_up: bool, rates: list[float]) -> None:
+    noted, problem = Rates(), problem_of(Spec(), 3)
+    passes = Passes(problem, noted, 0.0, 0.0, 0.2, 0, n, warming_up)  # type: ignore[arg-type]
+    for number in range(1, n + 1):
+        assert passes.take(number, np.zeros(3), np.ones(3)) == 0
+    assert noted.rates == pytest.approx(rates)
 
 
 def test_single_precision_only_where_it_is_enough() -> None:

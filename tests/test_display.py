@@ -13,6 +13,7 @@ import pytest
 
 import trellis
 from trellis.corpus.brackets import parse_trees
+from trellis.display.texts import mark
 from trellis.evaluation.details import details
 
 NASTY = "<script>alert('&')</script>"
@@ -69,6 +70,13 @@ def test_a_text(tagger: trellis.Tagger) -> None:
         for name in tagger.tag_text(text).spans:
             assert name.text in marked
     assert "b" in Checked(tagger.tag_text("the dog").to_html()).names
+
+
+@pytest.mark.parametrize(("probability", "share"), [(None, 100), (1.0, 100), (0.6, 60), (0.25, 25), (0.01, 25)])
+def test_marks_are_the_paler_the_less_probable(probability: float | None, share: int) -> None:
+    shown = mark("Ann", "PER", "red", probability)
+    assert f"background:color-mix(in srgb,red {share}%,#f4f4f4)" in str(shown)
+    assert (f"PER: {probability:.4f}" in str(shown)) if probability is not None else ("title" not in str(shown))
 
 
 def test_an_explanation(tagger: trellis.Tagger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 import trellis
 from trellis.corpus.corpus import Column, Strings
 from trellis.errors import CorpusError, LearnerError, ModelError
+from trellis.model.model import FIRST_PASS
 from trellis.tagger.documents import elsewhere, word_column
-from trellis.training.documents import part_bounds
+from trellis.training.documents import part_bounds, train_twice
 
 # In every document the name is plain once ("Mr X") and unclear once ("X went" beside "rain went").
 NAMES = [f"Name{i}" for i in range(24)]
@@ -47,6 +49,34 @@ def corpus(tmp_path: Path) -> trellis.Corpus:
 def train(corpus: Any, **more: Any) -> trellis.Tagger:
     learner = more.pop("learner", trellis.Perceptron())
     return trellis.train(corpus, target="name", features=FEATURES, learner=learner, document_features=True, **more)
+
+
+# ---------------------------------------------------------------------------- held-out labels
+
+
+def test_no_model_labels_sentences_it_has_learnt_from() -> None:
+    """The second pass learns from labels that models of other sentences gave, and these have not seen the words."""
+    words = [[f"w{i}", f"w{i}"] for i in range(10)]
+    labels = [["A", "A"] if i % 2 else ["B", "B"] for i in range(10)]
+    corpus, parts = trellis.read({"word": words, "name": labels}), list[trellis.Corpus]()
+
+    def train(part: trellis.Corpus, **options: Any) -> trellis.Tagger:
+        parts.append(part)
+        return trellis.train(part, **options)
+
+    options = {name: one.default for name, one in inspect.signature(trellis.train).parameters.items()}
+    options |= {"target": "name", "order": 0}
+    for name in ("corpus", "features", "document_features"):
+        del options[name]
+    train_twice(train, corpus, ["word[0]"], options)
+    first, *others, second = parts
+    assert trellis.train(first, target="name", features=["word[0]"]).tag_batch(words) == labels
+    held_out = [set(first.column("word").tolist()) - set(part.column("word").tolist()) for part in others]
+    assert sorted(word for part in held_out for word in part) == sorted(f"w{i}" for i in range(10))
+    # To a model that has seen none of its words, one sentence is as another.
+    elsewhere = dict(zip([sentence[0] for sentence in words], second.sentences(FIRST_PASS[0]), strict=True))
+    for part in held_out:
+        assert len({tuple(elsewhere[word]) for word in part}) == 1
 
 
 # ---------------------------------------------------------------------------- counting

@@ -150,6 +150,21 @@ def test_explanations_name_the_attributes_of_an_arc() -> None:
         assert [abs(term.weight) for term in terms] == sorted((abs(term.weight) for term in terms), reverse=True)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_explanations_sum_to_the_score(order: int) -> None:
+    """At order 2 with the sibling that stands next to the word on the same side of its head."""
+    parser = parser_of(trellis.Perceptron(epochs=2, average=False), order, True)
+    several = 0
+    for i in range(12):
+        x = inputs(treebank(12, 8), i)
+        tree = parser.parse(x)
+        terms = [term.weight for word in range(1, len(tree.heads) + 1) for term in parser.explain(x, word)]
+        assert sum(terms) == pytest.approx(tree.score, abs=1e-5)
+        sides = Counter((head, word > head) for word, head in enumerate(tree.heads, 1) if head)
+        several += max(sides.values(), default=0) > 2  # where it matters which sibling is meant
+    assert several
+
+
 @pytest.mark.parametrize(("order", "projective"), SHAPES)
 def test_probabilities_are_those_of_all_trees(order: int, projective: bool) -> None:
     parser = parser_of(trellis.CRF(epochs=10, c2=0.1), order, projective)
@@ -339,7 +354,7 @@ def test_a_parser_is_one_file(tmp_path: Path) -> None:
     parser.save(tmp_path / "p.parser")
     again = parsing.load(tmp_path / "p.parser")
     assert again.parse_batch(treebank(10, 2)) == parser.parse_batch(treebank(10, 2))
-    assert (again.info["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
+    assert (again.info["user"]["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
     again.save(tmp_path / "q.parser")
     assert (tmp_path / "p.parser").read_bytes() == (tmp_path / "q.parser").read_bytes()
     with pytest.raises(trellis.ModelError, match="a parser; open it with"):
@@ -400,12 +415,19 @@ def test_a_filter_leaves_arcs_out_but_never_all_trees() -> None:
 
 
 def test_projective_training_lifts_crossing_arcs() -> None:
-    corpus = trellis.read({"word": [list("abcd")] * 3, "pos": [list("ABCD")] * 3, "head": [["3", "0", "2", "1"]] * 3})
-    crossing = parsing.train(corpus, order=1, projective=False, features=["pos[head] & pos[dep]"], filter=None)
-    lifted = parsing.train(corpus, order=1, features=["pos[head] & pos[dep]"], filter=None)
+    """Crossing arcs are learnt as if each hung from the nearest ancestor of its head that makes the tree projective."""
+
+    def train(*heads: int, **options: Any) -> trellis.Parser:
+        columns = {"word": [list("abcd")] * 3, "pos": [list("ABCD")] * 3, "head": [[str(head) for head in heads]] * 3}
+        return parsing.train(columns, order=1, features=["pos[head] & pos[dep]"], filter=None, **options)
+
     x = {"word": list("abcd"), "pos": list("ABCD")}
-    assert crossing.parse(x).heads == [3, 0, 2, 1]
-    assert lifted.parse(x).heads != [3, 0, 2, 1]
+    assert train(3, 0, 2, 1, projective=False).parse(x).heads == [3, 0, 2, 1]
+    lifted = train(3, 0, 2, 1)
+    assert lifted.parse(x).heads == [2, 0, 2, 2]
+    for name, array in train(2, 0, 2, 2).weights.items():
+        assert np.array_equal(array, lifted.weights[name])
+    assert train(3, 0, 2, 1, learner=trellis.Perceptron()).info["history"][-1]["updates"] == 0
 
 
 def test_trees_draw_and_print_themselves() -> None:
@@ -474,8 +496,12 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
         ({"features": ["pos[head]"]}, "needs templates of siblings"),
         ({"features": ["lemma[head]"], "order": 1}, "reads column 'lemma'"),
         ({"filter": "pos[between]"}, "a filter looks at the head and the dependent"),
-        ({"patience": 2}, "give dev"),
-        ({"metric": "f1"}, "metric must be"),
+        ({"patience": 2}, "patience .* needs a dev corpus"),
+        ({"metric": "uas"}, "metric .* needs a dev corpus"),
+        ({"metric": "f1", "dev": treebank(2, 2)}, "metric must be 'auto' or 'uas' or 'las', not 'f1'"),
+        ({"projective": "no"}, "projective must be True or False, not 'no'"),
+        ({"labelled": "no"}, "labelled must be True or False, not 'no'"),
+        ({"lenient": 1}, "lenient must be True or False, not 1"),
         ({"checkpoint_every": 2}, "needs a checkpoint"),
         ({"sample_weight": [1.0]}, "sample_weight"),
     ],

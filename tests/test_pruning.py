@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -237,3 +238,41 @@ def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest
         assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_corpus(DEV).codes.tolist()
         found.append([event.objective for event in events])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+class NotedFilter:
+    """The native filter, and which sentences it learns from and is asked about."""
+
+    made: ClassVar[list[NotedFilter]] = []
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.native, self.learnt, self.asked = FILTER(*arguments, **options), set[int](), set[int]()
+        self.made.append(self)
+
+    def one_pass(self, sentences: Any, **options: Any) -> None:
+        self.learnt |= set(sentences.tolist())
+        self.native.one_pass(sentences, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        def ask(sentences: Any, *rest: Any) -> Any:
+            self.asked |= set(sentences.tolist())
+            return getattr(self.native, name)(sentences, *rest)
+
+        return self.native.rows if name == "rows" else ask
+
+
+FILTER = _core.Filter
+
+
+def test_a_filter_prunes_sentences_that_it_was_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    NotedFilter.made.clear()
+    monkeypatch.setattr(_core, "Filter", NotedFilter)
+    corpus = {"word": [["a", "b"], ["b"], ["c", "a"], ["b", "c"]] * 3, "label": [[*"AB"], ["B"], [*"CA"], [*"BC"]] * 3}
+    assert trellis.train(corpus, target="label", prune=0.9).model.filter is not None
+    whole, *others = sorted(NotedFilter.made, key=lambda one: len(one.asked))
+    everything = set(range(12))
+    assert (whole.learnt, whole.asked) == (everything, set())  # the one that the model keeps
+    assert len(others) == 2
+    for one in others:
+        assert one.learnt == everything - one.asked
+    assert set.union(*(one.asked for one in others)) == everything

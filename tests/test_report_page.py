@@ -65,6 +65,14 @@ def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
     assert calls["_encoded"] > 4
 
 
+def test_the_first_twenty_sentences_of_a_confusion_are_kept(tagger: trellis.Tagger) -> None:
+    """Each once, however often the confusion is in it."""
+    words = [WORDS[0]] * 3 + [WORDS[1]] * 30
+    found = find_errors(tagger, {"word": words, "chunk": [WRONG[0]] * 3 + [["B-X", "B-X"]] * 30})
+    assert found.examples == {("B-X", "B-VP"): list(range(4, 24))}
+    assert sorted(found.sentences) == list(range(4, 24))
+
+
 def test_the_page(tagger: trellis.Tagger) -> None:
     found = find_errors(tagger, {"word": WORDS, "chunk": GOLD})
     text = found.to_html(f"title {NASTY}")

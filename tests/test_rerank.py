@@ -85,6 +85,21 @@ def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -
     assert model["score"] > 0
 
 
+def test_scores_are_in_units_of_the_typical_gap(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    """The mean difference between the first and the second candidate, so that taggers of any scale are alike."""
+    gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
+    gap = sum(gaps) / len(gaps)
+    assert not 0.9 < gap < 1.1
+    reranker = rerank.fit(tagger, lists, features=["score"])
+    assert reranker.problem.scale == pytest.approx(gap)
+    features = reranker.problem.features.of(lists[0], reranker.problem.scale)
+    assert features.own[1]["score"] == pytest.approx(
+        (lists[0].candidates[1].score - lists[0].candidates[0].score) / gap
+    )
+    alone = [replace(one, candidates=one.candidates[:1]) for one in lists]
+    assert rerank.fit(tagger, alone, features=["score"]).problem.scale == 1.0
+
+
 def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, lists: list[KBestList]) -> None:
     dev = trellis.read(one_verb(60, 2))
     held_out = kbest_lists(tagger, dev, 8, dev.sentences("tag"))
@@ -461,7 +476,7 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
         ({"learner": "svm"}, "no learner 'svm'"),
         ({"learner": 3}, "learner must be a learner"),
         ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
-        ({"patience": 1}, "patience compares epochs on what is held out; give dev"),
+        ({"patience": 1}, "it needs a dev corpus"),
         ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number from 1"),
         ({"dev": {"word": [], "chunk": []}}, "no sentences to compare epochs on"),
         ({"n_threads": 0}, "n_threads must be"),

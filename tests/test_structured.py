@@ -459,6 +459,11 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
 NOISY = [(x, y) for x, y in SENTENCES] + [(x, (*y[:-1], "D")) for x, y in SENTENCES[:2]]
 
 
+def share_of_right(outputs: list[Any], right: list[Any]) -> float:
+    """A metric that can be named in a checkpoint."""
+    return sum(map(tuple.__eq__, outputs, right)) / len(right)
+
+
 def right_share(model: structured.StructuredModel, pairs: Sequence[Any]) -> float:
     return sum(model.predict(x) == y for x, y in pairs) / len(pairs)
 
@@ -494,8 +499,8 @@ def test_a_metric_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"patience": 2}, "give dev"),
-        ({"metric": len}, "give dev"),
+        ({"patience": 2}, "needs a dev corpus"),
+        ({"metric": len}, "needs a dev corpus"),
         ({"dev": []}, "dev examples must be a list of pairs"),
         ({"dev": [1]}, "dev example 0 must be a pair"),
         ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
@@ -557,25 +562,35 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
 
 def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
     file = tmp_path / "checkpoint"
-    structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file, checkpoint_every=2)
+    dev: dict[str, Any] = {"dev": SENTENCES[:2], "metric": share_of_right}
+    structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file, checkpoint_every=2, **dev)
     others: list[dict[str, Any]] = [
         {"examples": SENTENCES},
-        {"learner": trellis.Perceptron(epochs=3)},
+        {"dev": SENTENCES[:1]},
+        {"dev": [(SENTENCES[0][0], SENTENCES[1][1]), SENTENCES[1]]},
+        {"metric": None},
+        {"init": {"a": 1.0}},
+        {"learner": trellis.Perceptron(epochs=2, average=False)},
         {"learner": trellis.MIRA(epochs=2)},
         {"problem": Listed()},
         {"sample_weight": [1, 1, 1, 1, 1, 2]},
     ]
     for other in others:
-        given = {"problem": ListedWithCosts(), "examples": NOISY, "learner": trellis.Perceptron(epochs=2), **other}
+        given = {"problem": ListedWithCosts(), "examples": NOISY, "learner": trellis.Perceptron(epochs=2), **dev}
+        given |= other
         with pytest.raises(trellis.ModelError, match="a checkpoint of another training"):
             structured.fit(given.pop("problem"), given.pop("examples"), checkpoint=file, **given)
     with pytest.raises(trellis.LearnerError, match="needs a problem with candidates"):
         structured.fit(Searched(), NOISY, checkpoint=file)
     with pytest.raises(trellis.LearnerError, match="it needs a checkpoint"):
         structured.fit(Listed(), NOISY, checkpoint_every=2)
+    more = structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=4), checkpoint=file, patience=9, **dev)
+    whole = structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=4), patience=9, **dev)
+    assert np.array_equal(more.weights.values, whole.weights.values)
+    assert more.info == whole.info
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(trellis.ModelError, match="checkpoint"):
-        structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file)
+        structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file, **dev)
 
 
 def test_a_state_that_is_none_is_an_error() -> None:
@@ -620,8 +635,8 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"patience": 2}, "patience compares epochs on what is held out; give dev"),
-        ({"metric": max}, "metric compares epochs on held-out pairs; give dev"),
+        ({"patience": 2}, "patience .* needs a dev corpus"),
+        ({"metric": max}, "metric .* needs a dev corpus"),
         ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
         ({"dev": []}, "dev examples must be a list of pairs"),
         ({"n_threads": 0}, "n_threads must be"),

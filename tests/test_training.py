@@ -97,7 +97,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "init": (None, "a tagger"),
     "dev": (corpus_of(1), corpus_of(3)),
     "metric": ("token", "sentence"),
-    "patience": (2, 1),
+    "patience": (2, 9),
     "checkpoint": (None, None),
     "checkpoint_every": (1, 2),
     "bagging": (1, 2),
@@ -107,7 +107,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "info": (None, {"note": "another"}),
 }
 REFUSED = ("bagging", "document_features")  # which take no checkpoint
-WITHOUT_EFFECT = ("checkpoint_every", "observer", "n_threads", "info", "partial")  # on the weights
+WITHOUT_EFFECT = ("checkpoint_every", "observer", "n_threads", "info", "partial", "patience")  # on an epoch
 
 
 def test_every_parameter_is_changed_once() -> None:
@@ -142,6 +142,30 @@ def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"checkpoint of another training .*; delete it or name another file"):
         trellis.train(changed.pop("corpus"), **changed)
     assert (tmp_path / "checkpoint").read_bytes() == kept
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "boost by folds"])
+def test_a_checkpoint_continues_with_more_epochs(name: str, tmp_path: Path) -> None:
+    """To the same bits as if there had been so many from the start; fewer than there are is an error."""
+    learner = trellis.SequenceBoost(epochs=6, folds=2) if name == "boost by folds" else LEARNERS[name]
+    if name == "boost":  # whose last round is scored, also where others are not
+        learner = replace(learner, score_every=1)
+    corpus, dev = corpus_of(0), corpus_of(1)
+    options: dict[str, Any] = {} if name == "boost by folds" else {"dev": dev}
+    short, checkpoint = replace(learner, epochs=3), tmp_path / "checkpoint"
+    train(corpus, learner=short, checkpoint=checkpoint, **options)
+    if name == "boost by folds":  # all folds were trained for so many rounds
+        with pytest.raises(ModelError, match="another training"):
+            train(corpus, learner=learner, checkpoint=checkpoint)
+        return
+    resumed = train(corpus, learner=learner, checkpoint=checkpoint, patience=9, **options)
+    whole = train(corpus, learner=learner, patience=9, **options)
+    assert len(resumed.info["history"]) > 3
+    assert saved(resumed, tmp_path / "resumed") == saved(whole, tmp_path / "whole")
+    with pytest.raises(
+        ModelError, match=r"a checkpoint after \d+ epochs, more than the 1 of this training; ask for more"
+    ):
+        train(corpus, learner=replace(learner, epochs=1), checkpoint=checkpoint, **options)
 
 
 def test_a_checkpoint_knows_words_values_and_edges(tmp_path: Path) -> None:
@@ -229,6 +253,25 @@ def test_patience() -> None:
 def test_parameters_without_effect_are_errors(options: dict[str, Any], needs: str) -> None:
     with pytest.raises(LearnerError, match=needs):
         train(corpus_of(0), **options)
+
+
+def test_notes_never_change_the_record(tmp_path: Path) -> None:
+    """A model has an entry for its user's notes, whatever their names."""
+    names = (*train(corpus_of(0)).info, "history", "document_features", "scheme", "idle_strings", "calibration", "user")
+    notes = dict.fromkeys(names, "mine")
+    tagger = train(corpus_of(0), info=notes)
+    tagger.save(tmp_path / "model")
+    again = trellis.load(tmp_path / "model")
+    assert again.info == {**train(corpus_of(0)).info, "user": notes}
+    assert again.evaluate(corpus_of(1)).n_tokens
+
+
+def test_a_dev_corpus_that_compares_nothing() -> None:
+    for words, labels in (([], []), ([[]], [[]])):
+        with pytest.raises(trellis.CorpusError, match="no sentences to compare epochs on"):
+            train(corpus_of(0), dev={"word": words, "label": labels})
+    with pytest.raises(trellis.CorpusError, match=r"no label of the dev corpus \(X, Y\) occurs in training"):
+        train(corpus_of(0), dev={"word": [["a", "b"]], "label": [["Y", "X"]]})
 
 
 @pytest.mark.parametrize("metric", ["token", "sentence", "auto"])
@@ -450,13 +493,13 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
     tagger = train(corpus, **options, **numbers, dev=corpus_of(1), patience=np.int64(3))
     tagger.save(tmp_path / "model")
     assert trellis.load(tmp_path / "model").info == tagger.info
-    assert (tagger.info["n"], tagger.info["share"], tagger.info["yes"]) == (1, 0.5, True)
+    assert tagger.info["user"] == {"n": 1, "share": 0.5, "yes": True}
     assert tagger.order == 2
 
     def never(event: Event) -> None:
         raise AssertionError("training began")
 
-    for info in ({"a": object()}, {"a": np.zeros(2)}, {"a": {1, 2}}, {("a", "b"): 1}):
+    for info in ({"a": object()}, {"a": np.zeros(2)}, {"a": {1, 2}}, {("a", "b"): 1}, {"a": "\ud800"}):
         with pytest.raises(LearnerError, match="info must be what JSON can hold"):
             train(corpus, info=info, observer=never)
 
@@ -499,7 +542,7 @@ def test_parameters_that_make_no_sense(options: dict[str, Any], why: str) -> Non
 
 
 def test_a_fit_walks_through_few_files() -> None:
-    """Functions of at most 17 files are called from a corpus to a tagger by the default learner."""
+    """Functions of at most 18 files are called from a corpus to a tagger by the default learner."""
     corpus = trellis.read({"word": [["the", "dog"], ["a", "cat"]], "pos": [["D", "N"], ["D", "N"]]})
     root, files = str(Path(trellis.__file__).parent), set[str]()
 
@@ -514,7 +557,7 @@ def test_a_fit_walks_through_few_files() -> None:
         trellis.train(corpus, target="pos")
     finally:
         sys.setprofile(before)
-    assert len(files) <= 17, sorted(files)
+    assert len(files) <= 18, sorted(files)
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "frank-wolfe", "hmm"])

@@ -15,6 +15,7 @@ from trellis.errors import ArgumentError, CorpusError, LearnerError, ModelError,
 from trellis.learning.site_problem import SiteWeights
 from trellis.trees import PhraseTree, TreeParser, load, parse_trees, train
 from trellis.trees.grammar import Markov, build_tree, derive, read_grammar
+from trellis.trees.lexicon import Lexicon
 
 TEXT = """
 ( (S (NP-SBJ (DT the) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))
@@ -202,6 +203,32 @@ def test_unknown_words_get_tags_by_spelling(pcfg: TreeParser, spans: TreeParser)
     assert pcfg.parse([("the", "DT"), ("dog", "QQ"), ("fell", "VBD"), (".", ".")]).pos[1] == "QQ"  # a tag never seen
 
 
+def test_unknown_words_are_counted_by_rare_words() -> None:
+    """P(tag | word) by hand: spellings are counted over words seen at most twice, and hopeless tags are left out."""
+    pairs = [("an", "A")] * 2 + [("bn", "B")] * 3 + [("run", "B"), ("run", "A")] + [(f"x{i}", "C") for i in range(500)]
+    lexicon = Lexicon.of(pairs)
+    assert dict(lexicon.spelt["xx un"]) == {"A": 1, "B": 1}
+    assert dict(lexicon.spelt["xx n"]) == {"A": 3, "B": 1}  # not of "bn"
+    found = lexicon.probabilities("bn")
+    assert sum(found.values()) == pytest.approx(1)
+    total = {"A": 3 / 507, "B": 4 / 507, "C": 500 / 507}
+    spelt = {tag: (n + p) / 505 for (tag, p), n in zip(total.items(), (3, 1, 500), strict=True)}  # of all rare words
+    kind = {tag: (n + spelt[tag]) / 5 for tag, n in (("A", 3), ("B", 1), ("C", 0))}  # of those in small letters
+    ending = {tag: (n + kind[tag]) / 5 for tag, n in (("A", 3), ("B", 1), ("C", 0))}  # in n
+    word = {tag: (n + ending[tag]) / 4 for tag, n in (("A", 0), ("B", 3), ("C", 0))}
+    assert found == pytest.approx(word)
+    assert [tag for tag, _ in lexicon.scores("bn")] == ["A", "B", "C"]
+    often = Lexicon.of([("of", "I")] * 20_000 + [("of", "R"), ("Z", "Z")])
+    assert [tag for tag, _ in often.scores("of")] == ["I"]  # one in 20,000 is less than LEAST
+
+
+def test_sentences_without_tags_have_these_scores() -> None:
+    """Held-out sentences of the sample: what a lexicon makes of words decides on phrases."""
+    parser = train(TREES[:5], learner="pcfg")
+    report = parser.evaluate(TREES[5:], tags=False)
+    assert (report.f1, report.tag_accuracy) == pytest.approx((11 / 14, 7 / 8))
+
+
 def test_a_tagger_before_the_parser(tmp_path: Path) -> None:
     corpus = {"word": [tree.words for tree in TREES], "pos": [tree.pos for tree in TREES]}
     tagger = trellis.train(corpus, target="pos", features=["word[0]", "word[-1]"])
@@ -270,7 +297,11 @@ def test_bad_arguments_are_one_clear_line(pcfg: TreeParser, spans: TreeParser) -
         train(TREES, learner="pcfg", features="spans")
     with pytest.raises(LearnerError, match="does not train parsers"):
         train(TREES, learner="hmm")
-    with pytest.raises(LearnerError, match="patience compares epochs"):
+    columns = {"word": [["a"]], "case": [["u"]], "label": [["b"]]}
+    two = trellis.train(columns, target="label", features=["case[0]", "word[0]"])
+    with pytest.raises(LearnerError, match=r"tagger must read words alone, .*; it reads case, word"):
+        train(TREES, tagger=two)
+    with pytest.raises(LearnerError, match=r"patience .* needs a dev corpus"):
         train(TREES, patience=2)
     with pytest.raises(TemplateError, match="split point looks at no phrase"):
         train(TREES, features=["word[split] & word[first]"])

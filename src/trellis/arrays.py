@@ -33,7 +33,7 @@ def runs_of(starts: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> tuple[Longs, 
     return new, np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
     """A sparse vector per token: ids[starts[t]:starts[t + 1]], each with a value."""
 

@@ -18,6 +18,10 @@ class CorpusError(TrellisError):
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {why}" if place else why)
 
+    def __reduce__(self) -> tuple[type[CorpusError], tuple[str, int | None, str]]:
+        """A copy: an exception is pickled by what it was made of, else a pool of processes waits for it for ever."""
+        return type(self), (self.path, self.line, self.why)
+
 
 class TemplateError(TrellisError):
     """A feature template that cannot be understood or does not fit the corpus."""

@@ -118,7 +118,7 @@ def command(given: Namespace) -> None:
 
 def _check_own(path: str) -> None:
     """ModelError if the file is there and no model of this demo."""
-    if Path(path).exists() and "demo" not in load(path).info:
+    if Path(path).exists() and "demo" not in load(path).info.get("user", {}):
         raise ModelError(f"{path}: a model that is not of this demo; name another file with --model")
 
 

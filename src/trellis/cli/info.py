@@ -104,7 +104,7 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     rows = [
         ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}{', in two passes' * facts['two_passes']}"),
         ("learner", f"{learner}({given}), order {facts['order']}{bagged}"),
-        *([("note", training["note"])] if "note" in training else []),
+        *([("note", training["user"]["note"])] if "note" in training.get("user", {}) else []),
         *(
             [("trained on", f"{sizes['sentences']:,} sentences, {sizes['tokens']:,} tokens")]
             if sizes["sentences"]

@@ -49,7 +49,7 @@ def describe(parser: Parser) -> None:
     describe_learner(add, f"one of {', '.join(LEARNERS)} (default: mira with C=0.01)", LEARNERS)
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
-    add("--metric", choices=("auto", "uas", "las"), default="auto", help="score that compares epochs")
+    add("--metric", choices=("auto", "uas", "las"), help="score that compares epochs (default: auto)")
     add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")
     parser.share_file_options()
 
@@ -91,8 +91,8 @@ def command(given: Namespace) -> None:
             checkpoint_every=given.checkpoint_every,
             observer=observer,
             n_threads=given.threads,
-            info={"corpus": shape.describe(corpus.columns)},
         )
+    parser.info["corpus"] = shape.describe(corpus.columns)
     if skipped := parser.info["skipped"]:
         say(f"{skipped:,} sentences left out: they have no tree", given.quiet)
     parser.save(given.model)

@@ -74,8 +74,9 @@ def command(given: Namespace) -> None:
 
     def tagger(part: Corpus) -> Tagger:
         say(f"training a tagger on {len(part):,} sentences", given.quiet)
-        info = {"corpus": shape.describe(corpus.columns)}
-        return train_tagger(part, target=target, learner=learner, n_threads=given.threads, info=info, **options)
+        tagger = train_tagger(part, target=target, learner=learner, n_threads=given.threads, **options)
+        tagger.info["corpus"] = shape.describe(corpus.columns)
+        return tagger
 
     features = None if given.reranker_features is None else given.reranker_features.split(",")
     with watch_epochs(given.quiet, "reranking") as shown:

@@ -108,10 +108,11 @@ def command(given: Namespace) -> None:
             observer=observer,
             checkpoint_every=given.checkpoint_every,
             n_threads=given.threads,
-            info={"corpus": shape.describe(sentences.columns), **({"note": given.note} if given.note else {})},
+            info={"note": given.note} if given.note else None,
             **tagger_options(given),
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
+    tagger.info["corpus"] = shape.describe(sentences.columns)
     if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
         say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from trellis.arguments import file_path
 from trellis.corpus.files import message_name, read_bytes, write_bytes
-from trellis.corpus.tree import PhraseTree
+from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.errors import CorpusError
 
 MAX_DEPTH = 200  # brackets within brackets
@@ -116,7 +116,8 @@ class _Reader:
         if token == ")":
             if not self.open:
                 raise _NoTreeError("a closing bracket without an opening one; remove it")
-            tree = _closed(self.open.pop())
+            bracket = self.open.pop()
+            tree = _closed(bracket, is_empty_sentence=not self.open and bracket.label == ROOT)
             if self.open and self.open[-1].word is not None:
                 raise _NoTreeError(f"{self.open[-1]} stands over a word and a bracket; give the word a tag")
             (self.open[-1].children if self.open else trees).append(tree)
@@ -142,8 +143,8 @@ class _NoTreeError(Exception):
     """What is wrong with a line."""
 
 
-def _closed(bracket: _Open) -> PhraseTree:
-    if bracket.word is None and not bracket.children:
+def _closed(bracket: _Open, *, is_empty_sentence: bool) -> PhraseTree:
+    if bracket.word is None and not bracket.children and not is_empty_sentence:
         what = "an empty bracket" if bracket.label is None else f"{bracket} stands over nothing"
         raise _NoTreeError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
     return PhraseTree(bracket.label or "", tuple(bracket.children), bracket.word)

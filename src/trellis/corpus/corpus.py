@@ -91,7 +91,7 @@ class Strings:
         return Strings.of(number), np.array(numbers, np.int32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """One string per token: ``values[codes[t]]`` is what stands at token t."""
 
@@ -137,7 +137,7 @@ class Column:
         return Column(np.array([number[name] for name in names] or [0], np.int32)[self.codes], Strings.of(number))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BagColumn(Ragged):
     """Any number of attributes per token, each a string with a value: the features of CRFsuite."""
 
@@ -163,7 +163,7 @@ def _unlike(name: str) -> CorpusError:
     return CorpusError("", None, f"column {name!r} has attributes in one corpus and strings in the other")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Extras:
     """Lines of the file that are not tokens (comments, word ranges, empty nodes), to be written back."""
 
@@ -191,7 +191,7 @@ DOCUMENT_MARKS = ("-DOCSTART-", "# newdoc")  # how lines begin at which a docume
 Sentence = dict[str, list[Any]]  # by column: strings, or of attributes dicts of name to value
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Corpus:
     """Sentences over named columns. Get one from ``trellis.read``."""
 

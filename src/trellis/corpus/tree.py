@@ -81,7 +81,7 @@ class PhraseTree:
         """The tree in brackets, on one line."""
         if self.word is not None:
             return f"({self.label} {escaped(self.word)})"
-        return f"({self.label} {' '.join(map(str, self.children))})"
+        return f"({' '.join((self.label, *map(str, self.children)))})"
 
     def draw(self) -> str:
         """The tree as lines of text, from the top down, words below."""

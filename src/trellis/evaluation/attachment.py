@@ -60,6 +60,8 @@ class AttachmentReport:
         }
 
     def __str__(self) -> str:
+        if not self.all.words:
+            return "no words to evaluate"
         rows = {"all words": self.all, "no punctuation": self.no_punctuation, **self.labels}
         width = max(map(len, rows))
         whole = f"{100 * self.complete:.2f}% with all heads right"

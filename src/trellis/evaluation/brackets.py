@@ -59,6 +59,8 @@ class BracketReport:
         }
 
     def __str__(self) -> str:
+        if not self.sentences:
+            return "no sentences to evaluate"
         return "\n".join(
             [
                 f"sentences {self.sentences}, {100 * self.complete_match:.2f}% with all brackets right",

@@ -81,6 +81,8 @@ class Report:
         return report_html(self)
 
     def __str__(self) -> str:
+        if not self.n_tokens:
+            return "no tokens to evaluate"
         lines = [
             f"sentences {self.n_sentences}, {100 * self.sentence_accuracy:.2f}% without a mistake",
             f"tokens    {self.n_tokens}, {100 * self.token_accuracy:.2f}% right",

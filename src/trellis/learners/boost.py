@@ -7,7 +7,7 @@ thousands of rounds where no feature says much; one mislabelled sentence can out
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -57,6 +57,10 @@ class SequenceBoost(BatchLearner):
         BatchLearner.__post_init__(self)
         if self.folds == 1:
             raise LearnerError("folds must be at least 2, or 0 for no cross-validation")
+
+    def epoch_parameters(self) -> dict[str, Any]:
+        """Those of any learner; with folds also the number of rounds, which all folds are trained for."""
+        return self.parameters() if self.folds else BatchLearner.epoch_parameters(self)
 
     def begin(self, problem: Problem) -> _Rounds:
         """The rounds over a problem."""

@@ -30,7 +30,8 @@ class Checkpoint:
 
     path: Path
     every: int
-    fingerprint: str  # of all that training depends on: a checkpoint is of one training alone
+    # Of all that an epoch depends on: a checkpoint is of one training alone, for any number of epochs and any patience.
+    fingerprint: str
 
     def write(self, progress: Progress) -> None:
         """Replace the file by where training stands now."""

@@ -27,7 +27,7 @@ Outputs = list[tuple[float, Ints, Doubles]]
 Search = Callable[["FeatureRun", int, int, bool], Outputs]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Votes:
     """Every update in turn, for voting: update u changes features[starts[u]:starts[u + 1]]."""
 
@@ -37,7 +37,7 @@ class Votes:
     changes: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FeatureWeights:
     """What a learner has learnt of any structure."""
 

@@ -152,6 +152,14 @@ class Learner:
         given = self.effective().items()
         return {name: _name_of(value) if callable(value) else value for name, value in given if value is not None}
 
+    def epoch_parameters(self) -> dict[str, Any]:
+        """The parameters that decide what an epoch learns: all but the number of epochs.
+
+        A training continues from a checkpoint if these are the same. Of a learner of one's own they are all: its
+        ``epochs`` may mean anything.
+        """
+        return {name: value for name, value in self.parameters().items() if name != "epochs" or not self.constraints}
+
     @property
     def abilities(self) -> frozenset[Ability]:
         """What it can do beside chains up to order 2."""

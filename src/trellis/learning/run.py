@@ -15,7 +15,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
 from trellis.corpus.label_parts import LabelParts
-from trellis.errors import LearnerError
+from trellis.errors import LearnerError, ModelError
 from trellis.features.vocabulary import Sources
 from trellis.model.model import MANY_LABELS, ChainWeights, Ngrams, Rows
 
@@ -322,9 +322,15 @@ def run(
 
 def _begin(problem: Problem | FeatureProblem | SiteProblem, work: Work) -> Progress:
     saved = None if problem.checkpoint is None else problem.checkpoint.read()
-    if saved is None:
+    if saved is None or problem.checkpoint is None:
         return Progress()
     work.restore(saved.state)
+    if saved.done > work.epochs:
+        raise ModelError(
+            f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
+            "training; ask for more epochs, delete it or name another file"
+        )
+    saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
     if isinstance(saved.best, ChainWeights):
         assert isinstance(problem, Problem)
         saved.best = work.restored(replace(saved.best, parts=problem.label_parts))

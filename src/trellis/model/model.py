@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trellis.model.segments import Segments
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Votes:
     """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
 
@@ -70,7 +70,7 @@ def dense_cells(n_labels: int, order: int) -> int:
     return pairs if order < 2 else pairs + (n_labels + 1) * pairs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
 
@@ -117,7 +117,7 @@ def is_finite(table: Floats | None) -> bool:
     return table is None or table.size == 0 or bool(table.max() < np.inf)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ngrams:
     """Weights of label n-grams, of which only some exist: those of three labels and more count, pairs have a table.
 
@@ -187,7 +187,7 @@ class Ngrams:
         return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ChainWeights:
     """All weights of a chain: of attributes with labels, with label pairs, of label pairs, triples and n-grams."""
 
@@ -335,7 +335,7 @@ class FilterLevel(NamedTuple):
     n_runs: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LabelFilter:
     """What prunes labels before a sentence is decoded: scores of single labels, over the attributes of the model.
 
@@ -407,7 +407,7 @@ FAMILIES = ("scores", "log-linear", "local", "joint")
 FIRST_PASS = ("same_word", "same_word_in_corpus")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """Labels, vocabulary and weights, with how they came to be."""
 

@@ -43,7 +43,7 @@ class ArcTerm:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parser:
     """Gives sentences dependency trees. Get one from ``trellis.parsing.train`` or ``trellis.parsing.load``.
 
@@ -55,7 +55,7 @@ class Parser:
     weights: Mapping[str, Any]  # named arrays, as learners give them
     projective: bool = True
     family: str = "scores"  # "log-linear": probabilities mean something
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
     _reader: ArcReader = field(init=False, repr=False, compare=False)
@@ -65,6 +65,10 @@ class Parser:
         object.__setattr__(self, "_plan", plan)
         object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
         object.__setattr__(self, "_reader", ArcReader(self.vocabulary))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
+        return Parser, (self.vocabulary, self.labels, self.weights, self.projective, self.family, self.info)
 
     def __repr__(self) -> str:
         kind = "projective" if self.projective else "non-projective"
@@ -118,8 +122,10 @@ class Parser:
 
     def kbest(self, sentence: Any, k: int) -> list[DependencyTree]:
         """The ``k`` best trees, best first; they differ in heads, and have the best labels of their arcs."""
-        corpus = self._corpus([sentence])
-        data, k = self._data(corpus), whole_number("k", k, 1, 10**6)
+        corpus, k = self._corpus([sentence]), whole_number("k", k, 1, 10**6)
+        if not corpus.n_tokens:
+            return self.parse_batch(corpus, n_threads=1)
+        data = self._data(corpus)
         with short_sentences(corpus):
             heads, labels, scores = self._native.kbest(data, 0, k)
         words = corpus.column(self.columns[0]).tolist()
@@ -192,9 +198,11 @@ class Parser:
             return sentences
         if isinstance(sentences, Mapping):
             return read(sentences, columns=self.columns)
-        given = list(sentences)
-        records = all(isinstance(one, Mapping) for one in given)
-        return from_lists(given, None if records else self.columns, tokens=True)
+        rows = list(sentences)
+        if all(isinstance(row, list | tuple) and not row for row in rows):
+            return read(dict.fromkeys(self.columns, rows))  # no token says how many columns there are
+        records = all(isinstance(row, Mapping) for row in rows)
+        return from_lists(rows, None if records else self.columns, tokens=True)
 
     def _data(self, corpus: Corpus) -> _core.ArcData:
         columns = self._reader.read(corpus)

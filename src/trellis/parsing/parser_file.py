@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis import _core
+from trellis.arguments import file_path
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
 from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
@@ -49,7 +50,7 @@ def save(parser: Parser, path: str | os.PathLike[str]) -> None:
         "info": parser.info,
     }
     tensors = {**parser.weights, **column_tensors(vocabulary.columns), **lookup_tensors(vocabulary.lookups)}
-    write_tensors(path, FORMAT, tensors, json.dumps(header, ensure_ascii=False))
+    write_tensors(file_path("path", path), FORMAT, tensors, json.dumps(header, ensure_ascii=False))
 
 
 def load(path: str | os.PathLike[str], make: Callable[..., Parser]) -> Parser:
@@ -66,7 +67,9 @@ def load(path: str | os.PathLike[str], make: Callable[..., Parser]) -> Parser:
                 raise ValueError("views of other values")
         vocabulary = ArcVocabulary(templates, columns, lookups_of(header["lookups"], tensors))
         labels = tuple(str(label) for label in header["labels"])
+        if not isinstance(header["info"], dict):
+            raise ValueError("info that is not a dict")
         weights = {name: tensors[name] for name in WEIGHTS}
         return make(vocabulary, labels, weights, bool(header["projective"]), str(header["family"]), header["info"])
 
-    return read_tensors(path, FORMAT, "a parser of trellis").made(made)
+    return read_tensors(file_path("path", path), FORMAT, "a parser of trellis").made(made)

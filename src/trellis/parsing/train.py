@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 import trellis
 from trellis import _core
-from trellis.arguments import file_path, thread_count, whole_number
+from trellis.arguments import thread_count, whole_number
 from trellis.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis.corpus.read import read
 from trellis.errors import LearnerError
@@ -22,7 +21,8 @@ from trellis.features.arcs import arc_templates, arc_vocabulary
 from trellis.features.vocabulary import Features
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
-from trellis.learning.learner import Learner
+from trellis.learning.learner import Learner, choice, flag
+from trellis.learning.options import Schedule, check_dev_labels, check_not_empty, plain, user_notes
 from trellis.learning.run import Observer, State, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.parsing.parser import Parser, short_sentences
@@ -109,7 +109,7 @@ def train(
     lenient: bool = False,
     sample_weight: npt.ArrayLike | None = None,
     dev: Any = None,
-    metric: str = "auto",
+    metric: str | None = None,
     patience: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
@@ -132,19 +132,20 @@ def train(
     """
     learner = parsing_learner(learner)
     order = whole_number("order", order, 1, 2)
+    projective, lenient = flag().check("projective", projective), flag().check("lenient", lenient)
+    labelled = None if labelled is None else flag().check("labelled", labelled)
     if order > 1 and not projective:
         raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
     check_observer(observer)
-    if checkpoint is None and checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
-    if patience is not None:
-        if dev is None:
-            raise LearnerError("patience compares epochs on a dev corpus; give dev")
-        patience = whole_number("patience", patience, 1)
-    if metric not in ("auto", "uas", "las"):
-        raise LearnerError(f"metric must be 'auto', 'uas' or 'las', not {metric!r}")
-    treebank = read_trees(read(corpus), labelled=labelled, lenient=lenient)
-    held_out = None if dev is None else read_trees(read(dev), labelled=treebank.labels is not None, lenient=lenient)
+    schedule, notes = Schedule.of(dev, metric, patience, checkpoint, checkpoint_every), user_notes(info)
+    metric = "auto" if metric is None else choice("auto", "uas", "las").check("metric", metric)
+    corpus, dev = read(corpus), None if dev is None else read(dev)
+    check_not_empty(corpus, "train on")
+    treebank = read_trees(corpus, labelled=labelled, lenient=lenient)
+    held_out = None
+    if dev is not None:
+        check_not_empty(dev, "compare epochs on")
+        held_out = read_trees(dev, labelled=treebank.labels is not None, lenient=lenient)
     threads = thread_count(n_threads)
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
     templates = arc_templates(features, filter, columns, order)
@@ -160,10 +161,9 @@ def train(
     with short_sentences(treebank.corpus):
         data = _core.ArcData(plan, coded, treebank.corpus.starts)
     examples = _Examples(data, heads, labels, plan, projective)
-    given = dict(info or {})
 
-    def assemble(weights: SiteWeights, **more: Any) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, projective, learner.family, {**given, **more})
+    def assemble(weights: SiteWeights, **record: Any) -> Parser:
+        return Parser(vocabulary, names, weights.arrays, projective, learner.family, {**notes, **record})
 
     problem = SiteProblem(
         heads,
@@ -172,24 +172,23 @@ def train(
         examples.online,
         examples.vector,
         sentence_weights=sentence_weights(sample_weight, treebank.corpus),
-        patience=patience,
+        patience=schedule.patience,
     )
     if held_out is not None:
-        score = _scorer(held_out, metric, bool(names), threads)
+        score = _scorer(held_out, metric, names, threads)
         problem = replace(problem, score_dev=lambda weights: score(assemble(weights)))
-    if checkpoint is not None:
-        every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
+    if schedule.checkpoint is not None:
         print_of = fingerprint(
             trellis.__version__,
             type(learner).__name__,
-            json.dumps(learner.parameters()),
+            json.dumps(learner.epoch_parameters(), default=plain),
             [str(template) for template in templates.all],
             [(codes, views) for codes, views in coded],
             (heads, labels, treebank.corpus.starts, problem.sentence_weights),
-            (list(names), int(projective), patience),
+            (list(names), int(projective)),
             None if held_out is None else (metric, held_out.heads, _read_by(held_out, templates.columns)),
         )
-        problem = replace(problem, checkpoint=Checkpoint(Path(file_path("checkpoint", checkpoint)), every, print_of))
+        problem = replace(problem, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, print_of))
     learnt, history = run(problem, learner.begin(problem), observer)  # type: ignore[arg-type]
     return assemble(
         learnt,
@@ -211,10 +210,12 @@ def _read_by(treebank: Treebank, columns: Sequence[str]) -> list[Any]:
     return found if treebank.labels is None else [*found, treebank.labels]
 
 
-def _scorer(treebank: Treebank, metric: str, labelled: bool, n_threads: int) -> Any:
-    by_labels = metric == "las" or (metric == "auto" and labelled)
-    if metric == "las" and not labelled:
+def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: int) -> Any:
+    by_labels = metric == "las" or (metric == "auto" and bool(labels))
+    if metric == "las" and not labels:
         raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
+    if by_labels and treebank.labels is not None:
+        check_dev_labels(treebank.corpus, treebank.labels, labels)
 
     def score(parser: Parser) -> float:
         report = parser.evaluate(treebank.corpus, n_threads=n_threads)

@@ -14,7 +14,7 @@ from trellis.errors import CorpusError
 HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Treebank:
     """A corpus with its trees."""
 

@@ -62,6 +62,8 @@ class ListReport:
         return {name: one.to_dict() for name, one in reports.items() if one is not None}
 
     def __str__(self) -> str:
+        if not self.first.n_tokens:
+            return "no tokens to evaluate"
         rows = {"tagger": self.first, "reranked": self.chosen, "oracle": self.oracle}
         what = "token accuracy" if self.first.spans is None else "F1"
         shown = {name: one for name, one in rows.items() if one is not None}
@@ -166,20 +168,30 @@ def cost_named(cost: str, labels: Iterable[str]) -> CostOf:
     marks_spans = guess_scheme(labels) is not None
     if cost == "spans" and not marks_spans:
         raise ArgumentError("cost 'spans' counts spans, and the labels mark none; leave cost out, or give 'tokens'")
-    if cost == "tokens" or not marks_spans:
-        return lambda gold, z: float(sum(a != b for a, b in zip(gold, z.labels, strict=True)))
-    reading = Reading(spans=True)
+    return wrong_tokens if cost == "tokens" or not marks_spans else SpanCost()
 
-    @functools.lru_cache(maxsize=1)  # all candidates of a list have the same
-    def right(gold: tuple[str, ...]) -> frozenset[Segment]:
-        return frozenset(one for one in reading.segments(gold, {}) if gold[one.begin] != OUTSIDE)
 
-    def missed_and_false(gold: Sequence[str], z: Candidate) -> float:
-        found = [one for one in z.segments if z.labels[one.begin] != OUTSIDE]
-        wanted = right(tuple(gold))
-        return float(len(wanted) + len(found) - 2 * sum(one in wanted for one in found))
+def wrong_tokens(gold: Sequence[str], z: Candidate) -> float:
+    """The number of tokens with another label than the gold one."""
+    return float(sum(a != b for a, b in zip(gold, z.labels, strict=True)))
 
-    return missed_and_false
+
+class SpanCost:
+    """The number of missed and false spans; an object, as a local function could not be pickled."""
+
+    def __init__(self) -> None:
+        self._reading = Reading(spans=True)
+        # The spans of the last gold labels: all candidates of a list have the same.
+        self._last: tuple[tuple[str, ...], frozenset[Segment]] = ((), frozenset())
+
+    def __call__(self, gold: Sequence[str], z: Candidate) -> float:
+        """The cost of a candidate where these labels are right."""
+        labels = tuple(gold)
+        if labels != self._last[0]:
+            spans = (one for one in self._reading.segments(labels, {}) if labels[one.begin] != OUTSIDE)
+            self._last = (labels, frozenset(spans))
+        predicted, wanted = [one for one in z.segments if z.labels[one.begin] != OUTSIDE], self._last[1]
+        return float(len(wanted) + len(predicted) - 2 * sum(one in wanted for one in predicted))
 
 
 def report(

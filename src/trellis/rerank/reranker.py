@@ -49,6 +49,10 @@ class ListProblem:
         self.features, self.scale, self.cost_of = features, scale, cost_of
         self._last: tuple[KBestList, Parts] | None = None  # what is asked for comes list by list
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy starts without the last list."""
+        return ListProblem, (self.features, self.scale, self.cost_of)
+
     def parts(self, x: KBestList) -> Parts:
         """The list as a hypergraph, the candidates as its last edges."""
         last = self._last
@@ -97,7 +101,7 @@ class Ranked:
     terms: list[FeatureTerm]  # what the score is made of, without what all candidates share; the greatest first
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reranker:
     """Labels sequences: a tagger offers its k best, and the reranker chooses. Get one from ``rerank.train``.
 

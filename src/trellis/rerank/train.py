@@ -13,12 +13,13 @@ from trellis.corpus.read import read
 from trellis.errors import ArgumentError, CorpusError
 from trellis.evaluation.report import evaluate
 from trellis.learning.learner import Learner
+from trellis.learning.options import Schedule, check_not_empty
 from trellis.learning.run import Observer, check_observer
 from trellis.rerank.features import Feature, GlobalFeatures
 from trellis.rerank.lists import MAX_K, Cost, KBestList, check_cost, cost_named, kbest_lists, report, text_columns
 from trellis.rerank.reranker import ListProblem, Reranker
-from trellis.structured.fit import check_patience, structure_learner
 from trellis.structured.fit import fit as fit_structured
+from trellis.structured.fit import structure_learner
 from trellis.tagger import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
@@ -51,13 +52,13 @@ def train(
     """
     corpus = read(corpus)
     held_out = None if dev is None else read(dev)
-    if held_out is not None and not held_out.n_tokens:
-        raise CorpusError(held_out.source, None, "no sentences to compare epochs on")
+    if held_out is not None:
+        check_not_empty(held_out, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
     learner = structure_learner(learner, stepwise=False)
     chosen = GlobalFeatures(features, list(corpus.columns)).chosen
     check_cost(cost)
-    check_patience(patience, dev)
+    Schedule.of(dev, None, patience, None, None)
     check_observer(observer)
     thread_count(n_threads)
 

@@ -46,6 +46,8 @@ class WordScores:
         }
 
     def __str__(self) -> str:
+        if not self.words.gold:
+            return "no words to evaluate"
         n, words = sum(row[0] for row in (self.known, self.unknown)), self.words
         share = f" ({100 * self.unknown[0] / n:.2f}% of the words)" if n else ""
         return "\n".join(

@@ -6,24 +6,35 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis.arguments import file_path, items, real_number, thread_count, whole_number
+from trellis.arguments import items, real_number, thread_count, whole_number
 from trellis.corpus.corpus import Strings
 from trellis.errors import ArgumentError, LearnerError
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
 from trellis.learning.learner import Learner, check_update
+from trellis.learning.options import Schedule, plain
 from trellis.learning.run import Observer, check_observer, run
-from trellis.structured.encoding import Encoder
+from trellis.structured.encoding import Encoder, candidate_parts
 from trellis.structured.model import StructuredModel
-from trellis.structured.problem import Features, Problem, StepProblem, check_features, check_problem, kind_of, same
+from trellis.structured.problem import (
+    Features,
+    PartsProblem,
+    Problem,
+    StepProblem,
+    check_features,
+    check_parts,
+    check_problem,
+    kind_of,
+    plain_features,
+    same,
+)
 from trellis.training.fit import learner_of
 
 Metric = Callable[[list[Any], list[Any]], float]
@@ -71,16 +82,11 @@ def fit(
         if weights.shape != (len(pairs),) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ArgumentError(f"sample_weight must be {len(pairs)} finite numbers from 0 on, one per example")
     held_out = None if dev is None else _pairs("dev example", dev)
-    if held_out is None and metric is not None:
-        raise LearnerError("metric compares epochs on held-out pairs; give dev")
+    schedule = Schedule.of(dev, metric, patience, checkpoint, checkpoint_every)
     if metric is not None and not callable(metric):
         raise LearnerError(f"metric must be a function of outputs and right outputs, not {metric!r}")
-    patience = check_patience(patience, dev)
     check_observer(observer)
-    if checkpoint is None and checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
     n_threads = thread_count(n_threads)
-    every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
     encoder = Encoder(problem, _beam(problem, beam), _initial(init, learner))
     encoded = encoder.encode(pairs, weights, n_threads)
     if held_out is not None:
@@ -90,10 +96,10 @@ def fit(
             model = StructuredModel(problem, encoder.names(len(weights.values)), weights, kept)
             return _scored(metric, [model.predict(x) for x, _ in held_out], [y for _, y in held_out])
 
-        encoded = replace(encoded, score_dev=score, patience=patience)
-    if checkpoint is not None:
-        file = Path(file_path("checkpoint", checkpoint))
-        encoded = replace(encoded, checkpoint=Checkpoint(file, every, _fingerprint(learner, encoder, encoded)))
+        encoded = replace(encoded, score_dev=score, patience=schedule.patience)
+    if schedule.checkpoint is not None:
+        key = _fingerprint(learner, encoder, encoded, held_out, metric)
+        encoded = replace(encoded, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
     work: Any = learner.begin(encoded)  # type: ignore[arg-type]
     learnt, history = run(encoded, work, observer)
     info = {
@@ -130,27 +136,42 @@ def _initial(init: Any, learner: Learner) -> Features | None:
     return dict(check_features(init, "init"))
 
 
-def check_patience(patience: int | None, dev: Any) -> int | None:
-    """The number itself; it needs something held out."""
-    if patience is not None and dev is None:
-        raise LearnerError("patience compares epochs on what is held out; give dev")
-    return None if patience is None else whole_number("patience", patience, 1)
-
-
-def _fingerprint(learner: Learner, encoder: Encoder, encoded: FeatureProblem) -> str:
+def _fingerprint(
+    learner: Learner,
+    encoder: Encoder,
+    encoded: FeatureProblem,
+    held_out: list[tuple[Any, Any]] | None,
+    metric: Metric | None,
+) -> str:
     """What is equal in all of this gives the same weights, for any number of threads."""
     if encoded.graphs is None:
         raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); leave it out")
     return fingerprint(
         trellis.__version__,
         type(learner).__name__,
-        json.dumps(learner.parameters()),
+        json.dumps(learner.epoch_parameters(), default=plain),
         Strings.of(encoder.numbers),
         [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs],
         (encoded.gold, encoded.features, encoded.right_starts, encoded.costs, encoded.sentence_weights),
-        encoded.patience,
         encoded.initial,
+        None if held_out is None else [_outputs(encoder.problem, x, y) for x, y in held_out],
+        None if metric is None else getattr(metric, "__qualname__", type(metric).__qualname__),
     )
+
+
+def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
+    """What the score of a held-out pair depends on: the features of all outputs, and which of them is right."""
+    if isinstance(problem, PartsProblem):
+        parts = check_parts(problem.parts(x), "dev")
+        try:
+            right = sorted(map(int, problem.edges(x, y)))
+        except Exception:  # the problem's own: an output that it cannot derive
+            right = []
+    else:
+        candidates, parts = candidate_parts(problem, x, "dev")
+        right = [i for i, z in enumerate(candidates) if same(y, z)]
+    graph, features = parts.graph, [plain_features(some, "dev") for some in parts.features]
+    return graph.heads, graph.tail_starts, graph.tails, graph.n_nodes, graph.goal, features, right
 
 
 def _pairs(what: str, given: Any) -> list[tuple[Any, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arguments import whole_number
+from trellis.arguments import file_path, whole_number
 from trellis.arrays import Arrays, Doubles, Ints
 from trellis.corpus.corpus import Strings
 from trellis.errors import LearnerError, ModelError
@@ -55,7 +55,7 @@ class FeatureTerm:
     product: float  # what it gives to the score
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StructuredModel:
     """Weights of features, and the problem that says what outputs are."""
 
@@ -104,7 +104,7 @@ class StructuredModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the weights to one file; it appears whole or not at all. The problem is code, and stays outside."""
-        write_tensors(path, FORMAT, self.tensors(), json.dumps(self.info, ensure_ascii=False))
+        write_tensors(file_path("path", path), FORMAT, self.tensors(), json.dumps(self.info, ensure_ascii=False))
 
     def tensors(self) -> Arrays:
         """Names and weights, for a file."""
@@ -215,7 +215,7 @@ def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
             raise ModelError(f"{path}: the model of a problem with the method {kept}, and this one has {kind}")
         return model_of_tensors(tensors, info, problem)
 
-    return read_tensors(path, FORMAT, "a trellis structured model").made(made)
+    return read_tensors(file_path("path", path), FORMAT, "a trellis structured model").made(made)
 
 
 def model_of_tensors(tensors: Tensors, info: Any, problem: Problem) -> StructuredModel:

@@ -25,7 +25,7 @@ from trellis.tagger.decoding import By, Constraints, Decoder, listed
 Measure = Literal["probability", "confidence"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
     """The marginals of one sentence: ``posterior[t]["B-NP"]``; ``node`` is the same as an array."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner, Pairs, real
+from trellis.learning.options import Schedule, check_dev_labels, check_not_empty
 from trellis.learning.run import Problem, is_sparse
 from trellis.memory import free_bytes
 from trellis.model.model import Endings, LabelFilter, Rows, dense_cells
@@ -279,9 +279,7 @@ class Setup:
     init: Tagger | None
     dev: Corpus | None
     metric: str | None
-    patience: int | None
-    checkpoint: Path | None
-    every: int | None
+    schedule: Schedule
     bagging: int  # how many members the model has
     n_threads: int
     info: dict[str, Any]
@@ -298,7 +296,7 @@ class Setup:
         return Problem(
             order=self.order,
             n_threads=self.n_threads,
-            patience=self.patience,
+            patience=self.schedule.patience,
             label_costs=self.label_costs,
             label_parts=self.parts,
             beam=self.beam,
@@ -308,14 +306,9 @@ class Setup:
         )
 
     def __post_init__(self) -> None:
-        if self.patience is not None and self.dev is None:
-            raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
-        if self.metric is not None and self.dev is None:
-            raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
-        if self.every is not None and self.checkpoint is None:
-            raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
         if self.dev is not None:
-            target_column(self.dev, self.target)
+            check_not_empty(self.dev, "compare epochs on")
+            check_dev_labels(self.dev, target_column(self.dev, self.target), self.labelling.labels)
         self._check_levels()
         if self.beam and "beam" not in self.learner.abilities:
             name = type(self.learner).__name__

@@ -8,21 +8,20 @@ import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 import trellis
-from trellis.arguments import file_path, items, thread_count, whole_number
+from trellis.arguments import items, thread_count, whole_number
 from trellis.arrays import Floats, Ints, Longs
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read
 from trellis.corpus.schemes import scheme_named
-from trellis.errors import CorpusError, LearnerError
+from trellis.errors import LearnerError
 from trellis.evaluation.report import METRICS
 from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
@@ -33,6 +32,7 @@ from trellis.learners import learner_named
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import DEFAULT_UPDATE, Learner, Pairs, choice, flag, whole
+from trellis.learning.options import Schedule, check_not_empty, plain, user_notes
 from trellis.learning.run import Event, FeatureNames, Observer, Problem, check_observer
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
@@ -141,7 +141,7 @@ def train(
 
     ``observer`` is called after every epoch; it
     may raise StopTrainingError to end training with what there is. ``n_threads`` is the number of threads (default: all
-    cores). ``info`` (JSON) is kept in the model beside its history.
+    cores). ``info``, a dict of what JSON can hold, is kept in the model as ``tagger.info["user"]``.
     """
     given = dict(locals())
     stream = corpus if isinstance(corpus, CorpusStream) else None
@@ -157,8 +157,9 @@ def train(
         needs_all |= {"tag_dictionary": tag_dictionary or None}
         check_streamed(learner, {**needs_all, "prune": prune or None, "pairs": None if pairs == "all" else pairs})
     check_observer(observer)
-    if stream is None and (len(corpus) == 0 or corpus.n_tokens == 0):
-        raise CorpusError(corpus.source, None, "no sentences to train on")
+    schedule = Schedule.of(dev, metric, patience, checkpoint, checkpoint_every)
+    if stream is None:
+        check_not_empty(corpus, "train on")
     columns = list(corpus.columns)
     target = _target(target, init, columns)
     labelled = columns_named(target, columns)
@@ -222,9 +223,7 @@ def train(
         init=init,
         dev=None if dev is None else read(dev),
         metric=None if metric is None else choice(*METRICS).check("metric", metric),
-        patience=None if patience is None else whole(1).check("patience", patience),
-        checkpoint=None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
-        every=None if checkpoint_every is None else whole(1).check("checkpoint_every", checkpoint_every),
+        schedule=schedule,
         bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
         n_threads=thread_count(n_threads),
         info=_about(sizes, copies, columns, learner, scheme, info, segmenting, stepwise=chosen.far is not None),
@@ -426,8 +425,6 @@ def _about(
 
     ``copies``: how often every sentence is in the corpus that is learned from.
     """
-    if info is not None and not isinstance(info, Mapping):
-        raise LearnerError(f"info must be a dict of what JSON can hold, not {info!r}")
     about = {
         "version": trellis.__version__,
         "learner": {"name": type(learner).__name__, **learner.parameters()},
@@ -437,21 +434,10 @@ def _about(
         **({"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if stepwise else {}),
         **({} if scheme is None else {"scheme": scheme}),
         **({} if segmenting is None else segmenting.about(copies)),
-        **(info or {}),
+        **user_notes(info),
     }
-    try:
-        text = json.dumps(about, default=_plain)
-    except (TypeError, ValueError) as error:
-        raise LearnerError(f"info must be what JSON can hold: {error}") from None
-    plain: dict[str, Any] = json.loads(text)
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"not a {type(value).__name__}")
+    converted: dict[str, Any] = json.loads(json.dumps(about, default=plain))
+    return converted
 
 
 # ------------------------------------------------------------ fit
@@ -469,24 +455,25 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         attributes = attribute_names(frozen(), range(problem.corpus.n_attributes))
         on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
-    if setup.checkpoint is not None:
+    checkpoint = setup.schedule.checkpoint
+    if checkpoint is not None:
         # What is equal in all of this gives the same weights, for any number of threads.
         parts = (
             trellis.__version__,
             type(setup.learner).__name__,
-            json.dumps(setup.learner.parameters(), default=_plain),
+            json.dumps(setup.learner.epoch_parameters(), default=plain),
             setup.labelling.labels,
             [str(template) for template in setup.features.templates],
             [column.values for column in encoding.extraction.vocabulary.columns],
             [(entries.starts, entries.symbols) for entries in encoding.extraction.vocabulary.dictionaries],
-            replace(problem, n_threads=1, blocks=None),
+            replace(problem, n_threads=1, blocks=None, patience=None),
             encoding.filter,
             None if setup.segmenting is None else (setup.segmenting.types, list(map(str, setup.features.of_segments))),
             encoding.digests,
             setup.metric or "auto",
             None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
         )
-        problem = replace(problem, checkpoint=Checkpoint(setup.checkpoint, setup.every or 1, fingerprint(*parts)))
+        problem = replace(problem, checkpoint=Checkpoint(checkpoint, setup.schedule.every, fingerprint(*parts)))
 
     def tagger(weights: ChainWeights) -> Tagger:
         return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, frozen_segments())

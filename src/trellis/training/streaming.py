@@ -168,7 +168,7 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
             known = known_runs(block.edge_lists, about, block.labelling.gold, corpus.starts)
             edge_counts.add(extractor.growing_edges, block.edge_lists.ids)
             known_edges.add(extractor.growing_edges, known)
-        if setup.checkpoint is not None:
+        if setup.schedule.checkpoint is not None:
             digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
         del block  # before the next one is made
     frequency = counts.total()

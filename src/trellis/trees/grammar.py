@@ -101,7 +101,7 @@ def top_symbol(node: PhraseTree, above: tuple[str, ...], markov: Markov) -> str:
     return TAG + node.label if node.is_tag else markov.symbol(node.label, above)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
     """Symbols and rules with how often trees had them."""
 

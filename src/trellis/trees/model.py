@@ -19,7 +19,7 @@ EMPTY_TABLE: Tables = (np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.arra
 NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PhraseModel:
     """All that parsing needs, checked when it is made ready for native code."""
 

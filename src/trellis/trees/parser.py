@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -48,7 +48,7 @@ class RuleExplanation:
     terms: list[PhraseTerm]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TreeParser:
     """Gives sentences constituency trees. Get one from ``trellis.trees.train`` or ``trellis.trees.load``.
 
@@ -59,7 +59,11 @@ class TreeParser:
 
     model: PhraseModel
     tagger: Tagger | None = None
-    info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained
+    info: dict[str, Any] = field(default_factory=dict)  # how it was trained
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
+        return TreeParser, (self.model, self.tagger, self.info)
 
     def __repr__(self) -> str:
         grammar = self.grammar
@@ -116,7 +120,7 @@ class TreeParser:
         log_z, steps, scores, _ = self._decoder.marginals(words)
         known = {tuple(step): score for step, score in zip(steps.tolist(), scores.tolist(), strict=True)}
         wanted = self._steps(words, tree)
-        if not math.isfinite(log_z) or any(step not in known for step in wanted):
+        if not wanted or not math.isfinite(log_z) or any(step not in known for step in wanted):
             return 0.0
         return math.exp(min(0.0, sum(known[step] for step in wanted) - log_z))
 
@@ -189,6 +193,8 @@ class TreeParser:
         return out
 
     def _steps(self, words: Words, tree: PhraseTree | None) -> list[tuple[int, int, int, int]]:
+        if not words.strings(0) and (tree is None or not tree.words):
+            return []
         if tree is None:
             tree = self._trees(words, 1, 1)[0][0][0]
         cleaned = tree.clean()

@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import trellis
 from trellis import _core
-from trellis.arguments import file_path, instance, real_number, thread_count, whole_number
+from trellis.arguments import instance, real_number, thread_count, whole_number
 from trellis.arrays import Arrays, Bools, Doubles, Floats, Ints, Longs, starts_of
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
@@ -24,6 +23,7 @@ from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner
 from trellis.learning.online import ROWS
+from trellis.learning.options import Schedule, plain, user_notes
 from trellis.learning.run import Observer, State, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.model.model import Rows
@@ -131,15 +131,21 @@ def train(
     check_observer(observer)
     if tagger is not None:
         tagger = instance("tagger", tagger, Tagger, "a Tagger, such as trellis.load gives")
+        if len(tagger.columns) != 1 or tagger.model.vocabulary.bag is not None:
+            read = ", ".join(tagger.columns)
+            raise LearnerError(
+                f"tagger must read words alone, as sentences to parse have nothing else; it reads {read}"
+            )
     chosen = None if learner == PCFG else tree_learner(learner)
-    _check_options(chosen, features, dev, patience, checkpoint, checkpoint_every)
+    _check_options(chosen, features, dev, patience, checkpoint)
+    schedule, notes = Schedule.of(dev, None, patience, checkpoint, checkpoint_every), user_notes(info)
     threads = thread_count(n_threads)
     treebank = clean_trees(trees, lenient=lenient)
     held_out = None if dev is None else clean_trees(dev, lenient=lenient)
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
-    given = {**(info or {}), "sentences": len(treebank), "vertical": vertical, "horizontal": horizontal}
+    given = {**notes, "sentences": len(treebank), "vertical": markov.vertical, "horizontal": markov.horizontal}
     if chosen is None:
         return TreeParser(pcfg(grammar, coarse, lexicon, prune), tagger, {**given, "learner": {"name": PCFG}})
     corpus = from_mapping({WORD: [t.words for t in treebank], POS: [t.pos for t in treebank]}, None)
@@ -161,16 +167,18 @@ def train(
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, prune, chosen.family)
         return TreeParser(model, tagger, {**given, **more})
 
-    problem = SiteProblem(right[:, 0], len(treebank), threads, examples.online, examples.vector, patience=patience)
+    problem = SiteProblem(
+        right[:, 0], len(treebank), threads, examples.online, examples.vector, patience=schedule.patience
+    )
     if held_out is not None:
         problem = replace(problem, score_dev=lambda w: assemble(w).evaluate(held_out, n_threads=threads).f1)
-    if checkpoint is not None:
-        every = 1 if checkpoint_every is None else whole_number("checkpoint_every", checkpoint_every, 1)
-        kinds = [type(chosen).__name__, json.dumps(chosen.parameters()), [str(t) for t in templates]]
+    if schedule.checkpoint is not None:
+        parameters = json.dumps(chosen.epoch_parameters(), default=plain)
+        kinds = [type(chosen).__name__, parameters, [str(t) for t in templates]]
         data = (right_starts, right, numbers, [(codes, views) for codes, views in coded])
         scored_on = None if held_out is None else [str(tree) for tree in held_out]
-        key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune, patience), scored_on)
-        problem = replace(problem, checkpoint=Checkpoint(Path(file_path("checkpoint", checkpoint)), every, key))
+        key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune), scored_on)
+        problem = replace(problem, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
     learnt, history = run(problem, chosen.begin(problem), observer)  # type: ignore[arg-type]
     named = {"name": type(chosen).__name__, **chosen.parameters()}
     return assemble(learnt, learner=named, history=[event.to_dict() for event in history])
@@ -181,19 +189,11 @@ def tree_learner(given: Learner | str | None) -> Learner:
     return parser_learner(DEFAULT if given is None else given, ' or "pcfg"')
 
 
-def _check_options(
-    learner: Learner | None, features: Any, dev: Any, patience: Any, checkpoint: Any, every: Any
-) -> None:
+def _check_options(learner: Learner | None, features: Any, dev: Any, patience: Any, checkpoint: Any) -> None:
     if learner is None:
         for name, value in (("features", features), ("dev", dev), ("patience", patience), ("checkpoint", checkpoint)):
             if value is not None:
                 raise LearnerError(f'{name} has no effect with learner="pcfg", which counts rules; leave it out')
-    if patience is not None:
-        if dev is None:
-            raise LearnerError("patience compares epochs on held-out trees; give dev")
-        whole_number("patience", patience, 1)
-    if checkpoint is None and every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:
