@@ -175,6 +175,9 @@ def test_rows_are_as_wide_as_they_like(finder: Path, here: Path, call: Any, rows
     if rows.splitlines()[0].endswith("A"):
         assert trellis.load(finder).evaluate(here / "data").token_accuracy == 1
         assert "100" in call(f"evaluate -m {finder} data").out
+    if "e e A" in rows:
+        fields = [line.split() for line in call(f"tag -m {finder} data --crf-test").out.splitlines() if line]
+        assert fields == [[*line.split(), label] for line, label in zip(rows.splitlines(), "ABC", strict=True)]
 
 
 def expected(rows: str) -> list[str]:
