@@ -238,6 +238,14 @@ def test_more_ways_to_cut_than_can_be_tried() -> None:
         trellis.Tagger.from_bytes(wapiti_file([pattern], {"u:" + "/" * 60 + "!": [1.0, 0.0, 0.0]}))
 
 
+def test_patterns_that_are_too_many() -> None:
+    weights = {f"u{i}": [1.0, 0.0, 0.0] for i in range(2000)}
+    with pytest.raises(ModelError, match="more than 256 patterns that begin alike"):
+        trellis.Tagger.from_bytes(wapiti_file([f"u%x[0,0]z{i}" for i in range(1500)], weights))
+    with pytest.raises(ModelError, match="2,001 patterns; at most 2,000"):
+        trellis.Tagger.from_bytes(wapiti_file([f"u{i}:%x[0,0]" for i in range(2001)], weights))
+
+
 def test_places_outside_that_are_too_many() -> None:
     weights = {"u:true/true/true/true": [1.0, 0.0, 0.0]}
     pattern = "u:" + "/".join(f'%t[{offset},0,"."]' for offset in (99, -99, 98, -98))

@@ -59,7 +59,9 @@ def read_nltk(path: Path) -> Model:
     weights, tags, labels = (_part(path, part) for part in NLTK_PARTS)
     try:
         return _model(weights, tags, labels)
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, MemoryError, ModelError) as error:
+    except MemoryError as error:
+        raise ModelError(f"{path}: the model does not fit into memory") from error
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, ModelError) as error:
         raise ModelError(f"{path}: not a perceptron tagger of NLTK: {error or type(error).__name__}") from error
 
 
