@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 
 import trellis
 from benchmarks.common import Result, Setting, best_of, points, seconds, timed, versus
-from trellis.sklearn import CRF, metrics
+from trellis.sklearn import CRF, metrics, scorers
 
 SEARCHED = 1500  # sentences
 GRID = {"c1": [0.05, 0.2], "c2": [0.05, 0.2]}
@@ -116,7 +116,7 @@ def _search(X: list[Sentence], y: Any, Z: list[Sentence], gold: Any) -> list[dic
     found = dict[str, tuple[float, Any]]()
     for name, estimator in (("trellis", CRF(**FIXED)), ("rival", sklearn_crfsuite.CRF(**FIXED))):
         found[name] = timed(
-            lambda estimator=estimator: GridSearchCV(estimator, GRID, cv=3, scoring=metrics.flat_f1).fit(X, y)
+            lambda estimator=estimator: GridSearchCV(estimator, GRID, cv=3, scoring=scorers.flat_f1).fit(X, y)
         )
     (mine, best), (real, theirs) = found["trellis"], found["rival"]
     f1 = [100 * metrics.flat_f1_score(gold, one.predict(Z), average="weighted") for one in (best, theirs)]

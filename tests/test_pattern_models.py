@@ -127,6 +127,7 @@ def test_the_smallest_text_model() -> None:
         ({"feature": "99999999999999999999 U0:a"}, "damaged"),
         ({"feature": "-2 U0:a"}, "damaged"),
         ({"feature": "3 U0:a"}, "damaged"),
+        ({"feature": "0 U0:a\n1 U0:b"}, "no weights of its own"),
         ({"labels": ""}, "no labels"),
         ({"labels": "A\nA"}, "one twice"),
         ({"labels": "\n".join(f"L{i}" for i in range(9000))}, "9,000 labels"),
@@ -135,6 +136,11 @@ def test_the_smallest_text_model() -> None:
 def test_hostile_files_are_rejected_at_once(given: dict[str, str], why: str) -> None:
     with pytest.raises(ModelError, match=why):
         trellis.Tagger.from_bytes(text_model(**given))
+
+
+def test_another_encoding_is_named() -> None:
+    with pytest.raises(ModelError, match="not UTF-8; convert its text model"):
+        trellis.Tagger.from_bytes(text_model(feature="0 U0:é").decode().encode("latin-1"))
 
 
 def test_a_weight_of_wapiti_that_is_no_number() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,27 @@ def test_a_model_in_memory_and_a_closed_tagger(model):
             tagger.open_inmemory(bad)
     with pytest.raises(OSError, match="no such file"):
         tagger.open("nowhere")
+
+
+def test_the_probability_of_labels_that_are_next_to_impossible(tmp_path):
+    """The marginals of their pairs are 0 in double precision."""
+    trainer = theirs.Trainer("lbfgs", {"c2": 0.01, "feature.possible_states": True}, verbose=False)
+    for word, label in (("a", "A"), ("b", "B")):
+        trainer.append([[word], [word]], [label, label])
+    trainer.train(str(tmp_path / "m"))
+    mine, real = ours.Tagger(), theirs.Tagger()
+    mine.open(tmp_path / "m")
+    real.open(str(tmp_path / "m"))
+    gap = mine.info().state_features["a", "A"] - mine.info().state_features["a", "B"]
+    x = [
+        {"a": 390 / gap},
+        {"a": 390 / gap},
+    ]  # one token of the wrong label: exp(-390), two: less than a double can hold
+    mine.set(x)
+    real.set(x)
+    for labels in product("AB", repeat=2):
+        assert mine.probability(labels) == pytest.approx(real.probability(list(labels)), rel=1e-3)
+    assert mine.probability(["B", "B"]) == 0.0
 
 
 def test_wrong_questions(model, tmp_path):

@@ -13,6 +13,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
@@ -28,7 +29,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 import trellis
-from trellis.sklearn import CRF, SequenceTagger, metrics
+from trellis.sklearn import CRF, SequenceTagger, metrics, scorers
 
 WORDS = [["the", "dog", "sees", "a", "cat"], ["a", "big", "cat"], ["dogs", "bark"], ["the", "cat", "sees", "dogs"]] * 6
 TAGS = {"the": "D", "a": "D", "dog": "N", "cat": "N", "dogs": "N", "sees": "V", "bark": "V", "big": "A"}
@@ -99,7 +100,7 @@ def test_parameters_of_the_learner():
 @pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV])
 def test_searches(search, tmp_path):
     more = {"n_iter": 2, "random_state": 0} if search is RandomizedSearchCV else {}
-    found = search(tagger(), {"learner__c2": np.array([0.1, 1.0])}, cv=2, scoring=metrics.flat_f1, **more).fit(WORDS, Y)
+    found = search(tagger(), {"learner__c2": np.array([0.1, 1.0])}, cv=2, scoring=scorers.flat_f1, **more).fit(WORDS, Y)
     assert found.best_params_["learner__c2"] in (0.1, 1.0)
     assert found.predict(WORDS).tolist() == Y
     again = pickle.loads(pickle.dumps(found))
@@ -108,8 +109,8 @@ def test_searches(search, tmp_path):
 
 
 def test_cross_validation_pipelines_and_curves():
-    assert cross_val_score(tagger(), WORDS, Y, cv=3, scoring=metrics.flat_accuracy).mean() > 0.8
-    assert cross_val_score(tagger(), WORDS, Y, cv=3, scoring=metrics.sequence_accuracy).shape == (3,)
+    assert cross_val_score(tagger(), WORDS, Y, cv=3, scoring=scorers.flat_accuracy).mean() > 0.8
+    assert cross_val_score(tagger(), WORDS, Y, cv=3, scoring=scorers.sequence_accuracy).shape == (3,)
     lower = FunctionTransformer(lambda given: [[word.lower() for word in sentence] for sentence in given])
     pipeline = Pipeline([("lower", lower), ("tagger", tagger())]).fit([[w.upper() for w in s] for s in WORDS], Y)
     assert pipeline.score(WORDS, Y) == 1.0
@@ -256,6 +257,25 @@ def test_metrics():
     assert metrics.span_f1_score(gold, found) == 0.0
     with pytest.raises(ValueError, match="different lengths"):
         metrics.flat_accuracy_score([["O"]], [["O", "O"]])
+
+
+def test_the_imports_and_the_search_of_the_tutorial():
+    """That of sklearn-crfsuite, with the package's name replaced."""
+    tutorial = """
+import sklearn_crfsuite
+from sklearn_crfsuite import scorers
+from sklearn_crfsuite import metrics
+
+crf = sklearn_crfsuite.CRF(algorithm="lbfgs", max_iterations=10, all_possible_transitions=True)
+f1_scorer = make_scorer(metrics.flat_f1_score, average="weighted", labels=["D", "N"])
+search = RandomizedSearchCV(crf, {"c1": [0.1, 0.2], "c2": [0.05]}, cv=2, n_iter=2, scoring=f1_scorer).fit(X, y)
+report = metrics.flat_classification_report(y, search.best_estimator_.predict(X), labels=["D", "N"], digits=3)
+accuracies = [scorer(search.best_estimator_, X, y) for scorer in (scorers.flat_accuracy, scorers.sequence_accuracy)]
+"""
+    names = {"make_scorer": make_scorer, "RandomizedSearchCV": RandomizedSearchCV, "X": X, "y": Y}
+    exec(tutorial.replace("sklearn_crfsuite", "trellis.sklearn"), names)
+    assert names["accuracies"] == [1.0, 1.0]
+    assert "1.000" in names["report"]
 
 
 def test_files_are_where_they_were_asked_for(tmp_path: Path):

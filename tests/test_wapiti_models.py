@@ -175,6 +175,9 @@ def test_rows_are_as_wide_as_they_like(finder: Path, here: Path, call: Any, rows
     if rows.splitlines()[0].endswith("A"):
         assert trellis.load(finder).evaluate(here / "data").token_accuracy == 1
         assert "100" in call(f"evaluate -m {finder} data").out
+    if "e e A" in rows:
+        fields = [line.split() for line in call(f"tag -m {finder} data --crf-test").out.splitlines() if line]
+        assert fields == [[*line.split(), label] for line, label in zip(rows.splitlines(), "ABC", strict=True)]
 
 
 def expected(rows: str) -> list[str]:
@@ -233,6 +236,14 @@ def test_more_ways_to_cut_than_can_be_tried() -> None:
     assert tagger.tag(["a"]) == ["A"]
     with pytest.raises(ModelError, match="too many ways"):
         trellis.Tagger.from_bytes(wapiti_file([pattern], {"u:" + "/" * 60 + "!": [1.0, 0.0, 0.0]}))
+
+
+def test_patterns_that_are_too_many() -> None:
+    weights = {f"u{i}": [1.0, 0.0, 0.0] for i in range(2000)}
+    with pytest.raises(ModelError, match="more than 256 patterns that begin alike"):
+        trellis.Tagger.from_bytes(wapiti_file([f"u%x[0,0]z{i}" for i in range(1500)], weights))
+    with pytest.raises(ModelError, match="2,001 patterns; at most 2,000"):
+        trellis.Tagger.from_bytes(wapiti_file([f"u{i}:%x[0,0]" for i in range(2001)], weights))
 
 
 def test_places_outside_that_are_too_many() -> None:

@@ -367,12 +367,8 @@ class Tagger:
             return 1.0
         if unknown := set(labels) - set(tagger.labels):
             raise RuntimeError(f"the model has no label {min(unknown)!r}")
-        given = tagger.marginals(sentence, edges=True)
-        # p(y) = p(y_1) * prod_t p(y_t, y_t+1) / p(y_t)
-        steps = [given.edges(t)[labels[t - 1], labels[t]] for t in range(1, len(labels))]
-        nodes = [given[t][labels[t]] for t in range(len(labels) - 1)]
-        first = given[0][labels[0]]
-        return 0.0 if 0.0 in nodes else first * math.prod(a / b for a, b in zip(steps, nodes, strict=True))
+        [log_z] = tagger.log_partition_batch([sentence])
+        return math.exp(min(tagger.score(sentence, labels) / tagger.model.temperature - log_z, 0.0))
 
     def marginal(self, y: str | bytes, pos: int) -> float:
         """How probable a label is at a position."""

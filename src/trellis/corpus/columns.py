@@ -37,7 +37,7 @@ class Layout:
     ids: bool = False  # CoNLL-U: rows whose first field has a - or . are not tokens
     naming: Naming = default_names
     # Rows may have any number of fields: the first so many are read, and where all rows have more, the last one as the
-    # label. 0: all rows have as many as the first.
+    # label; where all have the same number, those between are kept. 0: all rows have as many as the first.
     n_inputs: int = 0
 
     @property
@@ -95,8 +95,6 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
         (coded, starts, lines, asides, _), (trouble, line, found, expected) = parse(n_columns)
     if trouble:
         raise CorpusError(source, line, _why(trouble, found, expected, layout))
-    if layout.n_inputs and len(coded) > layout.n_inputs:
-        coded = [*coded[: layout.n_inputs], coded[-1]]
     names = layout.names or (layout.naming(len(coded)) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     return Corpus(columns, starts, source, lines, _extras(text, asides))

@@ -19,15 +19,16 @@ from trellis.model.model import ChainWeights, Model, Rows, padded
 # Attributes, labels and weights, one of each per weight.
 Triples = tuple[Longs, Longs, Doubles]
 COLUMN = "attributes"
-MOST_LABELS = 1 << 13  # of a model of another tool; the table of label pairs takes their square
+MOST_CELLS = 1 << 26  # of a table of label pairs or triples of another tool's model: 256 MB
 
 
-def check_labels(labels: Sequence[str]) -> None:
-    """ModelError for labels that cannot be, before anything is made for them."""
+def check_labels(labels: Sequence[str], order: int = 1) -> None:
+    """ModelError for labels that cannot be, or whose table of pairs (order 2: of triples) would be too large."""
     if not labels or len(set(labels)) != len(labels) or "" in labels:
         raise ModelError("the model has no labels, an empty one, or one twice")
-    if len(labels) > MOST_LABELS:
-        raise ModelError(f"the model has {len(labels):,} labels; at most {MOST_LABELS:,} are read")
+    most = round(MOST_CELLS ** (1 / (order + 1)))
+    if len(labels) > most:
+        raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are read at order {order}")
 
 
 def attribute_model(

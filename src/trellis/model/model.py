@@ -471,7 +471,13 @@ class Model:
     def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
         """Names of a file's columns by their number: all of training; all but the target; those that it reads."""
         trained = tuple(self.info.get("corpus", {}).get("columns", (*self.columns, self.target)))
-        return naming_of(trained, columns_named(self.target, trained), self.columns, source, hint)
+        naming, n = naming_of(trained, columns_named(self.target, trained), self.columns, source, hint), self.n_inputs
+
+        def wider(n_columns: int) -> tuple[str, ...]:
+            more = [f"column{i}" for i in range(n + 1, n_columns)]
+            return (*self.columns, *more, self.target) if n_columns > n + 1 else naming(n_columns)
+
+        return wider if n else naming
 
     @property
     def n_inputs(self) -> int:

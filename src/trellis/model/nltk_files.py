@@ -59,6 +59,8 @@ def read_nltk(path: Path) -> Model:
     weights, tags, labels = (_part(path, part) for part in NLTK_PARTS)
     try:
         return _model(weights, tags, labels)
+    except MemoryError as error:
+        raise ModelError(f"{path}: the model does not fit into memory") from error
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, ModelError) as error:
         raise ModelError(f"{path}: not a perceptron tagger of NLTK: {error or type(error).__name__}") from error
 
@@ -84,7 +86,7 @@ def _part(path: Path, part: str) -> Any:
 
 def _model(features: Mapping[str, Weights], tags: Mapping[str, str], classes: Iterable[str]) -> Model:
     labels = sorted(map(str, classes), reverse=True)
-    check_labels(labels)
+    check_labels(labels, order=2)
     " ".join([*labels, *features, *map(str, tags)]).encode()  # ValueError where a string is none
     number, n = {label: z for z, label in enumerate(labels)}, len(labels)
     found: dict[str, dict[tuple[str, ...], dict[int, float]]] = {name: {} for name in _TEMPLATES}
@@ -181,7 +183,7 @@ def _tables(
 ) -> tuple[Any, Any]:
     """Weights of label pairs and triples. Before the sentence stand -START- and, before that, -START2-."""
     edge = np.zeros((n + 1, padded(n)), np.float32)
-    tri = np.zeros((n + 1, n + 1, padded(n)), np.float64)
+    tri = np.zeros((n + 1, n + 1, padded(n)), np.float32)
     before = {**number, "-START-": n}
     for (name, *tags), row in history.items():
         columns, weights = list(row), np.array(list(row.values()))
@@ -195,4 +197,4 @@ def _tables(
             tri[n, n, columns] += weights
         else:
             tri[before[tags[1]], before[tags[0]], columns] += weights
-    return edge, tri.astype(np.float32)
+    return edge, tri

@@ -10,8 +10,8 @@ try:
 except ModuleNotFoundError:
     raise ImportError("trellis.sklearn needs scikit-learn: pip install scikit-learn") from None
 
-from trellis.sklearn import metrics
+from trellis.sklearn import metrics, scorers
 from trellis.sklearn.crf import CRF
 from trellis.sklearn.tagger import SequenceTagger
 
-__all__ = ["CRF", "SequenceTagger", "metrics"]
+__all__ = ["CRF", "SequenceTagger", "metrics", "scorers"]

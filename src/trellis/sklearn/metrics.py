@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from sklearn import metrics
-from sklearn.metrics import make_scorer
 
 from trellis.evaluation.report import evaluate
 
@@ -68,9 +67,3 @@ def span_f1_score(y_true: Any, y_pred: Any) -> float:
     report = evaluate([list(one) for one in y_true], [list(one) for one in y_pred], spans=True)
     assert report.spans is not None
     return report.spans.micro.f1
-
-
-flat_accuracy = make_scorer(flat_accuracy_score)
-flat_f1 = make_scorer(flat_f1_score, average="weighted", zero_division=0)
-sequence_accuracy = make_scorer(sequence_accuracy_score)
-span_f1 = make_scorer(span_f1_score)
