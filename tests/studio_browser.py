@@ -52,42 +52,52 @@ def studio(folder: Path, *arguments: str) -> Iterator[str]:
 
 
 @contextmanager
-def opened(address: str, *, width: int = 1280, dark: bool = False, expected: str = "-") -> Iterator[Any]:
-    """A page; anything on its console is a failure, but what is ``expected``."""
+def launched() -> Iterator[Any]:
+    """A browser; it takes a second to start."""
+    path = browser_or_skip()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browser_or_skip(), args=FLAGS)
-        how = {"viewport": {"width": width, "height": 900}, "color_scheme": "dark" if dark else "light"}
-        page = browser.new_page(**how)
-        page.set_default_timeout(15_000)
-        complaints = list[str]()
-        page.on(
-            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(address)
-        try:
-            yield page
-        except BaseException:
-            shot(page, "failed")
-            raise
-        finally:
-            browser.close()
-        complaints = [said for said in complaints if expected not in said]
-        assert not complaints, complaints
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Any, address: str, *, expected: str | None = None) -> Iterator[Any]:
+    """A page; anything on its console is a failure, but what is ``expected``."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(15_000)
+    complaints = list[str]()
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(address)
+    try:
+        yield page
+    except BaseException:
+        shot(page, "failed")
+        raise
+    finally:
+        page.close()
+    complaints = [text for text in complaints if expected is None or expected not in text]
+    assert not complaints, complaints
 
 
 def shot(page: Any, name: str) -> None:
-    """Keep a screenshot as build output."""
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
+    """A screenshot as build output: of failures, and with TRELLIS_SCREENSHOTS=1 of all views."""
+    if name == "failed" or os.environ.get("TRELLIS_SCREENSHOTS"):
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
 
 
 def check_access(page: Any) -> None:
     """What axe-core finds serious is a failure."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate(Axe().axe_script)
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     serious = [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")]
     assert not serious, serious

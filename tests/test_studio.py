@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("fastapi")
-from studio_browser import browser_or_skip, check_access, opened, shot, studio
+from studio_browser import check_access, launched, opened, shot, studio
 
 import trellis
+from trellis.serve.workbook import Workbook
 
 SENTENCES = [["Ann", "lives", "in", "Rome", "."], ["Bob", "saw", "New", "York", "."], ["Rome", "is", "old", "."]]
 NAMES = [["B-PER", "O", "O", "B-LOC", "O"], ["B-PER", "O", "B-LOC", "I-LOC", "O"], ["B-LOC", "O", "O", "O"]]
@@ -20,9 +22,15 @@ NASTY = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def visit() -> Iterator[Any]:
+    """Opens pages in one browser."""
+    with launched() as browser:
+        yield partial(opened, browser)
+
+
+@pytest.fixture(scope="module")
+def folder(visit: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models of names, and a file that one of them gets partly wrong."""
-    browser_or_skip()
     place = tmp_path_factory.mktemp("studio")
     corpus = {"word": SENTENCES * 3, "ner": NAMES * 3}
     trellis.train(corpus, target="ner", learner=trellis.CRF(epochs=30)).save(place / "good.trellis")
@@ -43,10 +51,10 @@ def node(page: Any, token: int, label: str) -> Any:
     return page.locator(f'g.node[data-token="{token}"][data-label="{label}"]')
 
 
-def test_look_force_forbid_and_why(address: str, folder: Path) -> None:
+def test_look_force_forbid_and_why(visit: Any, address: str, folder: Path) -> None:
     tagger = trellis.load(folder / "good.trellis")
     words = ["Ann", "saw", "Rome", "."]
-    with opened(address) as page:
+    with visit(address) as page:
         page.get_by_label("Model").select_option("good")
         page.get_by_label("Text").fill("Ann saw Rome.")
         page.wait_for_selector("svg.trellis")
@@ -58,9 +66,7 @@ def test_look_force_forbid_and_why(address: str, folder: Path) -> None:
         node(page, 0, "O").click()  # force
         page.wait_for_selector('g.forced[data-token="0"][data-label="O"]')
         forced = tagger.tag(words, allowed={0: "O"})
-        page.wait_for_function(
-            "document.querySelector('g.node[data-token=\"0\"][data-label=\"O\"] circle').classList.contains('best')"
-        )
+        page.wait_for_selector('g.node[data-token="0"][data-label="O"] circle.best')
         assert page.locator("ol.paths button").first.inner_text().split("  ")[0].split()[: len(words)] == forced
         node(page, 0, "O").click()  # forbid
         page.wait_for_selector('g.forbidden[data-token="0"][data-label="O"]')
@@ -78,8 +84,8 @@ def test_look_force_forbid_and_why(address: str, folder: Path) -> None:
         shot(page, "look")
 
 
-def test_nothing_typed_is_ever_run(address: str) -> None:
-    with opened(address) as page:
+def test_nothing_typed_is_ever_run(visit: Any, address: str) -> None:
+    with visit(address) as page:
         page.get_by_label("Text").fill(f"Ann {NASTY} <script>window.evil = 1</script> Rome")
         page.wait_for_selector("svg.trellis")
         assert page.locator("main img").count() == 0
@@ -89,16 +95,16 @@ def test_nothing_typed_is_ever_run(address: str) -> None:
         assert page.locator("main img").count() == 0
 
 
-def test_text_of_any_script(address: str) -> None:
-    with opened(address) as page:
+def test_text_of_any_script(visit: Any, address: str) -> None:
+    with visit(address) as page:
         page.get_by_label("Text").fill("آن تعيش في روما")
         page.wait_for_selector("svg.trellis")
         assert page.locator("p.spans").evaluate("p => getComputedStyle(p).direction") == "rtl"
         shot(page, "look-rtl")
 
 
-def test_compare(address: str) -> None:
-    with opened(f"{address}#compare") as page:
+def test_compare(visit: Any, address: str) -> None:
+    with visit(f"{address}#compare") as page:
         page.get_by_label("Text").fill("Bob saw New York. Rome is old.")
         page.get_by_role("button", name="Compare on this text").click()
         page.wait_for_selector("text=1 of 2 sentences differ")
@@ -111,8 +117,8 @@ def test_compare(address: str) -> None:
         shot(page, "compare")
 
 
-def test_errors(address: str) -> None:
-    with opened(f"{address}#errors") as page:
+def test_errors(visit: Any, address: str) -> None:
+    with visit(f"{address}#errors") as page:
         page.wait_for_selector("table.heat")
         text = page.locator("main").inner_text()
         assert all(
@@ -125,8 +131,8 @@ def test_errors(address: str) -> None:
         shot(page, "errors")
 
 
-def test_learn(address: str) -> None:
-    with opened(f"{address}#learn", expected="422") as page:
+def test_learn(visit: Any, address: str) -> None:
+    with visit(f"{address}#learn", expected="422") as page:
         page.wait_for_selector("text=Step 1 of")
         assert page.locator("strong.down").count() > 0
         page.get_by_role("button", name="To the end").click()
@@ -143,61 +149,145 @@ def test_learn(address: str) -> None:
         shot(page, "learn")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, True)])
-def test_small_and_dark(address: str, width: int, dark: bool) -> None:
-    with opened(address, width=width, dark=dark) as page:
+VIEWS = {
+    "errors": "table.heat",
+    "learn": "text=Step 1 of",
+    "compare": "text=Compare on the corpus",
+    "label": "text=3 of 3 sentences",
+}
+
+
+def test_small_and_dark(visit: Any, address: str) -> None:
+    with visit(address) as page:
         page.get_by_label("Text").fill("Ann saw Rome.")
         page.wait_for_selector("svg.trellis")
-        for view in ("look", "errors", "learn", "compare", "label"):
-            page.locator(f"#tab-{view}").click()
-            page.wait_for_function(f"document.querySelector('#tab-{view}').getAttribute('aria-selected') === 'true'")
-            page.wait_for_timeout(300)
-            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            assert wide <= 0, view  # what is wider scrolls within itself
-            check_access(page)
-            shot(page, f"{view}-{width}-{'dark' if dark else 'light'}")
+        for view in ("look", *VIEWS):
+            if view in VIEWS:
+                page.locator(f"#tab-{view}").click()
+                page.wait_for_selector(VIEWS[view])
+            for width, scheme in ((1280, "dark"), (390, "light"), (390, "dark")):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.emulate_media(color_scheme=scheme)
+                wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+                assert wide <= 0, view  # what is wider scrolls within itself
+                shot(page, f"{view}-{width}-{scheme}")
+            check_access(page)  # of a wide and light page each view's own test does it
 
 
-def test_label_train_and_keep(tmp_path: Path) -> None:
-    browser_or_skip()
-    words = tmp_path / "words.txt"
-    words.write_text("".join("".join(f"{word}\n" for word in sentence) + "\n" for sentence in SENTENCES * 8))
-    arguments = ("words.txt", "--columns", "word", "--target", "ner")
-    with studio(tmp_path, *arguments) as address, opened(f"{address}#label") as page:
-        page.get_by_label("Order").select_option("file")
-        for label in ("B-PER", "B-LOC"):
-            page.get_by_label("New label").fill(label)
-            page.get_by_role("button", name="Add").click()
+# ------------------------------------------------------------ label
+
+
+def write_words(folder: Path, sentences: list[list[str]]) -> tuple[str, ...]:
+    """A file of words alone; the arguments of a studio for it."""
+    (folder / "words.txt").write_text("".join("".join(f"{word}\n" for word in words) + "\n" for words in sentences))
+    return "words.txt", "--columns", "word", "--target", "ner"
+
+
+def open_words(folder: Path) -> Workbook:
+    path = folder / "words.txt"
+    return Workbook(str(path), trellis.read(path, columns="word"), "ner")
+
+
+def labels(page: Any) -> list[str]:
+    return [text.split("\n")[-1] for text in page.locator(".word").all_inner_texts()]
+
+
+def wait_for_focus(page: Any) -> None:
+    """The words have it: keys are labels."""
+    page.wait_for_selector(".words:focus")
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_label_by_keyboard(tmp_path: Path, visit: Any) -> None:
+    arguments = write_words(tmp_path, SENTENCES)
+    with studio(tmp_path, *arguments) as address, visit(f"{address}#label", expected="409") as page:
         page.wait_for_selector(".word")
+        wait_for_focus(page)
+        page.get_by_label("Order").select_option("file")
+        page.get_by_label("New label").fill("PER")
+        press(page, "Enter")
+        wait_for_focus(page)
+        press(page, "1", "Enter")
+        why = "Sentence 1 is saved, but not counted as labelled: 4 of its 5 words have no label."
+        page.wait_for_selector(f"#note:has-text('{why}')")
+        wait_for_focus(page)
+        assert "0 of 3 sentences labelled (ner); sentence 2" in page.locator("#progress").inner_text()
+        press(page, "1", "1")  # of the second sentence
+        with visit(f"{address}#label", expected="409") as other:
+            other.wait_for_selector(".word")
+            other.get_by_label("Sentence", exact=True).fill("2")
+            other.get_by_role("button", name="Go", exact=True).click()
+            other.wait_for_selector("#progress:has-text('sentence 2')")
+            assert labels(other) == ["PER", "PER", "·", "·", "·"]
+            press(page, "1")
+            page.wait_for_selector(".word.chosen:has-text('York')")
+            other.locator(".word").nth(4).click()
+            press(other, "1")
+            other.wait_for_selector("#problem:has-text('sentence 2 was changed in another tab or session; not saved')")
+            assert labels(other) == ["PER", "PER", "PER", "·", "·"]  # what there is now
+            other.locator(".word").nth(4).click()
+            press(other, "1")
+            other.wait_for_selector("#problem", state="hidden")
+            press(page, "Control+z")
+            page.wait_for_selector(
+                "#problem:has-text('sentence 2 was changed in another tab since; undo it there first')"
+            )
+            press(other, "Control+z")
+            other.wait_for_selector(".word:nth-child(5) small:has-text('·')")
+            press(other, "Control+z")
+            other.wait_for_selector("#problem:has-text('Nothing to undo')")
+        page.reload()  # it is the same tab
+        page.wait_for_selector(".word")
+        wait_for_focus(page)
+        press(page, "Control+z")
+        page.wait_for_selector("#progress:has-text('sentence 2')")
+        assert labels(page) == ["PER", "PER", "·", "·", "·"]
+    with open_words(tmp_path) as book:
+        assert book.labels[0] == ["PER", None, None, None, None]
+        assert book.labels[1] == ["PER", "PER", None, None, None]
+
+
+def test_label_train_and_keep(tmp_path: Path, visit: Any) -> None:
+    arguments = write_words(tmp_path, SENTENCES * 8)
+    with open_words(tmp_path) as book:
+        for number in range(4, 24):
+            book.set(number, list(NAMES[number % 3]))
+    with studio(tmp_path, *arguments) as address, visit(f"{address}#label") as page:
+        page.wait_for_selector("text=20 of 24 sentences labelled")
+        page.get_by_label("Order").select_option("file")
         word = page.locator(".word")
         word.nth(0).click()
-        page.keyboard.press("2")  # PER
+        press(page, "2")  # PER
         word.nth(3).click()
-        page.keyboard.press("1")  # LOC
-        page.keyboard.press("Enter")
-        page.wait_for_selector("text=1 of 24 sentences labelled")
+        press(page, "1")  # LOC
+        press(page, "Enter")
+        page.wait_for_selector("text=21 of 24 sentences labelled")
         first, second = word.nth(2).bounding_box(), word.nth(3).bounding_box()
         page.mouse.move(first["x"] + 4, first["y"] + 4)
         page.mouse.down()
         page.mouse.move(second["x"] + 4, second["y"] + 4, steps=4)
         page.mouse.up()
-        page.keyboard.press("1")
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("2")
-        assert [one.split("\n")[-1] for one in word.all_inner_texts()] == ["B-PER", "·", "B-LOC", "I-LOC", "·"]
-        page.keyboard.press("Enter")
-        page.wait_for_selector("text=2 of 24 sentences labelled")
+        press(page, "1", "ArrowLeft", "ArrowLeft", "ArrowLeft", "2")
+        assert labels(page) == ["B-PER", "·", "B-LOC", "I-LOC", "·"]
+        press(page, "Enter")
+        page.wait_for_selector("text=22 of 24 sentences labelled")
         page.get_by_role("button", name="Undo").click()
-        page.wait_for_selector("text=1 of 24 sentences labelled")
+        page.wait_for_selector("text=21 of 24 sentences labelled")
         assert word.nth(0).inner_text().startswith("Bob")
         page.get_by_role("button", name="Train on what there is").click()
+        wait_for_focus(page)
         page.wait_for_selector("text=Trained")
+        page.wait_for_selector("text=score on 2 held-out sentences over epochs, 100.00% at best")
         page.wait_for_selector(".word.guess")  # suggestions
-        page.keyboard.press("Tab")
+        press(page, "Enter")  # saves, and does not train again
+        page.wait_for_selector("text=22 of 24 sentences labelled")
         page.get_by_role("button", name="Save and go on").click()
-        page.wait_for_selector("text=2 of 24 sentences labelled")
+        page.wait_for_selector("text=23 of 24 sentences labelled")
+        wait_for_focus(page)
         check_access(page)
         shot(page, "label")
         page.get_by_label("Export as").select_option("jsonl")
@@ -206,10 +296,12 @@ def test_label_train_and_keep(tmp_path: Path) -> None:
         lines = Path(download.value.path()).read_text().splitlines()
         assert json.loads(lines[0]) == {"word": SENTENCES[0], "ner": NAMES[0]}
     journal = [json.loads(line) for line in (tmp_path / "words.txt.studio.jsonl").read_text().splitlines()]
-    assert journal[0] == {"sentence": 0, "labels": ["B-PER", None, None, None, None]}  # every key is kept
-    assert journal[2] == {"sentence": 0, "labels": NAMES[0]}
-    assert journal[5] == {"sentence": 1, "labels": NAMES[1]}
-    assert journal[6] == {"sentence": 1, "labels": ["B-PER", None, "B-LOC", "I-LOC", None]}  # undone
+    assert journal[0] == {"format": 1, "target": "ner"}
+    changes = [change["labels"] for change in journal[21:]]
+    assert changes[0] == ["B-PER", None, None, None, None]  # every key is kept
+    assert changes[2] == NAMES[0]
+    assert changes[5] == NAMES[1]
+    assert changes[6] == ["B-PER", None, "B-LOC", "I-LOC", None]  # undone
     assert trellis.load(tmp_path / "words.txt.studio.trellis").target == "ner"
-    with studio(tmp_path, *arguments) as address, opened(f"{address}#label") as page:
-        page.wait_for_selector("text=2 of 24 sentences labelled")
+    with open_words(tmp_path) as book:
+        assert book.n_labelled() == 23

@@ -17,8 +17,11 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi")
+from command_line import call, refused  # noqa: F401
+from fastapi.testclient import TestClient
 
 import trellis
+from trellis.serve import Models, make_app
 from trellis.serve.lessons import lessons, path_features, viterbi
 from trellis.serve.workbook import ConflictError, Workbook
 
@@ -406,6 +409,107 @@ def test_export(tmp_path: Path) -> None:
     for format in ("parquet", "feather"):
         (tmp_path / f"out.{format}").write_bytes(one.export(format))
         assert trellis.read(tmp_path / f"out.{format}").sentences("ner") == [["B-PER", "O"]]
+
+
+# ------------------------------------------------------------ what the page asks
+
+NAMES = {
+    "word": [["Ann", "saw", "Rome"], ["Bob", "ran"], ["New", "York"]],
+    "ner": [["B-PER", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "I-LOC"]],
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that allows IOB2 alone, called studio."""
+    path = tmp_path_factory.mktemp("models") / "studio.trellis"
+    trellis.train(NAMES, target="ner", learner=trellis.CRF(epochs=10), scheme="iob2").save(path)
+    return path
+
+
+@contextmanager
+def asked(one: Workbook, models: Models) -> Iterator[Any]:
+    """A function that asks the studio: the status, and the answer."""
+
+    def ask(name: str, **body: Any) -> tuple[int, dict[str, Any]]:
+        answer = client.post(f"/studio/api/label/{name}", json=body)
+        return answer.status_code, answer.json()
+
+    with one, TestClient(make_app(models, studio=True, book=one)) as client:
+        yield ask
+
+
+def test_two_tabs(tmp_path: Path, model: Path) -> None:
+    with asked(book(tmp_path), Models([str(model)])) as ask:
+        seen = ask("next", number=1)[1]["revision"]
+        change = {"number": 1, "revision": seen}
+        first = ask("set", **change, labels=["B-PER", None], client="a")[1]["revision"]
+        status, answer = ask("set", **change, labels=[None, "O"], client="b")
+        assert (status, answer) == (409, {"error": "sentence 2 was changed in another tab or session; not saved"})
+        assert ask("set", number=1, labels=["O", "O"])[0] == 409  # who has seen nothing has not seen the change
+        _, now = ask("next", number=1)
+        assert (now["labels"], now["revision"]) == (["B-PER", None], first)
+        change = {"number": 1, "revision": first}
+        assert ask("set", **change, labels=["B-PER", "O"], client="b")[0] == 200
+        assert ask("undo", client="c")[1]["number"] is None
+        status, answer = ask("undo", client="a")
+        assert (status, answer["error"]) == (409, "sentence 2 was changed in another tab since; undo it there first")
+        assert ask("undo", client="b")[1]["labels"] == ["B-PER", None]
+        assert ask("undo", client="a")[1]["labels"] == [None, None]
+
+
+def test_numbers_out_of_range(tmp_path: Path, model: Path) -> None:
+    with asked(book(tmp_path), Models([str(model)])) as ask:
+        for number in (-1, 2, 2**64, 10**30):
+            for question in ({"after": number}, {"number": number}):
+                assert ask("next", **question)[0] == 422
+            assert ask("set", number=number, labels=["O", "O"])[0] == 422
+
+
+def test_labels_that_break_the_scheme_of_the_model(tmp_path: Path, model: Path) -> None:
+    with asked(book(tmp_path), Models([str(model)])) as ask:
+        assert ask("next", number=0)[1]["suggested"] == NAMES["ner"][0]
+        assert ask("set", number=0, labels=["O", "I-LOC", None])[0] == 200
+        status, page = ask("next", number=0)
+        assert (status, page["labels"], page["suggested"]) == (200, ["O", "I-LOC", None], [])
+        assert page["note"].startswith("no suggestions: no label sequence")
+        seen = {ask("next", after=number)[1]["number"] for number in (0, 1)}
+        assert seen == {0, 1}
+        assert ask("next", number=1)[1]["note"] == ""
+
+
+def test_a_model_called_studio_is_another_one(tmp_path: Path, model: Path) -> None:
+    models, one = Models([str(model)]), book(tmp_path)
+    with asked(one, models) as ask:
+        assert ask("set", number=0, labels=["X", "Y", "X"])[0] == 200
+        before = set(threading.enumerate())
+        assert ask("train")[0] == 200
+        for thread in set(threading.enumerate()) - before:
+            thread.join(30)
+        assert one.training.error == ""
+        models.reload(only_changed=True)  # as the watcher does
+        assert [served.name for served in models] == ["studio", "studio-trained"]
+        assert set(models.get("studio-trained").tagger.labels) == {"X", "Y"}
+        assert set(ask("next", number=1)[1]["suggested"]) <= {"X", "Y"}
+        assert trellis.load(f"{one.path}.studio.trellis").labels == models.get("studio-trained").tagger.labels
+
+
+def test_the_studio_on_the_command_line(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    options = dict[str, Any]()
+    monkeypatch.setattr("trellis.serve.make_app", lambda models, **more: options.update(more))
+    monkeypatch.setattr("trellis.serve.server.run", lambda *parts, **more: None)
+    line = ["studio", str(tmp_path / "words.txt"), "--columns", "word", "--target", "ner", "--no-browser"]
+    with book(tmp_path) as one:
+        one.set(0, ["A", "A", "A"])
+        refused(call(line), f"another studio has it open (process {os.getpid()})")
+    (tmp_path / "words.txt").write_text("Ann\nsaw\nParis\n\n")
+    done = call(line)
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith(f"warning: {one.journal.path}: labels of 1 sentence that the corpus no longer has")
+    assert options["limits"].seconds >= 600  # a corpus is evaluated within it
+    refused(
+        call([*line, "--target", "pos"]), "has labels of column 'ner', not 'pos'; open the studio with --target ner"
+    )
 
 
 # ------------------------------------------------------------ lessons

@@ -5,22 +5,29 @@ import { ask, colours, make, percent, problem } from "/studio/page.js";
 const ENDINGS = { conll: "txt", tsv: "tsv", jsonl: "jsonl", csv: "csv", conllu: "conllu", crfsuite: "crfsuite.txt", parquet: "parquet", feather: "feather" };
 const HELP = "Drag over words, or move with the arrow keys and hold Shift, then press a label's key. 0 takes labels away, Enter saves and goes on, N passes over, Ctrl+Z undoes.";
 
-export function label(view, state) {
+// Changes are undone by the tab that made them.
+function tab() {
+  const name = "trellis-studio-tab";
+  if (!sessionStorage.getItem(name)) sessionStorage.setItem(name, crypto.randomUUID());
+  return sessionStorage.getItem(name);
+}
+
+export function label(view, state, focus) {
   if (!state.book) {
     view.append(make("p", {}, "Open the studio with a corpus to label it: trellis studio CORPUS"));
     return;
   }
   let page = null, labels = [], mine = [], from = 0, to = 0, dragging = false, timer = 0, edited = false, trained = false;
-  const progress = make("p", { class: "quiet", id: "progress" }), words = make("div", { class: "words", role: "listbox", "aria-multiselectable": "true", "aria-label": "words", tabindex: "0", onkeydown: keyed });
+  const client = tab();
+  const progress = make("p", { class: "quiet", id: "progress" }), note = make("p", { id: "note", role: "status" }), words = make("div", { class: "words", role: "listbox", "aria-multiselectable": "true", "aria-label": "words", tabindex: "0", onkeydown: keyed });
   const keys = make("div", { class: "row", role: "group", "aria-label": "labels" });
-  const added = make("input", { id: "added", maxlength: 60, autocomplete: "off" });
+  const added = make("input", { id: "added", maxlength: 60, autocomplete: "off", onkeydown: (event) => { if (event.key === "Enter") add(); } });
   const training = make("section", { "aria-live": "polite" });
   const order = make("select", { id: "order" }, make("option", { value: "uncertain" }, "least certain first"), make("option", { value: "file" }, "as in the file"));
   const format = make("select", { id: "format" }, Object.entries(ENDINGS).map(([name, ending]) => make("option", { value: name }, `${name} (.${ending})`)));
   const place = make("input", { id: "place", type: "number", min: 1 });
   view.append(
-    progress,
-    make("p", { class: "quiet" }, HELP), words, keys,
+    progress, make("p", { class: "quiet" }, HELP), words, note, keys,
     make("div", { class: "row" }, make("label", { for: "added" }, "New label"), added, make("button", { onclick: add }, "Add")),
     make("div", { class: "row" },
       make("button", { class: "main", onclick: save }, "Save and go on"), make("button", { onclick: () => next() }, "Pass over"),
@@ -79,9 +86,24 @@ export function label(view, state) {
     edited = true;
     for (let t = a; t <= b; t++) mine[t] = labels[t] = one === null ? (spans ? "O" : null) : spans ? `${t === a ? "B" : "I"}-${one}` : one;
     if (spans && labels[b + 1] && labels[b + 1].startsWith("I-")) mine[b + 1] = labels[b + 1] = `B${labels[b + 1].slice(1)}`;
-    kept = kept.then(() => ask("/studio/api/label/set", { number: page.number, labels: mine }));  // every key, at once and in order
+    change(mine);  // every key, at once
     if (a === b && b + 1 < labels.length && !spans) from = to = b + 1;
     show();
+  }
+
+  // In order, each to the revision that the change before it made.
+  function change(some) {
+    const sentence = page, body = { number: page.number, labels: [...some], client };
+    kept = kept.then(async () => {
+      if (sentence.stale) return null;
+      const found = await ask("/studio/api/label/set", { ...body, revision: sentence.revision }, () => {
+        sentence.stale = true;
+        return reopen(body.number);
+      });
+      if (found) sentence.revision = found.revision;
+      return found;
+    });
+    return kept;
   }
 
   function add() {
@@ -107,27 +129,42 @@ export function label(view, state) {
     labels = mine.map((one, t) => one ?? (found.suggested[t] ?? null));
     from = to = 0;
     edited = false;
+    note.textContent = [...found.state.warnings, found.note].filter(Boolean).join(" ");
     show();
     watch(found.state.training);
   }
 
-  const next = async () => open(await ask("/studio/api/label/next", { after: page ? page.number : null, uncertain: order.value === "uncertain" }));
-  const go = async (number) => open(await ask("/studio/api/label/next", { number }));
+  const reopen = async (number) => open(await ask("/studio/api/label/next", { number }));
+  async function next() {
+    await kept;
+    open(await ask("/studio/api/label/next", { after: page ? page.number : null, uncertain: order.value === "uncertain" }));
+  }
+  async function go(number) {
+    await kept;
+    await reopen(number);
+  }
   async function undo() {
     await kept;
-    const found = await ask("/studio/api/label/undo", {});
-    if (found && found.number !== null) open(found);
+    const found = await ask("/studio/api/label/undo", { client });
+    if (found && found.number === null) problem("Nothing to undo: this tab has changed nothing.");
+    else open(found);
   }
 
   // Where labels mark spans, what has no label is outside of them.
   async function save() {
     if (!page || page.number === null) return;
-    await kept;
-    if (choices().spans) labels = labels.map((one) => one ?? "O");
-    if (await ask("/studio/api/label/set", { number: page.number, labels })) { next(); words.focus(); }
+    const { number } = page, all = choices().spans ? labels.map((one) => one ?? "O") : labels;
+    const missing = all.filter((one) => one === null).length;
+    if (!(await change(all))) return;
+    await next();
+    words.focus();
+    if (missing) note.textContent = `Sentence ${number + 1} is saved, but not counted as labelled: ${missing} of its ${all.length} words have no label. ` +
+      "To label spans, add a label such as B-PER: words outside of spans are then O.";
   }
 
   async function train() {
+    words.focus();
+    await kept;
     const found = await ask("/studio/api/label/train", {});
     if (found) watch(found.training);
   }
@@ -139,7 +176,7 @@ export function label(view, state) {
       make("h2", {}, now.running ? `Training, epoch ${now.epoch} of at most ${now.epochs}` : now.error ? "Training failed" : "Trained"),
       now.running ? make("progress", { max: now.epochs, value: now.epoch, "aria-label": "training" }) : "",
       now.error ? make("p", { class: "wrong" }, now.error) : "",
-      scores.length ? make("figure", {}, make("figcaption", {}, `score on held-out sentences over epochs, ${percent(Math.max(...scores.map((one) => one.dev_score)))}% at best`),
+      scores.length ? make("figure", {}, make("figcaption", {}, `score on ${now.held_out} held-out sentences over epochs, ${percent(Math.max(...scores.map((one) => one.dev_score)))}% at best`),
         scores.length > 1 ? line(scores.map((one) => [one.epoch, 100 * one.dev_score])) : "") : "",
     ] : []));
     if (trained && !now.running && !now.error && !edited && page && page.number !== null) { trained = false; go(page.number); }
@@ -148,5 +185,5 @@ export function label(view, state) {
   }
 
   window.addEventListener("pointerup", () => { dragging = false; });
-  next();
+  next().then(() => { if (focus) words.focus({ preventScroll: true }); });
 }

@@ -1,5 +1,5 @@
 // The studio's page: its views, one at a time, reached by tabs and by the part of the address after #.
-import { ask, make } from "/studio/page.js";
+import { ask, make, problem } from "/studio/page.js";
 import { look } from "/studio/look.js";
 import { compare } from "/studio/compare.js";
 import { errors } from "/studio/errors.js";
@@ -22,9 +22,10 @@ async function show(name, focus) {
     if (chosen && focus) button.focus();
   }
   view.setAttribute("aria-labelledby", `tab-${name}`);
+  problem("");
   Object.assign(state, (await ask("/studio/api/state")) || {});
   view.replaceChildren();
-  open(view, state);
+  open(view, state, !focus);
 }
 
 function go(name, focus = false) {

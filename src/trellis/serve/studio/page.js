@@ -27,14 +27,15 @@ export function problem(why) {
   place.hidden = !why;
 }
 
-// The server's answer as JSON; a problem is shown, and null given.
-export async function ask(path, body) {
+// The server's answer as JSON; a problem is shown, and null given. What was changed elsewhere is first shown by conflict().
+export async function ask(path, body, conflict) {
   try {
     const how = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const answer = await fetch(path, how);
     const found = await answer.json();
+    if (answer.status === 409 && conflict) await conflict();
     if (!answer.ok) throw new Error(found.error || answer.statusText);
-    problem("");
+    if (body !== undefined) problem("");  // not for a look at the state, which would hide it at once
     return found;
   } catch (error) {
     problem(String(error.message || error));
