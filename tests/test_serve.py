@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import re
 import threading
@@ -18,6 +19,8 @@ import pytest
 
 pytest.importorskip("fastapi")
 from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import trellis
@@ -219,6 +222,33 @@ def test_bodies_that_are_no_requests(client: TestClient, body: bytes) -> None:
     done = client.post("/v1/tag", content=body, headers={"content-type": "application/json"})
     assert done.status_code in (400, 422)
     assert list(done.json()) == ["error"]
+
+
+SCALARS = st.sampled_from([None, True, 0, -1, 2**64, 0.5, math.nan, math.inf, "", "O", "Ann", "\x00", "\ud800", "bags"])
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["0", "1", "-1", "w"]), inner)
+)
+SENTENCES = st.sampled_from([[], SENTENCE, [{"w": "a"}, {"n": 1.5}], [["a", "X"]]])
+INPUTS = st.one_of(
+    st.fixed_dictionaries({"sentence": SENTENCES | VALUES}),
+    st.fixed_dictionaries({"sentences": st.lists(SENTENCES, max_size=3)}),
+    st.fixed_dictionaries({"text": st.just(TEXT), "lines": st.booleans()}),
+)
+MORE: dict[str, Any] = {name: st.integers(0, 1001) for name in ("k", "labels", "terms")}
+MORE |= {"model": SCALARS, "allowed": VALUES, "other": VALUES}
+BODIES = st.builds(lambda one, more: one | more, INPUTS, st.just({}) | st.fixed_dictionaries({}, optional=MORE))
+
+
+@given(path=st.sampled_from(sorted(serve_app.QUESTIONS)), body=BODIES | VALUES)
+@settings(max_examples=150, deadline=None)
+def test_answers_are_as_described(client: TestClient, path: str, body: Any) -> None:
+    """Whatever comes: an answer as the description has it, or an error in one line with a status that it names."""
+    done = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
+    if done.status_code == 200:
+        serve_app.QUESTIONS[path][1].model_validate(done.json(), extra="forbid")
+    else:
+        assert (done.status_code in (400, 404, 413, 422), list(done.json())) == (True, ["error"])
+        assert "\n" not in done.json()["error"]
 
 
 def test_no_path_of_the_server_is_told(client: TestClient, folder: Path) -> None:
