@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -19,6 +19,15 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 Lists = tuple[Longs, Ints, Floats]  # a Ragged as native code takes and gives it
+
+
+def array_in(arrays: Mapping[str, npt.NDArray[Any]], name: str, dtype: npt.DTypeLike, *shape: int | None) -> Any:
+    """The array of that name; LookupError or ValueError unless it has that type and shape (None: any length)."""
+    array = arrays[name]
+    lengths = len(array.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if array.dtype != dtype or not lengths:
+        raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
+    return array
 
 
 def starts_of(sizes: npt.ArrayLike) -> Longs:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from trellis.arrays import Ints
 from trellis.corpus.corpus import BagColumn, Column, Strings
+from trellis.errors import ModelError
 from trellis.features.templates import Look, vector_file
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 
@@ -33,7 +34,10 @@ def entries(
             ids[:, a - first] = rest & np.uint64((1 << bits) - 1)
             rest = rest >> np.uint64(bits)
             if fold >= 0:
-                rest = _taken(vocabulary.folds, fold)[0][rest.astype(np.int64)]
+                folded = _taken(vocabulary.folds, fold)[0]
+                if len(rest) and rest.max() >= len(folded):
+                    raise ModelError("the model is damaged: an attribute of a fold that it does not have")
+                rest = folded[rest.astype(np.int64)]
         yield k, numbers, ids
 
 
@@ -79,7 +83,10 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}=_B+{value - reach + 1}"
     if vector_file(look.calls) is not None:
         return f"{look}={value - 2 * reach}"  # the dimension
-    return f"{look}={(column.strings[j] or column.values)[value - 2 * reach]}"
+    strings = column.strings[j] or column.values
+    if value - 2 * reach >= len(strings):
+        raise ModelError("the model is damaged: an attribute of a value that it does not have")
+    return f"{look}={strings[value - 2 * reach]}"
 
 
 # ------------------------------------------------------------ known values first, then new ones

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from trellis.arrays import array_in
 from trellis.errors import LearnerError
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.feature_problem import FeatureFrankWolfe, FeatureProblem
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
-from trellis.learning.run import Event, Problem, State, Work
+from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.model.kernels import KernelFunction
 
 
@@ -113,4 +114,5 @@ class _Margins(DualRun):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.solved = bool(state["solved"][0])
+        with restoring():
+            self.solved = bool(array_in(state, "solved", np.int64, 1)[0])

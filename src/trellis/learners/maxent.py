@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Lists
+from trellis.arrays import Lists, array_in
 from trellis.errors import LearnerError
 from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
 from trellis.learning.lbfgs import Floats
 from trellis.learning.learner import Ability, Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
-from trellis.learning.run import Event, Problem, State, Work
+from trellis.learning.run import Event, Problem, State, Work, restoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,9 @@ class _Scaling(VectorWork):
         return {"w": self.w, "v": np.array([self.v])}
 
     def restore(self, state: State) -> None:
-        self.w, self.v, self.expected = state["w"], float(state["v"][0]), None
+        with restoring():
+            self.w = array_in(state, "w", np.float64, len(self.w))
+            self.v, self.expected = float(array_in(state, "v", np.float64, 1)[0]), None
 
     def _scale(self, expected: Floats) -> None:
         alive, most = self.alive, self.most

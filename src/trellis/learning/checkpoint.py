@@ -19,7 +19,7 @@ from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Event, Progress
 from trellis.learning.site_problem import SiteWeights
 from trellis.model.model import ChainWeights
-from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
+from trellis.model.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 
 FORMAT = "trellis-checkpoint-1"
 
@@ -56,7 +56,7 @@ class Checkpoint:
         return read_tensors(self.path, FORMAT, "a checkpoint of trellis").made(self._progress)
 
     def _progress(self, tensors: Tensors, text: str) -> Progress:
-        said = json.loads(text)
+        said = parse_header(text)
         if said["fingerprint"] != self.fingerprint:
             raise ModelError(
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
@@ -70,7 +70,12 @@ class Checkpoint:
             best = FeatureWeights.of_tensors(kept) if n_labels is None else ChainWeights.of_tensors(kept, n_labels)
         state = _under("state.", tensors)
         history = [Event(**event) for event in said["history"]]
-        return Progress(said["done"], state, history, best, said["best_score"], said["since_best"])
+        done, best_score, since_best = said["done"], said["best_score"], said["since_best"]
+        if type(done) is not int or type(since_best) is not int or type(best_score) not in (int, float):
+            raise ValueError("numbers of epochs that are none")
+        if [event.epoch for event in history] != list(range(1, done + 1)):
+            raise ValueError("a history of other epochs")
+        return Progress(done, state, history, best, best_score, since_best)
 
 
 def fingerprint(*things: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Bools
+from trellis.arrays import Bools, array_in
 from trellis.errors import LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureVector
 from trellis.learning.flat_vector import FlatParameters
@@ -17,7 +17,7 @@ from trellis.learning.lbfgs import Floats, Function, Minimizer
 from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.proximal import ProximalMinimizer
-from trellis.learning.run import Event, Problem, State, Work
+from trellis.learning.run import Event, Problem, State, Work, restoring
 from trellis.learning.site_problem import SiteProblem
 
 
@@ -233,10 +233,11 @@ class Descent(VectorWork):
 
     def restore(self, state: State) -> None:
         """Continue from there."""
-        if "squares" in state:
-            self.x, self.squares = state["x"], state["squares"]
-        else:
-            self.minimizer.restore(state)
+        with restoring():
+            if "squares" in state:
+                self.x, self.squares = (array_in(state, name, np.float64, len(self.x)) for name in ("x", "squares"))
+            else:
+                self.minimizer.restore(state)
 
 
 def _check_finite(value: float) -> None:

@@ -60,8 +60,9 @@ class FeatureWeights:
         if "votes.counts" in tensors:
             votes = Votes(*(tensors[f"votes.{one.name}"] for one in fields(Votes)))
             n, m = len(votes.counts), len(votes.features)
-            kinds = [a.dtype.str for a in (votes.counts, votes.starts, votes.features, votes.changes)]
-            fits = len(votes.starts) == n and len(votes.changes) == m and kinds == ["<i8", "<i8", "<i4", "<f4"]
+            arrays = (votes.counts, votes.starts, votes.features, votes.changes)
+            kinds, wanted = [(a.dtype.str, a.ndim) for a in arrays], ("<i8", "<i8", "<i4", "<f4")
+            fits = len(votes.starts) == n and len(votes.changes) == m and kinds == [(kind, 1) for kind in wanted]
             ends = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m
             if not ends or (np.diff(votes.starts) < 0).any():
                 raise ValueError("votes that do not fit together")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import array_in
 from trellis.errors import LearnerError
 from trellis.learning.online import NGRAMS, ROWS, TABLE, learnt_weights, packed, unpacked
 from trellis.learning.run import Event, Problem, State, Work, restoring
@@ -129,5 +130,5 @@ class FrankWolfeRun(Work):
         with restoring():
             clock, dual = int(state["clock"][0]), float(state["dual"][0])
             native.restore(self.problem.corpus, clock, dual, *unpacked(_PARTS, state))
-            self.solved = bool(state["solved"][0])
+            self.solved = bool(array_in(state, "solved", np.int64, 1)[0])
         self.native = native

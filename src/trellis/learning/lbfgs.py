@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis.arrays import array_in
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]  # the smooth part: value and gradient
@@ -97,12 +98,14 @@ class History:
     @classmethod
     def restore(cls, state: Mapping[str, npt.NDArray[Any]]) -> History:
         """The history whose ``state`` this is."""
-        history = cls(state["steps"].shape[1])
-        n = len(state["steps"])
-        history.steps[:n], history.changes[:n] = state["steps"], state["changes"]
-        *order, fresh = state["order"].astype(int).tolist()
-        history.order, history.fresh = order, bool(fresh)
-        history.mixed, history.curved = state["products"].copy()
+        steps = array_in(state, "steps", np.uint16, None, None)
+        n, history = len(steps), cls(steps.shape[1])
+        history.steps[:n], history.changes[:n] = steps, array_in(state, "changes", np.uint16, *steps.shape)
+        *order, fresh = array_in(state, "order", np.float64, n + 1).tolist()
+        if sorted(order) != list(range(n)):
+            raise ValueError("an order of other steps")
+        history.order, history.fresh = [int(i) for i in order], bool(fresh)
+        history.mixed, history.curved = array_in(state, "products", np.float64, 2, *history.mixed.shape).copy()
         return history
 
 
@@ -144,11 +147,14 @@ class Minimizer:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from there; ``start`` is not to be called again."""
-        value, iteration, evaluations = state["numbers"].tolist()
-        self.x, self.gradient, self.value = state["x"], state["gradient"], value
-        self.history = History.restore(state)
+        value, iteration, evaluations = array_in(state, "numbers", np.float64, 3).tolist()
+        n = len(self.x)
+        self.x, self.gradient = (array_in(state, name, np.float64, n) for name in ("x", "gradient"))
+        self.value, self.history = value, History.restore(state)
+        if self.history.steps.shape[1] != n:
+            raise ValueError("steps of another number of weights")
         self.iteration, self.evaluations = int(iteration), int(evaluations)
-        self.values = state["values"].tolist()
+        self.values = array_in(state, "values", np.float64, None).tolist()
 
     def slope(self) -> Floats:
         """The gradient."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Longs
+from trellis.arrays import Bools, Longs, array_in
 from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, WINDOW, Floats, Function
 
 MEMORY = 10  # pairs of steps and gradient changes kept
@@ -233,13 +233,23 @@ class ProximalMinimizer:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from there; ``start`` is not to be called again."""
-        self.kept, self.gradient, self.diagonal = state["kept"], state["gradient"], state["diagonal"]
-        self.kept_x, self.values = state["x"][self.kept], state["values"].tolist()
-        value, iteration, evaluations, looked_at, nonzero_then, outside = state["numbers"].tolist()
-        self.value, self.outside = value, outside
+        n, kept = len(self.diagonal), array_in(state, "kept", np.int64, None)
+        steps = array_in(state, "steps", np.float64, None, len(kept))
+        order = array_in(state, "order", np.int64, len(steps)).tolist()
+        if len(kept) and not (kept[0] >= 0 and kept[-1] < n and (np.diff(kept) > 0).all()):
+            raise ValueError("weights that there are not")
+        if sorted(order) != list(range(len(steps))) or len(steps) > MEMORY:
+            raise ValueError("an order of other steps")
+        self.kept, self.gradient = kept, array_in(state, "gradient", np.float64, len(kept))
+        self.diagonal = array_in(state, "diagonal", np.float64, n)
+        self.kept_x = array_in(state, "x", np.float64, n)[kept]
+        self.values = array_in(state, "values", np.float64, None).tolist()
+        numbers = array_in(state, "numbers", np.float64, 6).tolist()
+        self.value, iteration, evaluations, looked_at, nonzero_then, self.outside = numbers
         self.iteration, self.evaluations = int(iteration), int(evaluations)
         self.looked_at, self.nonzero_then = int(looked_at), int(nonzero_then)
-        self.curvature, self.function = Curvature(self.diagonal[self.kept]), None
-        self.curvature.steps, self.curvature.changes = state["steps"].copy(), state["changes"].copy()
-        self.curvature.order = state["order"].tolist()
-        self.curvature.lengths, self.curvature.mixed = state["products"].copy()
+        self.curvature, self.function = Curvature(self.diagonal[kept]), None
+        self.curvature.steps, self.curvature.order = steps.copy(), order
+        self.curvature.changes = array_in(state, "changes", np.float64, *steps.shape).copy()
+        products = array_in(state, "products", np.float64, 2, MEMORY, MEMORY)
+        self.curvature.lengths, self.curvature.mixed = products.copy()

@@ -268,9 +268,10 @@ def restoring() -> Iterator[None]:
     """LearnerError where a state turns out not to be one of this training."""
     try:
         yield
-    except (LookupError, ValueError, TypeError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+        why = str(error).partition("\n")[0]
         raise LearnerError(
-            f"the state is not one of this training, with these settings on this corpus ({error})"
+            f"the state is not one of this training, with these settings on this corpus ({why})"
         ) from error
 
 
@@ -333,7 +334,10 @@ def _begin(problem: Problem | FeatureProblem | SiteProblem, work: Work) -> Progr
     saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
     if isinstance(saved.best, ChainWeights):
         assert isinstance(problem, Problem)
-        saved.best = work.restored(replace(saved.best, parts=problem.label_parts))
+        best = replace(saved.best, parts=problem.label_parts)
+        with restoring():
+            best.check(problem.n_labels, problem.corpus.n_attributes, problem.corpus.n_edge_attributes)
+        saved.best = work.restored(best)
     return saved
 
 

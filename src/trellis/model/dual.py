@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arrays import Arrays, Doubles, Ints, Longs
+from trellis.arrays import Arrays, Doubles, Ints, Longs, array_in
 from trellis.model.kernels import Expansion, Kernel, KernelFunction, Observations
 
 _SUPPORT = ("sentences", "alphas", "starts", "positions", "gold", "labels")
@@ -97,6 +97,9 @@ class Dual:
         if "dual.kernel" not in tensors:
             return cls(support)
         lists: list[Any] = [tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS]
+        ids = array_in(tensors, "dual.observations.ids", np.int32, None)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < n_attributes:
+            raise ValueError("observations of other attributes")
         observed = Observations(lists[0], lists[1], lists[2], n_attributes)
         parts: list[Any] = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
         return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))

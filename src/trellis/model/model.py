@@ -99,6 +99,15 @@ class Rows:
         """From such arrays."""
         return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
 
+    def check(self, n_attributes: int) -> None:
+        """ValueError unless the arrays fit together and have a row for each of so many attributes."""
+        shapes = [array.ndim for array in self.arrays] == [1, 1, 1] and len(self.labels) == len(self.weights)
+        kinds = self.starts.dtype == np.uint32 and self.weights.dtype == np.float32 and self.labels.dtype.kind == "u"
+        if not shapes or not kinds or self.n_attributes != n_attributes:
+            raise ValueError("weights of other attributes")
+        if self.starts[0] != 0 or self.starts[-1] != len(self.labels) or (self.starts[1:] < self.starts[:-1]).any():
+            raise ValueError("weights whose rows do not follow one another")
+
     def without_empty(self, beside: Rows | None = None) -> tuple[Rows, Ints]:
         """Only the attributes that have a weight here or ``beside``, and the new number of each (-1: it has none)."""
         alive = np.diff(self.starts) > 0
@@ -211,6 +220,16 @@ class ChainWeights:
         more = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
         return all(is_finite(table) for table in (self.rows.weights, self.edge, self.tri, self.end, *more))
 
+    def check(self, n_labels: int, n_attributes: int, n_edge_attributes: int) -> None:
+        """ValueError unless the weights are those of so many labels and attributes."""
+        if self.n_labels != n_labels or (self.edge_rows is None) != (n_edge_attributes == 0):
+            raise ValueError("weights of other labels or label pairs")
+        self.rows.check(n_attributes)
+        if len(self.rows.labels) and self.rows.labels.max() >= n_labels and self.parts is None:
+            raise ValueError("weights of other labels")
+        if self.edge_rows is not None:
+            self.edge_rows.check(n_edge_attributes)
+
     def run_at(self, column: int) -> tuple[int, ...]:
         """The labels that a column of edge rows stands for: a pair, or a longer n-gram."""
         n, stride = self.n_labels, padded(self.n_labels)
@@ -277,19 +296,32 @@ class ChainWeights:
         beam = tensors.get("beam", np.zeros(1, np.int64))
         if beam.shape != (1,) or beam.dtype != np.int64 or not 0 <= beam[0] < 2**31:
             raise ValueError("a beam that is no number of states")
+        edge_rows = Rows.of_tensors("edge_rows", tensors) if "edge_rows.starts" in tensors else None
+        ngrams = Ngrams.of_tensors(tensors) if "ngrams.parents" in tensors else None
+        if edge_rows is not None:
+            _check_runs(edge_rows.labels, n, 0 if ngrams is None else len(ngrams.parents))
         return cls(
             n,
             rows,
-            Rows.of_tensors("edge_rows", tensors) if "edge_rows.starts" in tensors else None,
+            edge_rows,
             _expand("edge", tensors, (n + 1, n)),
             _expand("tri", tensors, (n + 1, n + 1, n)) if "tri.places" in tensors else None,
             _expand("end", tensors, (n,)) if "end.places" in tensors else None,
             Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
             _dual(tensors, rows.n_attributes),
             parts,
-            Ngrams.of_tensors(tensors) if "ngrams.parents" in tensors else None,
+            ngrams,
             int(beam[0]),
         )
+
+
+def _check_runs(columns: npt.NDArray[Any], n_labels: int, n_ngrams: int) -> None:
+    """ValueError unless each column of edge rows stands for a pair of labels or for an n-gram."""
+    n, stride = n_labels, padded(n_labels)
+    of_ngrams = columns.astype(np.int64) - (n + 1) * stride - (n + 2)
+    pairs = columns % stride < n if stride else np.zeros(len(columns), bool)
+    if not np.where(of_ngrams < -(n + 2), pairs, (of_ngrams >= 0) & (of_ngrams < n_ngrams)).all():
+        raise ValueError("weights of label pairs that are none")
 
 
 def _dual(tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:

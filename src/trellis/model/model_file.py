@@ -7,6 +7,7 @@ damaged or hostile file is an error, not a crash.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,6 @@ import numpy as np
 from trellis import _core
 from trellis.arrays import Arrays, LabelSets
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
-from trellis.features.functions import COUNTED, FILED
 from trellis.features.templates import Template, parse_template, vector_file
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
@@ -26,11 +26,13 @@ from trellis.model.model import FIRST_PASS, MAX_ORDER, ChainWeights, Endings, La
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
+    parse_header,
     read_tensors,
     unpack_tensors,
     write_tensors,
 )
 from trellis.model.vocabulary_tensors import (
+    check_lookups,
     column_tensors,
     columns_header,
     columns_of,
@@ -136,7 +138,7 @@ def _header(model: Model) -> dict[str, Any]:
 
 
 def _model(tensors: Tensors, text: str) -> Model:
-    header = json.loads(text)
+    header = parse_header(text)
     _check_info(header["info"])
     labels = tuple(str(label) for label in header["labels"])
     order = int(header["order"])
@@ -165,7 +167,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         {str(path): _vectors(i, str(path), columns, tensors) for i, path in enumerate(header.get("vectors", ()))},
     )
     _check_plan(vocabulary)
-    _check_lookups(vocabulary)
+    check_lookups(vocabulary.columns, lookups)
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*[tensors[f"tags.{part}"] for part in TAGS])  # type: ignore[arg-type]
@@ -201,6 +203,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     n_attributes = weights.rows.n_attributes if segments is None else segments.first
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
     _check_numbers(vocabulary, n_attributes, n_edge_attributes)
+    temperature = float(header["temperature"])
+    if not 0 < temperature < math.inf:
+        raise ValueError("a temperature that is not a positive number")
     return Model(
         labels,
         str(header["target"]),
@@ -210,7 +215,7 @@ def _model(tensors: Tensors, text: str) -> Model:
         dictionary,
         header["info"],
         str(header["family"]),
-        float(header["temperature"]),
+        temperature,
         label_filter,
         endings,
         segments,
@@ -250,6 +255,10 @@ def _check_info(info: Any) -> None:
     for event in history:
         if not isinstance(event, dict) or not isinstance(event.get("epoch"), int):
             raise ValueError("a history of other things than epochs")
+        if not isinstance(event.get("dev_score", 0.0), (int, float)):
+            raise ValueError("a score that is not a number")
+    if not all(isinstance(info.get(name, 0), int) for name in ("sentences", "tokens")):
+        raise ValueError("numbers of sentences and tokens that are none")
 
 
 def _check_first(first: Model, labels: tuple[str, ...], second: Vocabulary) -> None:
@@ -260,15 +269,6 @@ def _check_first(first: Model, labels: tuple[str, ...], second: Vocabulary) -> N
         raise ValueError("a first pass with a first pass of its own, without words or with other labels")
     if names[1] - {*FIRST_PASS} != names[0] or names[0] & {*FIRST_PASS} or bags[0] != bags[1]:
         raise ValueError("a first pass that reads other columns")
-
-
-def _check_lookups(vocabulary: Vocabulary) -> None:
-    """ValueError unless all files and frequent words that views ask for are there."""
-    for column in vocabulary.columns:
-        for call in (call for view in column.views for call in view if call.name in (*FILED, *COUNTED)):
-            of = str(call.arguments[0]) if call.name in FILED else column.name
-            if (call.name, of) not in vocabulary.lookups:
-                raise ValueError(f"no look-up for {call.name} of {of}")
 
 
 def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> None:

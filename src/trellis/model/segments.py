@@ -132,6 +132,8 @@ class Segments:
         if not all(_core.valid_strings(*some.arrays) for some in strings):
             raise ValueError("a damaged table of strings")
         parents, symbols, attributes = (tensors[f"segments.{name}"] for name in NODES)
+        if (parents[: len(plan.templates)] != -1).any():  # which native code knows without looking
+            raise ValueError("a tree of segments whose root has a parent")
         if header["scheme"] not in SCHEMES:
             raise ValueError("no such scheme")
         longest = {str(kind): int(n) for kind, n in header["longest"].items()}

@@ -9,6 +9,7 @@ import json
 import math
 import mmap
 import os
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,8 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 }
 _NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format
+_MAX_DIMENSIONS = 8
+_MAX_REASON = 200  # letters of a message that a file's content may fill
 
 
 def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, text: str) -> None:
@@ -149,7 +152,21 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         RecursionError,
         TemplateError,
     ) as error:
-        raise ModelError(f"{path}: damaged or not {what} ({error})") from error
+        raise ModelError(f"{path}: damaged or not {what} ({brief(error)})") from error
+
+
+def brief(error: Exception) -> str:
+    """The first line of a message, cut: a damaged file may have filled it."""
+    text = str(error).partition("\n")[0]
+    return text if len(text) <= _MAX_REASON else f"{text[:_MAX_REASON]}..."
+
+
+def parse_header(text: str) -> Any:
+    """What the JSON in a file's header says; ValueError where a string could not be written again."""
+    header = json.loads(text)
+    if "\\ud" in text.lower():  # perhaps half a surrogate pair, which a file of trellis never has
+        json.dumps(header, ensure_ascii=False).encode()
+    return header
 
 
 def _split(
@@ -169,23 +186,23 @@ def _split(
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
         raise ModelError(f"{path}: not {what}")
     first, room = 8 + header_size, size - 8 - header_size
+    metadata = header.pop("__metadata__")
     tensors, last = dict[str, npt.NDArray[Any]](), 0
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
+    # One after the other, without gaps or overlaps: what is read is never more than the file.
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, end = entry["data_offsets"]
-        kind = _DTYPES[entry["dtype"]]
-        n = math.prod(entry["shape"])
-        if not 0 <= begin <= end <= room or end - begin != kind.itemsize * n:
-            raise ModelError(f"{path}: cut short or damaged at tensor {name!r}")
-        last = max(last, end)
+        kind, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        n = math.prod(shape) if len(shape) <= _MAX_DIMENSIONS else -1
+        if not last == begin <= end <= room or end - begin != kind.itemsize * n:
+            raise ModelError(f"{path}: cut short or damaged at tensor {reprlib.repr(name)}")
+        last = end
         tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
-        if len(entry["shape"]) != 1:
-            tensor = tensor.reshape(entry["shape"])
+        if len(shape) != 1:
+            tensor = tensor.reshape(shape)
         tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # another program may have written it
     if last != room:
         raise ModelError(f"{path}: {room - last:,} bytes too many at the end; copy or make it again")
-    return tensors, header["__metadata__"]
+    return tensors, metadata
 
 
 def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[bytes]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trellis import _core
 from trellis.arrays import Arrays
 from trellis.corpus.corpus import Strings
+from trellis.features.functions import COUNTED, FILED
 from trellis.features.templates import Call, Look, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Lookups, View
 from trellis.model.tensor_file import Tensors
@@ -64,6 +66,23 @@ def lookups_of(header: Sequence[Sequence[str]], tensors: Tensors) -> dict[tuple[
         )
         for i, (function, path) in enumerate(header)
     }
+
+
+def check_lookups(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> None:
+    """ValueError unless all files and frequent words that views ask for are there."""
+    for column in columns:
+        for call in (call for view in column.views for call in view if call.name in (*FILED, *COUNTED)):
+            of = str(call.arguments[0]) if call.name in FILED else column.name
+            if (call.name, of) not in lookups:
+                raise ValueError(f"no look-up for {call.name} of {of}")
+
+
+def check_strings(columns: Sequence[ColumnVocabulary]) -> None:
+    """ValueError or TypeError unless the strings of columns can be read and found; for models that Python looks up."""
+    for column in columns:
+        for strings in (column.values, *column.strings):
+            if strings is not None and not _core.valid_strings(*strings.arrays):
+                raise ValueError("a damaged table of strings")
 
 
 def _view_text(view: View) -> str:

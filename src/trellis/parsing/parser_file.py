@@ -13,8 +13,16 @@ from trellis import _core
 from trellis.arguments import file_path
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
-from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
-from trellis.model.vocabulary_tensors import column_tensors, columns_header, columns_of, lookup_tensors, lookups_of
+from trellis.model.tensor_file import Tensors, parse_header, read_tensors, write_tensors
+from trellis.model.vocabulary_tensors import (
+    check_lookups,
+    check_strings,
+    column_tensors,
+    columns_header,
+    columns_of,
+    lookup_tensors,
+    lookups_of,
+)
 
 if TYPE_CHECKING:
     from trellis.parsing.parser import Parser
@@ -57,7 +65,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., Parser]) -> Parser:
     """Read a parser; ModelError if the file is not one, or is damaged."""
 
     def made(tensors: Tensors, text: str) -> Parser:
-        header = json.loads(text)
+        header = parse_header(text)
         templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
         columns = columns_of(header["columns"], tensors)
         if [column.name for column in columns] != templates.columns:
@@ -65,7 +73,10 @@ def load(path: str | os.PathLike[str], make: Callable[..., Parser]) -> Parser:
         for column in columns:
             if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
                 raise ValueError("views of other values")
-        vocabulary = ArcVocabulary(templates, columns, lookups_of(header["lookups"], tensors))
+        lookups = lookups_of(header["lookups"], tensors)
+        check_strings(columns)
+        check_lookups(columns, lookups)
+        vocabulary = ArcVocabulary(templates, columns, lookups)
         labels = tuple(str(label) for label in header["labels"])
         if not isinstance(header["info"], dict):
             raise ValueError("info that is not a dict")

@@ -16,7 +16,7 @@ from trellis.arrays import Arrays, Doubles, starts_of
 from trellis.corpus.corpus import Column, Corpus
 from trellis.engine.hypergraph import Hypergraph
 from trellis.errors import ArgumentError, ModelError
-from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
+from trellis.model.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.rerank.features import RENAME, Feature, Function, GlobalFeatures, function_name
 from trellis.rerank.lists import (
     MAX_K,
@@ -203,7 +203,7 @@ def load(path: str | os.PathLike[str], functions: Sequence[Function] = ()) -> Re
 
 
 def _reranker(tensors: Tensors, text: str, given: Mapping[str, Function], path: str | os.PathLike[str]) -> Reranker:
-    header = json.loads(text)
+    header = parse_header(text)
     if not isinstance(header["features"], list) or not all(isinstance(name, str) for name in header["features"]):
         raise ValueError("features that are not names")
     if not isinstance(header["info"], dict):

@@ -15,7 +15,7 @@ from trellis.arrays import Arrays, Doubles, Ints
 from trellis.corpus.corpus import Strings
 from trellis.errors import LearnerError, ModelError
 from trellis.learning.feature_problem import FeatureWeights, Votes
-from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
+from trellis.model.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.structured.beam import BeamSearch
 from trellis.structured.encoding import candidate_parts
 from trellis.structured.problem import (
@@ -209,7 +209,7 @@ def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
     problem = check_problem(problem)
 
     def made(tensors: Tensors, text: str) -> StructuredModel:
-        info, kind = json.loads(text), kind_of(problem)
+        info, kind = parse_header(text), kind_of(problem)
         kept = info.get("kind", kind)
         if kept != kind:
             raise ModelError(f"{path}: the model of a problem with the method {kept}, and this one has {kind}")

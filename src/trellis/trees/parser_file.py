@@ -14,8 +14,10 @@ from trellis.arrays import Arrays
 from trellis.corpus.corpus import Strings
 from trellis.features.phrases import PhraseVocabulary, parse_phrase_template
 from trellis.model.model import FAMILIES, Rows
-from trellis.model.tensor_file import Tensors, read_tensors, write_tensors
+from trellis.model.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.model.vocabulary_tensors import (
+    check_lookups,
+    check_strings,
     column_tensors,
     columns_header,
     columns_of,
@@ -69,7 +71,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., TreeParser]) -> TreeP
     """Read a parser; ModelError if the file is not one, or is damaged."""
 
     def made(tensors: Tensors, text: str) -> TreeParser:
-        header = json.loads(text)
+        header = parse_header(text)
         model = _model(header, tensors)
         model.native()  # checks all that native code follows
         tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
@@ -88,17 +90,23 @@ def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
             raise ValueError("views of other values")
     if not {column.name for column in columns} <= {"word", "pos"}:
         raise ValueError("columns that trees do not have")
+    check_strings(columns)
+    lookups = lookups_of(header["lookups"], tensors)
+    check_lookups(columns, lookups)
     templates = tuple(parse_phrase_template(text) for text in header["templates"])
     if header["family"] not in FAMILIES:
         raise ValueError(f"no family {header['family']!r} of models")
+    base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
+    if not (np.isfinite(base).all() and np.isfinite(rows.weights).all()):
+        raise ValueError("weights that are not finite")
     tables: Any = [tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES]
     return PhraseModel(
         grammar,
         coarse,
         _lexicon(tensors, grammar.tags),
-        PhraseVocabulary(templates, columns, lookups_of(header["lookups"], tensors)),
-        tensors["base"],
-        Rows.of_tensors("rows", tensors),
+        PhraseVocabulary(templates, columns, lookups),
+        base,
+        rows,
         tables[0],
         tables[1],
         tables[2],
