@@ -385,7 +385,7 @@ def test_going_on_from_a_model_and_plotting(here: Path, call: Any) -> None:
     assert "<svg" in (here / "curve.svg").read_text()
     done = call("train train.txt --columns word,pos,chunk --init first --epochs 1 --model second --json --quiet")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["history"][0]["mistakes"] == 0
+    assert json.loads(done.out)["history"][0]["violations"] == 0
 
 
 def test_a_checkpoint_is_taken_up(here: Path, call: Any) -> None:

@@ -51,6 +51,13 @@ grid = pytest.mark.parametrize(
 )
 
 
+def wrong(event: trellis.Event, name: str) -> int | None:
+    """Wrong tokens, under the name that says by which paths they are counted."""
+    augmented = "mira" in name or "arow" in name
+    assert (event.mistakes is None, event.violations is None) == (augmented, not augmented)
+    return event.violations if augmented else event.mistakes
+
+
 @grid
 def test_weights_are_the_twins(name: str, order: int, kind: str) -> None:
     learner, options, rule = LEARNERS[name]
@@ -60,7 +67,7 @@ def test_weights_are_the_twins(name: str, order: int, kind: str) -> None:
     assert counts[0][1] > 0
     for average in (False, True):
         weights, history = learner(epochs=EPOCHS, average=average, **options).fit(given.problem, None)
-        assert [(e.mistakes, e.updates) for e in history] == counts
+        assert [(wrong(e, name), e.updates) for e in history] == counts
         expected = twin.result(average)
         if name == "perceptron":
             np.testing.assert_array_equal(flat(weights, twin), expected)
@@ -84,7 +91,7 @@ def test_batches_are_the_twins(name: str, kind: str, order: int) -> None:
     counts = [twin.epoch(range(given.problem.n_sentences), batch=4) for _ in range(EPOCHS)]
     made = learner(epochs=EPOCHS, average=True, batch=4, **options)
     fits = [made.fit(replace(given.problem, n_threads=n), None) for n in (1, 2, 3)]
-    assert [(e.mistakes, e.updates) for e in fits[0][1]] == counts
+    assert [(wrong(e, name), e.updates) for e in fits[0][1]] == counts
     found = [flat(weights, twin) for weights, _ in fits]
     if name == "perceptron":
         np.testing.assert_array_equal(found[0], twin.result(True))
@@ -401,3 +408,18 @@ def test_batches_of_labels_with_parts_have_the_same_bits_on_any_number_of_thread
     one, four = (trellis.train(corpus, learner=learner, n_threads=n, **settings).model.weights.rows for n in (1, 4))
     assert np.array_equal(one.labels, four.labels)
     assert np.array_equal(one.weights, four.weights)
+
+
+def test_progress_tells_mistakes_from_violations_of_the_margin() -> None:
+    """A learner that decodes by score plus cost has few right paths to show, however good its tagger is."""
+    corpus = trellis.read({"word": [["a", "b", "a", "b"], ["b", "a", "b", "a"]], "label": [[*"ABAB"], [*"BABA"]]})
+    for learner in (trellis.Perceptron, trellis.PassiveAggressive, trellis.MIRA, trellis.AROW, trellis.HMSVM):
+        events = list[trellis.Event]()
+        tagger = trellis.train(corpus, target="label", learner=learner(epochs=5), observer=events.append)
+        assert tagger.evaluate(corpus).token_accuracy == 1
+        text = "of tokens wrong in training" if events[-1].mistakes is not None else "of tokens violating the margin in"
+        assert text in events[-1].text()
+        if events[-1].mistakes is not None:
+            assert events[-1].mistakes == 0
+        else:
+            assert events[-1].violations is not None

@@ -87,8 +87,8 @@ def _number(event: Event) -> str:
 def describe(event: Event) -> str:
     """An epoch in words."""
     said = list[str]()
-    if event.mistakes is not None:
-        said.append(f"{100 * event.mistakes / max(1, event.tokens):.2f}% of tokens wrong in training")
+    if (wrong := event.wrong_text()) is not None:
+        said.append(wrong)
     if event.objective is not None:
         said.append(f"objective {event.objective:,.3f}")
     if event.dev_score is not None:

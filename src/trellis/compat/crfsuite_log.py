@@ -46,7 +46,8 @@ class TrainLog:
         """An epoch has ended."""
         one: dict[str, Any] = {"num": event.epoch, "scores": {}, "time": event.seconds or 0.0}
         self.line(f"***** Iteration #{event.epoch} *****")
-        loss = event.objective if event.objective is not None else event.mistakes
+        losses = (event.objective, event.mistakes, event.violations)
+        loss = next((one for one in losses if one is not None), None)
         if loss is not None:
             one["loss"] = float(loss)
             self.line(f"Loss: {loss:f}")

@@ -32,6 +32,14 @@ def score_name(metric: str | None, labels: Sequence[str]) -> str:
     return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]
 
 
+def wrong_curve(history: Sequence[Mapping[str, Any]]) -> tuple[str, list[tuple[int, float]]]:
+    """The share of tokens that were wrong in each epoch, or violated the margin: its name and its points."""
+    key, name = "mistakes", "wrong in training, % of tokens"
+    if any("violations" in event for event in history):
+        key, name = "violations", "margin violations, % of tokens"
+    return name, [(e["epoch"], 100 * e[key] / max(1, e["tokens"])) for e in history if key in e]
+
+
 def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str) -> Figure:
     """Mistakes or objective over epochs, and beside it the score on dev, with a mark at the best."""
     figure = empty_figure(7, 4)
@@ -40,8 +48,7 @@ def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str)
     marker = "o" if len(history) < 30 else None
     name, curve = "objective", [(e["epoch"], e["objective"]) for e in history if "objective" in e]
     if not curve:
-        name = "wrong in training, % of tokens"
-        curve = [(e["epoch"], 100 * e["mistakes"] / max(1, e["tokens"])) for e in history if "mistakes" in e]
+        name, curve = wrong_curve(history)
     scores = [(e["epoch"], 100 * e["dev_score"]) for e in history if "dev_score" in e]
     if not curve and not scores:
         raise ArgumentError("this training left no history of epochs to draw")

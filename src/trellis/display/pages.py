@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trellis.display.charts import BLUE, ORANGE, bars_chart, lines_chart, reliability_chart
-from trellis.display.figures import score_name
+from trellis.display.figures import score_name, wrong_curve
 from trellis.display.html import Html, element, percent, piece, said, table
 from trellis.display.models import scores_table
 
@@ -85,10 +85,10 @@ def _charts(found: ErrorsFound) -> list[Html]:
             if one is not None:
                 charts.append(_figure(f"As sure as right: {name}, error {one.expected_error:.4f}", _reliability(one)))
     epochs = [(e["epoch"], e["objective"]) for e in found.history if "objective" in e]
-    wrong = [(e["epoch"], 100 * e["mistakes"] / max(1, e["tokens"])) for e in found.history if "mistakes" in e]
+    wrong_name, wrong = wrong_curve(found.history)
     scores = [(e["epoch"], 100 * e["dev_score"]) for e in found.history if "dev_score" in e]
     if epochs or wrong:
-        name, points = ("objective", epochs) if epochs else ("wrong in training, %", wrong)
+        name, points = ("objective", epochs) if epochs else (wrong_name, wrong)
         charts.append(_figure("Training", lines_chart([(name, BLUE, points)], "epoch")))
     if scores:
         name = f"{score_name(None, found.labels)} on dev, %"

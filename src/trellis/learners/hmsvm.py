@@ -97,7 +97,7 @@ class _Margins(DualRun):
         if self.solved:
             return None
         learner, problem = self.learner, self.problem
-        mistakes, updates, violation, gap = self.native.margin_pass(
+        violations, updates, violation, gap = self.native.margin_pass(
             problem.sentence_order(number, learner.seed),
             learner.C,
             learner.tolerance,
@@ -107,7 +107,7 @@ class _Margins(DualRun):
         self.solved = updates == 0
         # The primal at the pass that changes nothing; before, the dual and what it lacked at each visit.
         primal = self.native.dual + gap
-        return Event(number, mistakes=mistakes, updates=updates, objective=primal, gradient_norm=violation)
+        return Event(number, violations=violations, updates=updates, objective=primal, gradient_norm=violation)
 
     def state(self) -> State:
         return {**super().state(), "solved": np.array([self.solved], np.int64)}

@@ -16,7 +16,7 @@ from trellis import _core
 from trellis.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.errors import LearnerError
 from trellis.learning.learner import OnlineOptions
-from trellis.learning.run import Event, ExampleOrder, State, Work, restoring
+from trellis.learning.run import COST_AUGMENTED, Event, ExampleOrder, State, Work, restoring, wrong_parts
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
@@ -97,6 +97,11 @@ class FeatureProblem(ExampleOrder):
         return self.n_examples
 
     @property
+    def unit(self) -> str:
+        """What examples are made of."""
+        return "parts"
+
+    @property
     def start(self) -> Doubles:
         """The weights of all features to start with."""
         first = np.zeros(0) if self.initial is None else self.initial
@@ -161,7 +166,7 @@ class FeatureRun(Work):
         self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
         self.update = given.update_of(stepwise=problem.is_stepwise)
-        self.k, self.augmented = given.k, rule in ("MIRA", "AROW")
+        self.rule, self.k, self.augmented = rule, given.k, rule in COST_AUGMENTED
         self.native = _core.FeatureOnline(problem.n_features, rule, given.k, given.c, given.vote)
         if problem.initial is not None:
             self._start(problem.start.astype(np.float32))
@@ -184,7 +189,7 @@ class FeatureRun(Work):
         order = problem.sentence_order(number, self.seed)
         if self.examples is not None:
             found = self.native.epoch(self.examples, order, problem.sentence_weights, self.batch, problem.n_threads)
-            return Event(number, mistakes=found[0], updates=found[1])
+            return Event(number, updates=found[1], **wrong_parts(self.rule, found[0]))
         assert problem.search is not None
         mistakes = updates = 0
         for i in order.tolist():
@@ -192,7 +197,7 @@ class FeatureRun(Work):
             outputs = problem.search(self, i, self.k, self.augmented) if scale else []
             mistakes += bool(outputs)
             updates += self.native.take(outputs, scale)
-        return Event(number, mistakes=mistakes, updates=updates)
+        return Event(number, updates=updates, **wrong_parts(self.rule, mistakes))
 
     def weights(self) -> FeatureWeights:
         """The weights to predict with, were the training over now."""
@@ -241,7 +246,7 @@ class FeatureFrankWolfe(Work):
             primal = 0.5 * _core.dot(squares, squares) + self.C * float(problem.weigh(losses).sum())
             gap = primal - self.native.dual
             self.solved = gap <= self.tolerance * primal
-        return Event(number, mistakes=mistakes, updates=updates, objective=primal, dual=self.native.dual, gap=gap)
+        return Event(number, violations=mistakes, updates=updates, objective=primal, dual=self.native.dual, gap=gap)
 
     def weights(self) -> FeatureWeights:
         """The weights to predict with, were the training over now."""

@@ -81,14 +81,14 @@ class FrankWolfeRun(Work):
         """One pass over all sentences, and the exact gap where it may be small enough."""
         if self.solved:
             return None
-        mistakes, updates, met = self.epoch(self.problem.sentence_order(number, self.seed))
+        violations, updates, met = self.epoch(self.problem.sentence_order(number, self.seed))
         primal = None
         if number == self.epochs or met <= self.tolerance * (self.dual + met):
             self.renew()
             primal = self.primal(self.weights())
             met = primal - self.dual
             self.solved = met <= self.tolerance * primal
-        return Event(number, mistakes=mistakes, updates=updates, objective=primal, dual=self.dual, gap=met)
+        return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=met)
 
     def epoch(self, order: npt.NDArray[np.int64]) -> tuple[int, int, float]:
         """One pass in that order: (tokens mistaken, sentences that made a step, their gaps as they were met)."""

@@ -13,7 +13,7 @@ from trellis.arrays import Longs
 from trellis.errors import LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
-from trellis.learning.run import Event, Problem, State, Work, restoring
+from trellis.learning.run import Event, Problem, State, Work, restoring, wrong_parts
 from trellis.learning.site_problem import SiteProblem, SiteRun
 from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 
@@ -133,7 +133,7 @@ class OnlineRun(Work):
             wrong, stepped = self.epoch(block.sentence_order(number, self.seed), block)
             mistakes, updates, tokens = mistakes + wrong, updates + stepped, tokens + len(block.gold)
             del block  # before the next one is made
-        return Event(number, tokens=tokens, mistakes=mistakes, updates=updates)
+        return Event(number, tokens=tokens, updates=updates, **wrong_parts(self._rule[0], mistakes))
 
     def epoch(self, order: Longs, block: Problem | None = None) -> tuple[int, int]:
         """One pass over all sentences or those of a block, in that order: (tokens mistaken, sentences that stepped)."""

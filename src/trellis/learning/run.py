@@ -40,6 +40,7 @@ class FeatureNames:
     edge_attributes: Mapping[int, str]
 
 
+COST_AUGMENTED = ("MIRA", "AROW")  # rules whose best outputs are those by score plus cost
 # A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
 LISTED_PAIR = 20
 
@@ -58,6 +59,11 @@ class ExampleOrder:
 
     __slots__ = ()
     sentence_weights: Doubles | None
+
+    @property
+    def unit(self) -> str:
+        """What examples are made of."""
+        return "tokens"
 
     @property
     def n_sentences(self) -> int:
@@ -175,7 +181,10 @@ class Event:
     epochs: int = 0  # how many there will be at most
     tokens: int = 0  # tokens seen in it
     seconds: float | None = None  # what this one took; not kept in a model
-    mistakes: int | None = None  # tokens whose best label was wrong when they were seen
+    mistakes: int | None = None  # tokens whose label in the best path was wrong when they were seen
+    # The same of the best path by score plus cost, for learners that look at no other: more than the mistakes. Zero
+    # where every wrong path scores less than the gold path by at least its cost.
+    violations: int | None = None
     updates: int | None = None  # sentences that changed the weights
     objective: float | None = None  # what is minimised
     dual: float | None = None  # lower bound of the objective
@@ -187,16 +196,25 @@ class Event:
     feature: str | None = None  # what a round of boosting chose, and with which label or labels
     label: str | None = None
     best: bool = False  # whether the dev score is the best so far
+    unit: str = "tokens"  # what ``tokens``, ``mistakes`` and ``violations`` count
 
     def to_dict(self) -> dict[str, object]:
         """For the history inside a model, which is the same for the same training: without the time it took."""
-        return {key: value for key, value in asdict(self).items() if value is not None and key != "seconds"}
+        idle = {"seconds"} if self.unit != "tokens" else {"seconds", "unit"}
+        return {key: value for key, value in asdict(self).items() if value is not None and key not in idle}
+
+    def wrong_text(self) -> str | None:
+        """The share that was wrong, in words; None where nothing is counted."""
+        for n, what in ((self.mistakes, "wrong"), (self.violations, "violating the margin")):
+            if n is not None:
+                return f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training"
+        return None
 
     def text(self) -> str:
         """One line for a log."""
         said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else "")]
-        if self.mistakes is not None:
-            said.append(f"{100 * self.mistakes / max(1, self.tokens):.2f}% of tokens wrong in training")
+        if (wrong := self.wrong_text()) is not None:
+            said.append(wrong)
         if self.objective is not None:
             said.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
@@ -213,6 +231,11 @@ def check_observer(observer: Any) -> None:
     """LearnerError if it cannot be called."""
     if observer is not None and not callable(observer):
         raise LearnerError(f"observer must be a function that takes an event, not {observer!r}")
+
+
+def wrong_parts(rule: str, n: int) -> dict[str, Any]:
+    """How an event names ``n`` wrong parts that an online learner of this rule came upon."""
+    return {"violations" if rule in COST_AUGMENTED else "mistakes": n}
 
 
 class StopTrainingError(Exception):
@@ -352,7 +375,7 @@ def _epoch(problem: Problem | FeatureProblem | SiteProblem, work: Work, progress
     if event is None:
         return None
     seconds, tokens = time.perf_counter() - begun, event.tokens or len(problem.gold)
-    event, scored = replace(event, epochs=work.epochs, tokens=tokens, seconds=seconds), None
+    event, scored = replace(event, epochs=work.epochs, tokens=tokens, seconds=seconds, unit=problem.unit), None
     if problem.score_dev is not None and (number % work.score_every == 0 or number == work.epochs):
         scored = work.weights()
         event = replace(event, dev_score=problem.score_dev(scored))

@@ -15,7 +15,7 @@ from trellis.arrays import Arrays, Doubles, Ints, Longs
 from trellis.errors import LearnerError
 from trellis.learning.flat_vector import FlatVector
 from trellis.learning.learner import OnlineOptions
-from trellis.learning.run import Event, ExampleOrder, State, Work, restoring
+from trellis.learning.run import Event, ExampleOrder, State, Work, restoring, wrong_parts
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
@@ -61,6 +61,7 @@ class SiteProblem(ExampleOrder):
     score_dev: Callable[[SiteWeights], float] | None = None
     patience: int | None = None  # epochs without a better dev score after which to stop
     checkpoint: Checkpoint | None = None  # the file that training resumes from
+    unit: str = "words"  # what examples are made of
 
     @property
     def n_sentences(self) -> int:
@@ -82,14 +83,14 @@ class SiteRun(Work):
             raise LearnerError("vote is for chains and for trellis.structured; leave it out")
         self.problem, self.average, self.batch = problem, given.average, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
-        self.native = problem.online(rule, given.k, given.c)
+        self.rule, self.native = rule, problem.online(rule, given.k, given.c)
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""
         problem = self.problem
         order = problem.sentence_order(number, self.seed)
         mistakes, updates = self.native.epoch(order, problem.sentence_weights, self.batch, problem.n_threads)
-        return Event(number, mistakes=mistakes, updates=updates)
+        return Event(number, updates=updates, **wrong_parts(self.rule, mistakes))
 
     def weights(self) -> SiteWeights:
         """The weights to predict with, were the training over now."""

@@ -168,7 +168,7 @@ def train(
         return TreeParser(model, tagger, {**given, **more})
 
     problem = SiteProblem(
-        right[:, 0], len(treebank), threads, examples.online, examples.vector, patience=schedule.patience
+        right[:, 0], len(treebank), threads, examples.online, examples.vector, patience=schedule.patience, unit="rules"
     )
     if held_out is not None:
         problem = replace(problem, score_dev=lambda w: assemble(w).evaluate(held_out, n_threads=threads).f1)
