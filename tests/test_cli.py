@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import COLUMNS, TRAIN, UPOS, Done, conllu, refused, shell
+from command_line import COLUMNS, TRAIN, UPOS, Done, conllu, parser_of, refused, shell
 
 import trellis
 from trellis.cli import labelled_files
+from trellis.cli.main import COMMANDS
 
 
 def test_lines_of_the_documentation(here: Path) -> None:
@@ -426,7 +428,16 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
     ("line", "why"),
     [
         ("--foo", "no option --foo"),
-        ("trian", "no command trian; the commands are train, tag"),
+        ("tran x", "no command tran (did you mean train?)"),
+        ("parse-train x", "did you mean parse train?"),
+        ("prase train", "no command prase (did you mean parse?)"),
+        ("parse tarin", "no command parse tarin (did you mean parse train?)"),
+        ("zzz", "no command zzz; the commands are train, tag"),
+        (
+            "train train.txt --model m --prune abc",
+            "argument --prune: must be numbers, as 0.997 or 0.997,0.99, not 'abc'",
+        ),
+        ("train train.txt --model m --label-weight PER=x", "must be LABEL=NUMBER, as PER=5, not 'PER=x'"),
         ("train", "required: FILE, --model/-m"),
         ("train train.txt --mod m", "--model"),
         ("tag --model m a b", "b"),
@@ -436,6 +447,24 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
 )
 def test_usage_is_told_in_one_line(line: str, why: str, here: Path, call: Any) -> None:
     refused(call(line), why, "--help")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_usage_shows_what_is_required(name: str, call: Any) -> None:
+    """An argument in brackets may be left out; one without must be given."""
+    usage = call([*name.split(), "--help"]).out.splitlines()[0].replace("[options]", "")
+    named = set(re.findall(r"[A-Z]+", re.sub(r"\[.*?\]|--\w+ [A-Z]+", "", usage)))
+    parser, options = parser_of(name), list[str]()
+    for action in parser._actions:
+        options += [action.option_strings[0], "x"] if action.option_strings and action.required else []
+    try:
+        parser.parse(options)
+    except trellis.ArgumentError as error:
+        message = str(error)
+    else:
+        message = ""
+    required = set(re.findall(r"\b[A-Z]+\b", message.partition("required: ")[2]))
+    assert named == (required if name != "explain" else {"MODEL"})  # which has a usage of its own
 
 
 def test_closed_standard_input(chunk: Path) -> None:
@@ -493,3 +522,20 @@ def test_columns_and_json_keep_control_characters(here: Path, call: Callable[...
     assert call("tag --model m data.txt").out.split("\n")[0] == f"a {label} {label}"
     assert json.loads(call("info m --json").out)["labels"] == [label]
     assert label in call("explain m a --json").out.replace("\\u001b", "\x1b")
+
+
+def test_columns_that_no_feature_reads_are_told(here: Path, call: Callable[..., Done]) -> None:
+    said = "column 2 of train.txt not used (pos)"
+    assert said in call("train train.txt --epochs 1 --model m").err
+    assert said not in call("train train.txt --epochs 1 --model m --features chunking").err
+    assert said not in call("train train.txt --epochs 1 --model m --columns word,pos,chunk").err
+    assert call("train train.txt --epochs 1 --model m --quiet").err == ""
+
+
+def test_a_log_of_many_epochs_is_short(here: Path, call: Callable[..., Done]) -> None:
+    line = "train train.txt --columns word,pos,chunk --learner perceptron --model m --epochs"
+    lines = [text for text in call(f"{line} 300").err.splitlines() if "epoch" in text]
+    assert len(lines) < 40
+    assert [text.split(",")[0] for text in lines[:2]] == ["training: epoch 1/300", "training: epoch 2/300"]
+    assert lines[-1].startswith("training: epoch 300/300")
+    assert sum("epoch" in text for text in call(f"{line} 15").err.splitlines()) == 15

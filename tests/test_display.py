@@ -199,5 +199,5 @@ def test_without_matplotlib_one_line_says_what_to_do(tagger: trellis.Tagger, mon
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(trellis.ArgumentError, match=r"trellis-tagger\[plot\]"):
+    with pytest.raises(trellis.ArgumentError, match=r"pip install matplotlib"):
         tagger.plot_history()

@@ -418,12 +418,10 @@ def test_a_file_has_all_of_it(tmp_path: Path) -> None:
     assert again.kbest(["the", "cat"]) == reranker.kbest(["the", "cat"])
     assert (again.k, again.cost, again.info, again.tagger.labels) == (6, "auto", reranker.info, reranker.tagger.labels)
     assert again.info["lists"]["oracle"] >= again.info["lists"]["first"]
-    with pytest.raises(
-        trellis.ModelError, match=r"not a trellis model but a reranker; open it with trellis\.rerank\.load"
-    ):
+    with pytest.raises(trellis.ModelError, match=r"not a tagger but a reranker; open it with trellis\.rerank\.load"):
         trellis.load(tmp_path / "m")
     reranker.tagger.save(tmp_path / "t")
-    with pytest.raises(trellis.ModelError, match="not a trellis reranker"):
+    with pytest.raises(trellis.ModelError, match="not a reranker but a tagger"):
         rerank.load(tmp_path / "t")
 
 
@@ -640,11 +638,9 @@ def test_learners_that_are_offered_learn_lists() -> None:
 
 def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:
     train = "rerank train train.txt --columns word,pos,chunk --quiet"
-    refused(
-        call("rerank tarin train.txt"), "no command rerank tarin; the commands are rerank train, rerank apply, rerank"
-    )
+    refused(call("rerank tarin train.txt"), "no command rerank tarin (did you mean rerank train?)")
     refused(call("rerank --foo"), "no option rerank --foo", "see trellis rerank --help")
-    refused(call("reranks"), "no command reranks; the commands are train, tag")
+    refused(call("reranks"), "no command reranks (did you mean rerank?)")
     refused(call(train), "--model")
     refused(call(f"{train} --model r --folds 1"), "--folds", "at least 2")
     refused(call(f"{train} --model r --folds 99"), "folds must be")
@@ -654,5 +650,5 @@ def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path)
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")
     refused(call(f"{train} --model no/where"), "no such folder")
     refused(call(f"{train} --model r --patience 2"), "--patience", "give --dev")
-    refused(call("rerank apply --model chunk.trellis test.txt"), "not a trellis reranker")
+    refused(call("rerank apply --model chunk.trellis test.txt"), "not a reranker but a tagger")
     refused(call("rerank apply --model absent test.txt"), "cannot read absent")

@@ -450,7 +450,7 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
     for name in ("cut", "changed", "none", "missing"):
         with pytest.raises(trellis.ModelError):
             structured.load(tmp_path / name, Lattice())
-    with pytest.raises(trellis.ModelError, match=r"not a trellis model but .* trellis\.structured\.load"):
+    with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis\.structured\.load"):
         trellis.load(tmp_path / "m")
 
 

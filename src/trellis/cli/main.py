@@ -104,8 +104,15 @@ def _run_without_command(arguments: Sequence[str], family: str = "") -> None:
         parser.print_help(sys.stderr)
         sys.exit(USER_ERROR)
     _, rest = parser.parse_known_args(arguments)
-    what = "option" if rest[0].startswith("-") else "command"
-    parser.error(f"no {what} {f'{family} {rest[0]}'.strip()}; the commands are {', '.join(commands)}")
+    name = f"{family} {rest[0]}".strip()
+    if rest[0].startswith("-"):
+        parser.error(f"no option {name}; the commands are {', '.join(commands)}")
+    from difflib import get_close_matches
+
+    known = [*commands, *(FAMILIES if not family else ())]
+    close = get_close_matches(name, known, 1) or get_close_matches(" ".join((name, *rest[1:2])), known, 1)
+    hint = f" (did you mean {close[0]}?)" if close else f"; the commands are {', '.join(commands)}"
+    parser.error(f"no command {name}{hint}")
 
 
 def buffer_output() -> None:

@@ -13,6 +13,14 @@ from trellis.errors import ArgumentError
 vars(argparse)["_"] = str
 
 
+_PLACES: dict[Any, str] = {
+    None: "{}",
+    "?": "[{}]",
+    "+": "{} ...",
+    "*": "[{} ...]",
+}  # how usage shows arguments without an option
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose mistakes are errors of trellis, and whose help shows defaults."""
 
@@ -39,8 +47,8 @@ class Parser(argparse.ArgumentParser):
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """What is given, by the names of options and other arguments."""
         needed = [f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required]
-        places = [a.metavar if a.nargs is None else f"[{a.metavar}]" for a in self._get_positional_actions()]
-        self.usage = self.usage or " ".join((self.prog, *needed, "[options]", *map(str, places)))
+        places = [_PLACES[a.nargs].format(a.metavar) for a in self._get_positional_actions()]
+        self.usage = self.usage or " ".join((self.prog, *needed, "[options]", *places))
         return self.parse_intermixed_args(arguments) if self.mixed else self.parse_args(arguments)
 
     def _print_message(self, message: str, file: Any = None) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
 SECONDS = 0.1  # between two states of a line
+FIRST_LINES, LINE_SECONDS = 20, 10  # lines off a terminal: the first ones, then one in so many seconds
 # Control characters of labels, words and names of files could move the cursor or set the title of a terminal.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -35,7 +36,8 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
     if quiet:
         yield None
     elif not sys.stderr.isatty():
-        yield lambda event: say(f"{what}: {_number(event)}, {describe(event)}")
+        with _some_lines() as line:
+            yield lambda event: line(f"{what}: {_number(event)}, {describe(event)}")
     else:
         spent = list[float]()
 
@@ -54,6 +56,25 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
             yield observe
         finally:
             print(file=sys.stderr)
+
+
+@contextmanager
+def _some_lines() -> Iterator[Callable[[str], None]]:
+    """A function that says the first lines, then one every few seconds, and the last: a log stays short."""
+    n_said, due, waiting = 0, 0.0, ""
+
+    def line(text: str) -> None:
+        nonlocal n_said, due, waiting
+        waiting = text
+        if n_said < FIRST_LINES or time.monotonic() >= due:
+            say(text)
+            n_said, due, waiting = n_said + 1, time.monotonic() + LINE_SECONDS, ""
+
+    try:
+        yield line
+    finally:
+        if waiting:
+            say(waiting)
 
 
 @contextmanager

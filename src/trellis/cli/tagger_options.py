@@ -87,12 +87,18 @@ def _dictionary(text: str) -> int | str:
 def _weight(text: str) -> tuple[str, float]:
     """The argument of a label's weight."""
     label, _, weight = text.rpartition("=")
-    if not label:
-        raise ArgumentTypeError(f"must be LABEL=NUMBER, as PER=5, not {text!r}")
-    return label, float(weight)
+    try:
+        if label:
+            return label, float(weight)
+    except ValueError:
+        pass
+    raise ArgumentTypeError(f"must be LABEL=NUMBER, as PER=5, not {text!r}")
 
 
 def _shares(text: str) -> float | list[float]:
     """The argument of pruning."""
-    shares = [float(share) for share in text.split(",")]
+    try:
+        shares = [float(share) for share in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"must be numbers, as 0.997 or 0.997,0.99, not {text!r}") from None
     return shares if len(shares) > 1 else shares[0]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from trellis.cli.plot import check_plot, draw
 from trellis.cli.progress import say, watch_epochs
 from trellis.cli.tagger_options import USUAL, describe_learner, describe_tagger, tagger_learner, tagger_options
 from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
+from trellis.corpus.corpus import columns_named
 from trellis.display.figures import score_name
 from trellis.errors import ArgumentError
 from trellis.features.presets import PRESETS
@@ -36,6 +38,7 @@ from trellis.training import train
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
+    from trellis.tagger import Tagger
 
 AS_GIVEN = ("partial", "metric", "patience", "checkpoint")
 
@@ -113,6 +116,7 @@ def command(given: Namespace) -> None:
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
     tagger.info["corpus"] = shape.describe(sentences.columns)
+    _say_what_is_not_read(given, shape, sentences.columns, tagger)
     if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
         say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
@@ -152,6 +156,17 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
     for path in others:
         corpus += shape.beside(given, path).read(path, given.columns)
     return corpus
+
+
+def _say_what_is_not_read(given: Namespace, shape: FileShape, columns: Iterable[str], tagger: Tagger) -> None:
+    """Columns that nobody named and no feature reads: whoever has them may think that they are used."""
+    targets = columns_named(tagger.target, tuple(columns))
+    unread = [name for name in columns if name not in (*tagger.columns, *targets)]
+    if unread and shape.format == "conll" and given.columns is None:
+        numbers = [str(1 + list(columns).index(name)) for name in unread]
+        noun = "column" if len(unread) == 1 else "columns"
+        names = "--features says what is read, --columns names the columns"
+        say(f"{noun} {', '.join(numbers)} of {given.corpus[0]} not used ({', '.join(unread)}); {names}", given.quiet)
 
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:

@@ -96,8 +96,8 @@ def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: 
 KINDS = {
     "trellis-model-1": "a tagger; open it with trellis.load or trellis tag",
     "trellis-reranker-1": "a reranker; open it with trellis.rerank.load or trellis rerank apply",
-    "trellis-parser-1": "a parser; open it with trellis.parsing.load or trellis parse run",
-    "trellis-tree-parser-1": "a parser of trees; open it with trellis.trees.load or trellis trees run",
+    "trellis-parser-1": "a dependency parser; open it with trellis.parsing.load or trellis parse run",
+    "trellis-tree-parser-1": "a constituency parser; open it with trellis.trees.load or trellis trees run",
     "trellis-checkpoint-1": "a checkpoint; training goes on from it with checkpoint=",
     "trellis structured model 1": "a model of another structure; open it with trellis.structured.load",
 }
@@ -108,7 +108,8 @@ def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, format: str, what
     found = header.get("format")
     if found != format:
         if found in KINDS:
-            raise ModelError(f"{path}: not {what} but {KINDS[found]}")
+            wanted = KINDS.get(format, what).partition(";")[0]
+            raise ModelError(f"{path}: not {wanted} but {KINDS[found]}")
         raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
     return Opened(path, what, tensors, header["text"], str(header["digest"]), Digest(header["text"], tensors))
 
