@@ -6,25 +6,46 @@
 namespace trellis {
 namespace {
 
-// What vanishes among factors (below exp(-745)) must not have mattered: no factor is so large that it could have made up
-// for it, and no token's sum is so small. Else logarithms are safe.
-constexpr double kMostTop = 100, kLeastSum = 1e-40;
 constexpr std::size_t kFewTriples = 4096;  // listed per token on average: small tables are faster than states
 
 template <class S>
 inline constexpr bool kScaled = std::is_same_v<S, SumProduct>;
 
-// Factors of what labels give at a token, the greatest of them 1; gives the logarithm that was taken out.
-double emission_factors(const ChainView<double>& chain, std::size_t t, double* out) {
+// Factors of what labels give at a token, the greatest of them 1, and the range of all factors there; gives the logarithm that
+// was taken out.
+double emission_factors(const ChainView<double>& chain, const HistoryFactors& factors, std::size_t t, double* out, FactorRange& range) {
   const double* emit = chain.emit + t * chain.stride;
+  const double* tops = factors.tops ? factors.tops + (chain.edge_per_token ? t * chain.stride : 0) : nullptr;
+  double added = 0, taken = 0;  // by n-grams at this token, at most and at least
+  if (const TokenNgrams<double>* own = chain.ngrams->by_token)
+    for (std::size_t i = own->starts[t]; i < own->starts[t + 1]; ++i) {
+      const double score = own->scores[i];
+      if (score > kForbidden<double>) (score > 0 ? added : taken) += score;
+    }
   const auto over = [&](const auto& labels) {
-    double top = kForbidden<double>;
+    double top = kForbidden<double>, most = kForbidden<double>, least = 0;
     for (std::size_t j = 0; j < labels.size(); ++j) top = std::max(top, emit[labels[j]]);
     if (top == kForbidden<double>) top = 0;
-    for (std::size_t j = 0; j < labels.size(); ++j) out[labels[j]] = std::exp(emit[labels[j]] - top);
+    for (std::size_t j = 0; j < labels.size(); ++j) {
+      const double score = emit[labels[j]] - top;
+      out[labels[j]] = std::exp(score);
+      most = std::max(most, score + (tops ? tops[labels[j]] : factors.top));
+      if (score > kForbidden<double>) least = std::min(least, score);
+    }
+    range = {std::exp(most + added), std::exp(least + taken + factors.bottom)};
     return top;
   };
   return chain.allowed ? over(labels_of(*chain.allowed, t)) : over(AllLabels{chain.n_labels});
+}
+
+// The range of scores [n] as factors.
+FactorRange range_of(const double* scores, std::size_t n) {
+  double most = kForbidden<double>, least = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    most = std::max(most, scores[i]);
+    if (scores[i] > kForbidden<double>) least = std::min(least, scores[i]);
+  }
+  return {std::exp(most), std::exp(least)};
 }
 
 // log Z, and alpha of all tokens; not finite where sums vanish or overflow.
@@ -34,7 +55,8 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
   work.passes.begin(chain);
   if (work.alpha.size() < T + 1) work.alpha.resize(T + 1);
   work.alpha[0] = {{chain.ngrams->ngrams->null()}, {S::template one<double>}};
-  double log_z = 0;
+  Scaling scaling;
+  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     StateList<double>& to = work.alpha[t + 1];
     work.passes.template at_token<S>(
@@ -45,10 +67,10 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
     if constexpr (kScaled<S>) {
       double sum = 0;
       for (double value : to.values) sum += value;
-      if (!(sum > kLeastSum)) return kForbidden<double>;
+      if (!scaling.take(sum, work.ranges[t].most, least * work.ranges[t].least)) return kForbidden<double>;
       work.scales[t] = 1 / sum;
       for (double& value : to.values) value *= work.scales[t];
-      log_z += std::log(sum);
+      least = least_of(to.values.data(), to.size());
     }
   }
   const StateList<double>& last = work.alpha[T];
@@ -56,13 +78,14 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
   for (std::size_t i = 0; i < last.size(); ++i)
     total = S::plus(total, chain.end ? S::times(last.values[i], chain.end[chain.ngrams->ngrams->label(last.states[i])])
                                      : last.values[i]);
+  if (kScaled<S> && !scaling.take(total, work.ranges[T].most, least * work.ranges[T].least)) return kForbidden<double>;
   work.here.states = last.states;
   work.here.values.resize(last.size());
   for (std::size_t i = 0; i < last.size(); ++i) {
     const double end = chain.end ? chain.end[chain.ngrams->ngrams->label(last.states[i])] : S::template one<double>;
     work.here.values[i] = kScaled<S> ? end / total : end - total;
   }
-  return kScaled<S> ? log_z + std::log(total) : total;
+  return kScaled<S> ? scaling.log_z() : total;
 }
 
 template <class S>
@@ -118,16 +141,17 @@ TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const Histor
   if (work.masses.size() < (T + 1) * n) work.masses.resize((T + 1) * n);
   std::fill_n(work.masses.data(), n, 0.0);
   work.masses[plan.single(chain.n_labels)] = 1;
-  double log_z = 0;
+  Scaling scaling;
+  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     double* to = work.masses.data() + (t + 1) * n;
     work.flows.forward(chain, t, to - n, to);
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) sum += to[i];
-    if (!(sum > kLeastSum)) return kForbidden<double>;
+    if (!scaling.take(sum, work.ranges[t].most, least * work.ranges[t].least)) return kForbidden<double>;
     work.scales[t] = 1 / sum;
     for (std::size_t i = 0; i < n; ++i) to[i] *= work.scales[t];
-    log_z += std::log(sum);
+    least = least_of(to, n);
   }
   const double* last = work.masses.data() + T * n;
   work.ends.resize(n);
@@ -136,8 +160,9 @@ TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const Histor
     work.ends[i] = plan.last[i] == chain.n_labels ? 0 : chain.end ? chain.end[plan.last[i]] : 1;
     total += last[i] * work.ends[i];
   }
+  if (!scaling.take(total, work.ranges[T].most, least * work.ranges[T].least)) return kForbidden<double>;
   for (double& end : work.ends) end /= total;
-  return log_z + std::log(total);
+  return scaling.log_z();
 }
 TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work,
                                    const HistoryExpectations& wanted) {
@@ -157,6 +182,8 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
       for (std::size_t i = 0; i < plan.n_long; ++i)
         if (work.flows.has_mass(i))
           for (std::size_t k = plan.starts[i]; k < plan.starts[i + 1]; ++k) work.gram_sums[k] += found[plan.pair_size + k];
+    for (std::size_t i = 0; i < n; ++i)  // of what is never met beta may be too large for a number
+      if (work.masses[t * n + i] == 0) work.betas[i] = 0;
     work.ends.swap(work.betas);
   }
   if (wanted.ngrams)
@@ -177,28 +204,39 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
   if (work.scales.size() < T) work.scales.resize(T);
   ChainView<double> products = chain;
   double taken_out = 0, top = factors.top;
-  for (std::size_t t = 0; t < T; ++t) taken_out += emission_factors(chain, t, work.emit.data() + t * stride);
+  work.ranges.resize(T + 1);
+  for (std::size_t t = 0; t < T; ++t) taken_out += emission_factors(chain, factors, t, work.emit.data() + t * stride, work.ranges[t]);
+  work.ranges[T] = chain.end ? range_of(chain.end, chain.n_labels) : FactorRange{};
   products.emit = work.emit.data(), products.edge = factors.edge, products.end = factors.end;
   work.ngrams = {chain.ngrams->ngrams, factors.ngrams, factors.totals, nullptr};
   if (chain.ngrams->by_token) {
     work.by_token = *chain.ngrams->by_token;
-    for (double& score : work.by_token.scores) top = std::max(top, factors.top + score), score = std::exp(score);
+    for (std::size_t t = 0; t < T; ++t) {
+      double added = 0;
+      for (std::size_t i = work.by_token.starts[t]; i < work.by_token.starts[t + 1]; ++i) {
+        double& score = work.by_token.scores[i];
+        added += std::max(score, 0.0);
+        score = std::exp(score);
+      }
+      top = std::max(top, factors.top + added);
+    }
     work.ngrams.by_token = &work.by_token;
   }
   products.ngrams = &work.ngrams;
+  const bool by_products = top <= Scaling::kMostTop;
   if (factors.plan && !chain.allowed && !chain.ngrams->by_token) {
-    const double log_z = top > kMostTop ? kForbidden<double> : forward_flows(products, factors, work);
+    const double log_z = by_products ? forward_flows(products, factors, work) : kForbidden<double>;
     if (std::isfinite(log_z)) {
       if (goes_back) backward_flows(products, *factors.plan, work, wanted);
       return log_z + taken_out;
     }
   } else if (has_few_triples(chain, kFewTriples)) {
-    const double log_z = top > kMostTop ? kForbidden<double> : forward_listed(products, work.listed, kLeastSum);
+    const double log_z = by_products ? forward_listed(products, work.ranges.data(), work.listed) : kForbidden<double>;
     if (std::isfinite(log_z)) {
       if (goes_back) backward_listed(products, work.listed, wanted);
       return log_z + taken_out;
     }
-  } else if (const double log_z = top > kMostTop ? kForbidden<double> : forward_products(products, work); std::isfinite(log_z)) {
+  } else if (const double log_z = by_products ? forward_products(products, work) : kForbidden<double>; std::isfinite(log_z)) {
     if (goes_back) backward_products(products, work, wanted);
     return log_z + taken_out;
   }

@@ -4,6 +4,7 @@
 #include "engine/history_passes.hpp"
 #include "engine/lattice.hpp"
 #include "engine/listed_sums.hpp"
+#include "engine/scale.hpp"
 
 namespace trellis {
 
@@ -11,7 +12,9 @@ struct HistorySumsWorkspace {
   HistoryPasses<double> passes;
   std::vector<StateList<double>> alpha;  // [T + 1], scaled to sum to one or as logarithms
   std::vector<double> emit, edge;        // [T, stride], [T, L+1, stride] factors
+  std::vector<double> tops;              // [T, stride] as HistoryFactors has them, of edges per token
   std::vector<double> scales, betas;     // [T] 1 / what alpha summed to; [states]
+  std::vector<FactorRange> ranges;       // [T + 1] of the factors of tokens, of those of the end
   TokenNgrams<double> by_token;          // factors
   NgramScores<double> ngrams;
   StateList<double> here;
@@ -32,6 +35,8 @@ struct HistoryFactors {
   const NgramPlan* plan = nullptr;        // where it was made, with
   const double* plan_totals = nullptr;    // [n_grams] totals in its order
   double top = 0;                  // the most that an edge, a total and an end can give together, as a logarithm
+  const double* tops = nullptr;    // [stride] the most that edges and totals give with a label; [T, stride] if edges are per token
+  double bottom = kForbidden<double>;  // the least that an edge and a total give that are not forbidden
 };
 
 // `chain` has logarithms. Returns log Z, minus infinity where no path is possible: then there are no expectations. The

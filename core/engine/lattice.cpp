@@ -150,7 +150,7 @@ std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, Latti
 
 // Factors of all steps; gives the sum of what was taken out, minus infinity if some token has none.
 double lattice_sums::step_factors(LatticeWorkspace<double>& w, std::size_t T) {
-  w.scales.resize(T);
+  w.scales.resize(T), w.least.resize(T);
   w.factors.assign(w.steps.size() + kLanes<double>, 0.0);
   double taken_out = 0;
   for (std::size_t t = 0; t < T; ++t) {
@@ -158,7 +158,10 @@ double lattice_sums::step_factors(LatticeWorkspace<double>& w, std::size_t T) {
     for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
       top = std::max(top, w.factors[i] = (w.steps[i].total + w.steps[i].edge) + w.steps[i].emit);
     if (top == kForbidden<double>) return top;
-    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i) w.factors[i] -= top;
+    double least = 0;
+    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
+      if ((w.factors[i] -= top) < least && w.factors[i] > kForbidden<double>) least = w.factors[i];
+    w.least[t] = std::exp(least);
     taken_out += top;
   }
   exponentiate(w.factors.data(), w.steps.size());

@@ -5,6 +5,7 @@
 
 #include "engine/expectations.hpp"
 #include "engine/ngram_scores.hpp"
+#include "engine/scale.hpp"
 
 namespace trellis {
 
@@ -35,6 +36,7 @@ struct LatticeWorkspace {
   ScoresAt<Real> scores_at;
   std::vector<Real> alpha, beta;            // [n_states]
   std::vector<Real> factors, scales;        // [n_steps and a vector more], [T]
+  std::vector<Real> least;                  // [T] factors that are not zero
   std::vector<std::uint32_t> tied, before;  // states
   std::vector<std::uint8_t> marked;         // [n_states]
   std::vector<double> of_ngram;             // [n_nodes]; 0 between uses
@@ -72,10 +74,6 @@ bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& work, s
 //   P(step) = alpha[from] · factor · beta[to]
 namespace lattice_sums {
 
-// What vanishes (below exp(-708)) must not have mattered: no factor is above 1, and all scales together are not so small
-// that it could have made up for it.
-constexpr double kLeast = -500;
-
 template <class S>
 inline constexpr bool kScaled = std::is_same_v<S, SumProduct>;
 
@@ -87,7 +85,8 @@ double forward(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
   constexpr double zero = S::template zero<double>;
   w.alpha.assign(w.states.size(), zero);
   w.alpha[0] = S::template one<double>;
-  double log_z = 0;
+  Scaling scaling;
+  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i) {
       double& to = w.alpha[w.steps[i].to];
@@ -96,32 +95,33 @@ double forward(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
     if constexpr (kScaled<S>) {
       double sum = 0;
       for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) sum += w.alpha[s];
-      log_z += std::log(sum);
-      if (!(log_z > kLeast)) return kForbidden<double>;
+      if (!scaling.take(sum, 1, least * w.least[t])) return kForbidden<double>;
       w.scales[t] = 1 / sum;
       for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) w.alpha[s] *= w.scales[t];
+      least = least_of(w.alpha.data() + w.state_starts[t], w.state_starts[t + 1] - w.state_starts[t]);
     }
   }
   w.beta.assign(w.states.size(), zero);
   const auto end_of = [&](std::size_t s) { return chain.end ? chain.end[chain.ngrams->ngrams->label(w.states[s])] : 0; };
-  double total = zero, top = kScaled<S> ? kForbidden<double> : 0;
+  double total = zero, top = kScaled<S> ? kForbidden<double> : 0, least_end = 1;
   for (std::size_t s = w.state_starts[T - 1]; kScaled<S> && s < w.states.size(); ++s) top = std::max(top, end_of(s));
   for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s) {
     w.beta[s] = kScaled<S> ? std::exp(end_of(s) - top) : end_of(s);
+    if (kScaled<S> && end_of(s) > kForbidden<double>) least_end = std::min(least_end, w.beta[s]);
     total = S::plus(total, S::times(w.alpha[s], w.beta[s]));
   }
+  if (kScaled<S> && !scaling.take(total, 1, least * least_end)) return kForbidden<double>;
   for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
     w.beta[s] = kScaled<S> ? w.beta[s] / total : w.beta[s] - total;
-  if (!kScaled<S>) return total;
-  log_z += std::log(total);
-  return log_z > kLeast ? log_z + top : kForbidden<double>;
+  return kScaled<S> ? scaling.log_z() + top : total;
 }
 
 template <class S, class Visit>
 void backward(std::size_t T, LatticeWorkspace<double>& w, Visit visit) {
   for (std::size_t t = T; t-- > 0;) {
     if constexpr (kScaled<S>)
-      for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) w.beta[s] *= w.scales[t];
+      for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s)  // of what is never met beta may be too large for a number
+        w.beta[s] = w.alpha[s] > 0 ? w.beta[s] * w.scales[t] : 0;
     for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i) {
       const auto& step = w.steps[i];
       const double follows = S::times(w.factors[i], w.beta[step.to]), p = S::times(w.alpha[step.from], follows);

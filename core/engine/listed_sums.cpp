@@ -24,7 +24,7 @@ TRELLIS_INLINE void each_triple(const Ngrams& ngrams, std::uint32_t pair, const 
 }  // namespace
 
 //   alpha_t[y][z] = (sum_x alpha_{t-1}[x][y] · tri[x, y, z]) · edge[y][z] · emit_t[z]
-double forward_listed(const ChainView<double>& chain, ListedSumsWorkspace& w, double least_sum) {
+double forward_listed(const ChainView<double>& chain, const FactorRange* ranges, ListedSumsWorkspace& w) {
   const std::size_t T = chain.n_tokens;
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const double* scores = chain.ngrams->scores;
@@ -33,7 +33,8 @@ double forward_listed(const ChainView<double>& chain, ListedSumsWorkspace& w, do
   if (w.alpha.size() < w.at[T]) w.alpha.resize(w.at[T]);
   if (w.place.size() < chain.n_labels) w.place.resize(chain.n_labels, -1);
   w.scales.resize(T), w.ends.resize(T), w.triples.clear();
-  double log_z = 0;
+  Scaling scaling;
+  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);
     const double *emit = chain.emit_at(t), *before = t ? w.alpha.data() + w.at[t - 1] : nullptr;
@@ -63,11 +64,11 @@ double forward_listed(const ChainView<double>& chain, ListedSumsWorkspace& w, do
         sum += alpha[j * zs.n + k] = (w.row[k] + other) * edge[zs[k]] * emit[zs[k]];
     }
     for (std::size_t k = 0; k < zs.n; ++k) w.place[zs[k]] = -1;
-    if (!(sum > least_sum)) return kForbidden<double>;
+    if (!scaling.take(sum, ranges[t].most, least * ranges[t].least)) return kForbidden<double>;
     w.ends[t] = w.triples.size();
     w.scales[t] = 1 / sum;
     for (std::size_t i = w.at[t]; i < w.at[t + 1]; ++i) w.alpha[i] *= w.scales[t];
-    log_z += std::log(sum);
+    least = least_of(w.alpha.data() + w.at[t], w.at[t + 1] - w.at[t]);
   }
   const ListedLabels ys = listed(T - 1, 1), zs = listed(T - 1, 0);
   w.beta.resize(ys.n * zs.n);
@@ -76,8 +77,9 @@ double forward_listed(const ChainView<double>& chain, ListedSumsWorkspace& w, do
     w.beta[i] = chain.end ? chain.end[zs[i % zs.n]] : 1;
     total += w.alpha[w.at[T - 1] + i] * w.beta[i];
   }
+  if (!scaling.take(total, ranges[T].most, least * ranges[T].least)) return kForbidden<double>;
   for (double& beta : w.beta) beta /= total;
-  return log_z + std::log(total);
+  return scaling.log_z();
 }
 
 //   after[y][z] = edge[y][z] · emit_t[z] · beta_t[y][z]
@@ -115,6 +117,8 @@ void backward_listed(const ChainView<double>& chain, ListedSumsWorkspace& w, con
         for (auto one = first; one != triple; ++one) w.row[one->k] = one->kept;
       }
     }
+    for (std::size_t pair = 0; pair < w.before.size(); ++pair)  // of what is never met beta may be too large for a number
+      if (before[pair] == 0) w.before[pair] = 0;
     w.beta.swap(w.before);
   }
 }

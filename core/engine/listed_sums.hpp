@@ -4,6 +4,7 @@
 
 #include "engine/expectations.hpp"
 #include "engine/listed_labels.hpp"
+#include "engine/scale.hpp"
 
 namespace trellis {
 
@@ -24,8 +25,9 @@ struct ListedSumsWorkspace {
   std::vector<std::size_t> ends;     // [T] where those of a token end
 };
 
-// `chain` has factors. Gives log Z, and alpha of all tokens; minus infinity where sums vanish. Of at least one token.
-double forward_listed(const ChainView<double>& chain, ListedSumsWorkspace& work, double least_sum);
+// `chain` has factors, with the ranges [T + 1] of tokens and of the end. Gives log Z, and alpha of all tokens; minus infinity
+// where sums vanish. Of at least one token.
+double forward_listed(const ChainView<double>& chain, const FactorRange* ranges, ListedSumsWorkspace& work);
 // After it: what is wanted.
 void backward_listed(const ChainView<double>& chain, ListedSumsWorkspace& work, const HistoryExpectations& wanted);
 

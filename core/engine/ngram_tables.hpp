@@ -23,14 +23,28 @@ class NgramTables {
     end_.assign(end.begin(), end.end());
     join_scores<MaxPlus>(ngrams, scores_.data(), totals_);
     scored_ = {&ngrams, scores_.data(), totals_.data()};
-    const double top = greatest(totals_, totals_.size(), totals_.size()) + edge_top_ + greatest(end_, L, stride);
+    total_tops_.assign(stride, 0);
+    double total_top = total_bottom_ = 0;
+    for (std::uint32_t g = 1; g < ngrams.size(); ++g) {
+      if (ngrams.length(g) < kScored) continue;
+      double& label_top = total_tops_[ngrams.label(g)];
+      label_top = std::max(label_top, totals_[g]);
+      for (const double score : {totals_[g], scores_[g]}) {  // factors are joined one by one
+        total_top = std::max(total_top, score);
+        if (score > kForbidden<double>) total_bottom_ = std::min(total_bottom_, score);
+      }
+    }
+    tops_.resize(stride);
+    for (std::size_t z = 0; z < L; ++z) tops_[z] = edge_tops_[z] + total_tops_[z];
+    const double top = total_top + edges_.top + greatest(end_, L, stride);
     exp_all(scores_, score_factors_), exp_all(end_, end_factors_);
     join_scores<SumProduct>(ngrams, score_factors_.data(), total_factors_);
     const double* end_factors = end_.empty() ? nullptr : end_factors_.data();
     if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
     plan_totals_.clear();
     for (std::uint32_t g : plan_.nodes) plan_totals_.push_back(total_factors_[g]);
-    factors_ = {edge_factors_.data(), score_factors_.data(), total_factors_.data(), end_factors, &plan_, plan_totals_.data(), top};
+    factors_ = {edge_factors_.data(), score_factors_.data(), total_factors_.data(), end_factors,
+                &plan_, plan_totals_.data(), top, tops_.data(), edges_.bottom + total_bottom_};
     labels_ = {L, stride, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data(), &scored_};
   }
 
@@ -45,13 +59,17 @@ class NgramTables {
     if (token_edge) {
       const std::size_t size = n * (labels_.n_labels + 1) * labels_.stride;
       work.edge.resize(size);
-      double top = 0;
-      for (std::size_t i = 0; i < size; ++i) {
+      work.tops.assign(n * labels_.stride, kForbidden<double>);
+      EdgeRange range;
+      for (std::size_t i = 0, z = 0, row = 0; i < size; ++i) {
         work.edge[i] = std::exp(token_edge[i]);
-        if (i % labels_.stride < labels_.n_labels) top = std::max(top, token_edge[i]);
+        if (z < labels_.n_labels) range.add(token_edge[i], work.tops[row / (labels_.n_labels + 1) * labels_.stride + z]);
+        if (++z == labels_.stride) z = 0, ++row;
       }
-      factors.edge = work.edge.data();
-      factors.top += top;
+      for (std::size_t i = 0; i < work.tops.size(); ++i) work.tops[i] += total_tops_[i % labels_.stride];
+      factors.edge = work.edge.data(), factors.tops = work.tops.data();
+      factors.top += range.top;
+      factors.bottom = range.bottom + total_bottom_;
     }
     NgramScores<double> scored = scored_;
     scored.by_token = by_token;
@@ -61,20 +79,31 @@ class NgramTables {
   }
 
  private:
+  // What edges give at most and at least, but those that are forbidden.
+  struct EdgeRange {
+    double top = 0, bottom = 0;
+    void add(double score, double& label_top) {
+      label_top = std::max(label_top, score), top = std::max(top, score);
+      if (score > kForbidden<double>) bottom = std::min(bottom, score);
+    }
+  };
+
   template <class Real>
   void set_edges(const std::vector<Real>& edge, std::size_t L, std::size_t stride,
                  const std::optional<std::span<const std::int32_t>>& changed) {
     if (!changed) {
       edge_.assign(edge.begin(), edge.end());
       exp_all(edge_, edge_factors_);
-      edge_top_ = greatest(edge_, L, stride);
+      edges_ = {}, edge_tops_.assign(stride, kForbidden<double>);
+      for (std::size_t i = 0; i < edge_.size(); i += stride)
+        for (std::size_t z = 0; z < L; ++z) edges_.add(edge_[i + z], edge_tops_[z]);
       return;
     }
     for (const std::int32_t cell : *changed) {
       const auto place = static_cast<std::size_t>(cell);
       edge_[place] = edge[place];
       edge_factors_[place] = factor(edge_[place]);
-      edge_top_ = std::max(edge_top_, edge_[place]);
+      edges_.add(edge_[place], edge_tops_[place % stride]);
     }
   }
   static double factor(double score) { return score == 0 ? 1 : std::exp(score); }
@@ -91,7 +120,9 @@ class NgramTables {
 
   std::vector<double> edge_, scores_, totals_, end_;
   std::vector<double> edge_factors_, score_factors_, total_factors_, end_factors_;
-  double edge_top_ = 0;  // what an edge gives at most
+  EdgeRange edges_;
+  std::vector<double> edge_tops_, total_tops_, tops_;  // [stride] what edges, totals and both give at most with a label
+  double total_bottom_ = 0;                            // what a total gives at least that is not forbidden
   NgramPlan plan_;
   std::vector<double> plan_totals_;  // [n_grams] factors, in its order
   NgramScores<double> scored_{};

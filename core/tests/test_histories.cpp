@@ -1,5 +1,6 @@
 // Chains of any order against all label sequences.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "random_sets.hpp"
 #include "engine/history_best.hpp"
 #include "engine/history_sums.hpp"
+#include "engine/ngram_tables.hpp"
 
 namespace {
 using namespace trellis;
@@ -154,6 +156,44 @@ TEST(history_best_paths_are_those_of_enumeration) {
   });
 }
 
+// sum(wanted) gives log Z and what is wanted, of a sample with all its paths.
+template <class Sum>
+void check_sums(const Sample<double>& sample, Sum sum) {
+  const std::size_t T = sample.T, L = sample.L;
+  const auto all = sample.all();
+  double log_z = kForbidden<double>;
+  for (const auto& [score, path] : all) log_z = LogSum::plus(log_z, score);
+  std::vector<double> node(T * sample.stride, -1), pairs(T * (L + 1) * sample.stride, -1), ngrams(sample.scores.size()),
+      token_ngrams(sample.by_token.nodes.size()), pair_sums((L + 1) * sample.stride);
+  const bool by_token = sample.ngram_scores.by_token;
+  const HistoryExpectations wanted{node.data(), pairs.data(), pair_sums.data(), ngrams.data(),
+                                   by_token ? token_ngrams.data() : nullptr, 2};
+  CHECK_NEAR(sum(wanted), log_z, 1e-9 * (1 + std::fabs(log_z)));
+  if (all.empty()) return;
+  std::vector<double> node_(node.size()), pairs_(pairs.size()), ngrams_(ngrams.size()), token_(token_ngrams.size()),
+      sums_(pair_sums.size());
+  for (const auto& [score, path] : all) {
+    const double p = std::exp(score - log_z);
+    for (std::size_t t = 0; t < T; ++t) {
+      const auto z = static_cast<std::size_t>(path[t]), y = t ? static_cast<std::size_t>(path[t - 1]) : L;
+      node_[t * sample.stride + z] += p;
+      pairs_[(t * (L + 1) + y) * sample.stride + z] += p;
+      sums_[y * sample.stride + z] += 2 * p;
+      sample.each_ending(path, t, [&](std::uint32_t g) {
+        ngrams_[g] += 2 * p;
+        for (std::size_t i = sample.by_token.starts[t]; i < sample.by_token.starts[t + 1]; ++i)
+          if (sample.by_token.nodes[i] == g) token_[i] += 2 * p;
+      });
+    }
+  }
+  for (std::size_t i = 0; i < node.size(); ++i) CHECK_NEAR(node[i], node_[i], 1e-9);
+  for (std::size_t i = 0; i < pairs.size(); ++i) CHECK_NEAR(pairs[i], pairs_[i], 1e-9);
+  for (std::size_t g = 0; g < ngrams.size(); ++g) CHECK_NEAR(ngrams[g], ngrams_[g], 1e-9);
+  for (std::size_t i = 0; i < sums_.size(); ++i) CHECK_NEAR(pair_sums[i], sums_[i], 1e-9);
+  if (by_token)
+    for (std::size_t i = 0; i < token_.size(); ++i) CHECK_NEAR(token_ngrams[i], token_[i], 1e-9);
+}
+
 TEST(history_sums_are_those_of_enumeration) {
   HistorySumsWorkspace work;
   each_sample([&](std::size_t T, std::size_t L, std::size_t order, unsigned variant, unsigned seed) {
@@ -163,19 +203,11 @@ TEST(history_sums_are_those_of_enumeration) {
     if (size > 1)
       for (auto* numbers : {&sample.emit, &sample.edge, &sample.scores, &sample.totals, &sample.end, &sample.by_token.scores})
         for (double& x : *numbers) x *= size;
-    const auto all = sample.all();
-    double log_z = kForbidden<double>;
-    for (const auto& [score, path] : all) log_z = LogSum::plus(log_z, score);
     const auto exp = [](std::vector<double> numbers) {
       for (double& x : numbers) x = std::exp(x);
       return numbers;
     };
     const auto factors = exp(sample.scores), totals = exp(sample.totals), edge = exp(sample.edge), end = exp(sample.end);
-    std::vector<double> node(T * sample.stride, -1), pairs(T * (L + 1) * sample.stride, -1), ngrams(factors.size()),
-        token_ngrams(sample.by_token.nodes.size()), pair_sums((L + 1) * sample.stride);
-    const bool by_token = sample.ngram_scores.by_token;
-    HistoryExpectations wanted{node.data(), pairs.data(), pair_sums.data(), ngrams.data(),
-                               by_token ? token_ngrams.data() : nullptr, 2};
     NgramPlan plan;
     plan.make(sample.ngrams);
     std::vector<double> plan_totals;
@@ -183,32 +215,55 @@ TEST(history_sums_are_those_of_enumeration) {
     const HistoryFactors given{edge.data(), factors.data(), sample.ngram_scores.totals ? totals.data() : nullptr,
                                sample.chain.end ? end.data() : nullptr, variant & 1 ? &plan : nullptr, plan_totals.data(),
                                10 * size};
-    const double found = sum_histories(sample.chain, given, work, wanted);
-    CHECK_NEAR(found, log_z, 1e-9 * (1 + std::fabs(log_z)));
-    if (all.empty()) return;
-    std::vector<double> node_(node.size()), pairs_(pairs.size()), ngrams_(ngrams.size()), token_(token_ngrams.size()),
-        sums_(pair_sums.size());
-    for (const auto& [score, path] : all) {
-      const double p = std::exp(score - log_z);
-      for (std::size_t t = 0; t < T; ++t) {
-        const auto z = static_cast<std::size_t>(path[t]), y = t ? static_cast<std::size_t>(path[t - 1]) : L;
-        node_[t * sample.stride + z] += p;
-        pairs_[(t * (L + 1) + y) * sample.stride + z] += p;
-        sums_[y * sample.stride + z] += 2 * p;
-        sample.each_ending(path, t, [&](std::uint32_t g) {
-          ngrams_[g] += 2 * p;
-          for (std::size_t i = sample.by_token.starts[t]; i < sample.by_token.starts[t + 1]; ++i)
-            if (sample.by_token.nodes[i] == g) token_[i] += 2 * p;
-        });
-      }
-    }
-    for (std::size_t i = 0; i < node.size(); ++i) CHECK_NEAR(node[i], node_[i], 1e-9);
-    for (std::size_t i = 0; i < pairs.size(); ++i) CHECK_NEAR(pairs[i], pairs_[i], 1e-9);
-    for (std::size_t g = 0; g < ngrams.size(); ++g) CHECK_NEAR(ngrams[g], ngrams_[g], 1e-9);
-    for (std::size_t i = 0; i < sums_.size(); ++i) CHECK_NEAR(pair_sums[i], sums_[i], 1e-9);
-    if (by_token)
-      for (std::size_t i = 0; i < token_.size(); ++i) CHECK_NEAR(token_ngrams[i], token_[i], 1e-9);
+    check_sums(sample, [&](const HistoryExpectations& wanted) { return sum_histories(sample.chain, given, work, wanted); });
   });
+}
+
+double sum_by_tables(const Sample<double>& sample, HistorySumsWorkspace& work, const HistoryExpectations& wanted) {
+  NgramTables tables;
+  const ChainView<double>& chain = sample.chain;
+  const std::vector<double> edge(sample.edge.begin(), sample.edge.begin() + static_cast<std::ptrdiff_t>((sample.L + 1) * sample.stride));
+  tables.set(sample.ngrams, chain.edge_per_token ? std::vector<double>() : edge, sample.scores, chain.end ? sample.end : std::vector<double>());
+  return tables.sum(sample.T, sample.emit.data(), chain.edge_per_token ? sample.edge.data() : nullptr, chain.ngrams->by_token, chain.allowed,
+                    work, wanted);
+}
+
+// A path that is far behind at one token and catches up at others: flows, states, lists and logarithms.
+TEST(history_sums_of_scores_far_apart) {
+  HistorySumsWorkspace work;
+  for (unsigned seed = 0; seed < 640; ++seed) {
+    const std::size_t L = seed % 3 ? 2 : 3, T = L == 2 ? 10 : 6, order = 2 + seed / 3 % 2;
+    Sample<double> sample(T, L, order, seed % 32, seed);
+    std::mt19937 random(seed);
+    const double size = std::array{30.0, 90.0, 400.0}[random() % 3];
+    for (auto* numbers : {&sample.emit, &sample.edge, &sample.scores, &sample.end, &sample.by_token.scores})
+      for (double& x : *numbers) x *= random() % 3 ? 0.5 : random() % 3 ? size : 2;
+    if (seed % 2)  // one token against all others, with nothing that is large
+      for (auto* numbers : {&sample.emit, &sample.edge, &sample.scores, &sample.end, &sample.by_token.scores})
+        for (double& x : *numbers) x = x > 0 ? -0.1 * x : x;
+    join_scores<MaxPlus>(sample.ngrams, sample.scores.data(), sample.totals);
+    check_sums(sample, [&](const HistoryExpectations& wanted) { return sum_by_tables(sample, work, wanted); });
+  }
+}
+
+TEST(a_path_that_vanished_may_win) {
+  // A falls behind by 750 at the first token, B by 85 at each of the others.
+  for (unsigned variant : {0, 2, 4, 6})
+    for (std::size_t order : {2, 3}) {
+      Sample<double> sample(10, 2, order, variant, 4);
+      std::fill(sample.scores.begin(), sample.scores.end(), 0.0), std::fill(sample.totals.begin(), sample.totals.end(), 0.0);
+      std::fill(sample.emit.begin(), sample.emit.end(), 0.0), std::fill(sample.end.begin(), sample.end.end(), 0.0);
+      std::fill(sample.edge.begin(), sample.edge.end(), kForbidden<double>);
+      sample.emit[0] = -750;
+      const std::size_t stride = sample.stride;
+      sample.edge[0] = sample.edge[2 * stride] = sample.edge[2 * stride + 1] = 0, sample.edge[stride + 1] = -85;
+      sample.set_of_token.assign(sample.T, 0), sample.labels = {0, 1}, sample.starts = {0, 2};  // every label may be everywhere
+      sample.sets = {sample.set_of_token.data(), sample.starts.data(), sample.labels.data()};
+      HistorySumsWorkspace work;
+      std::vector<double> node(sample.T * stride);
+      CHECK_NEAR(sum_by_tables(sample, work, {node.data(), nullptr, nullptr, nullptr, nullptr, 1}), -750 + std::log1p(std::exp(-15)), 1e-9);
+      for (std::size_t t = 0; t < sample.T; ++t) CHECK_NEAR(node[t * stride], 1, 1e-6);
+    }
 }
 
 TEST(a_history_matters_no_longer_than_an_ngram_with_a_child) {

@@ -1,0 +1,49 @@
+// The rule against underflow of sums by scaled products: alpha is made to sum to one at every token, by a scale 1 / c. What
+// vanishes on the way is lost for good, so it must never have mattered. With
+//
+//   lost_t = (lost_{t-1} · most_t + vanished_t) / c_t,   most_t what a path can gain at token t at most,
+//
+// lost_t bounds the share of what was lost in all that there would be, had its paths gained as much as they can ever since. As long
+// as that is nothing, sums are right to the last digits; else they are made by logarithms. Where no product can have
+// vanished, vanished_t is 0, as in ordinary sentences of any length.
+//
+// Then betas do not overflow either: alpha · beta is a probability, and with an alpha so small that beta might, something vanished.
+#pragma once
+#include <cmath>
+
+namespace trellis {
+
+class Scaling {
+ public:
+  // Factors are at most exp(kMostTop), so that what vanishes (below 1e-308) would have been below kVanished.
+  static constexpr double kMostTop = 100;
+
+  // c: what alpha sums to at a token; least: no product there is smaller, but those that are zero. False if sums may be wrong by now.
+  bool take(double c, double most, double least) {
+    if (!(c > kLeastSum)) return false;
+    lost_ = (lost_ * most + (least > kVanished ? 0 : kVanished)) / c;
+    log_z_ += std::log(c);
+    return lost_ < kNothing;
+  }
+  double log_z() const { return log_z_; }
+
+ private:
+  static constexpr double kLeastSum = 1e-290, kVanished = 1e-220, kNothing = 1e-20;
+  double lost_ = 0, log_z_ = 0;
+};
+
+// What the factors of a token can be: at most, and at least if not zero.
+struct FactorRange {
+  double most = 1, least = 1;
+};
+
+// The least of numbers that are not zero, at most 1.
+template <class Number>
+Number least_of(const Number* numbers, std::size_t n) {
+  Number least = 1;
+  for (std::size_t i = 0; i < n; ++i)
+    if (numbers[i] < least && numbers[i] > 0) least = numbers[i];
+  return least;
+}
+
+}  // namespace trellis
