@@ -31,19 +31,14 @@ inline void require(bool ok, const char* why) {
 template <class T>
 std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.size()}; }
 
-// Python cannot change an array any more, nor the array that it is a view of; nor the bytes, which must not be writable.
+// Python cannot change an array any more, nor the array that it is a view of. A bytearray can be changed always.
 inline void make_array_read_only(nb::object array) {
   while (PyObject_HasAttrString(array.ptr(), "setflags")) {
     array.attr("setflags")(nb::arg("write") = false);
     array = array.attr("base");
   }
-  if (!PyByteArray_Check(array.ptr()) && !PyMemoryView_Check(array.ptr())) return;
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE) == 0) {
-    PyBuffer_Release(&buffer);
-    throw nb::value_error("an array over memory that may change; pass a copy");
-  }
-  PyErr_Clear();
+  if (PyMemoryView_Check(array.ptr())) array = array.attr("obj");
+  require(!PyByteArray_Check(array.ptr()), "an array over memory that may change; pass a copy");
 }
 
 // The same of all arrays of a thing: an array, or an optional, a tuple or a list of things.

@@ -413,6 +413,18 @@ def test_hostile_numbers(name: str, rich: tuple[Kind, Tagger], tmp_path: Path) -
         trellis.load(path)
 
 
+def test_looks_far_outside_and_many_labels_together_are_bounded(tmp_path: Path) -> None:
+    tagger = trellis.train({"w": [["a", "b"]] * 4, "y": [["A", "B"]] * 4}, target="y", features=["w[0]"])
+
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:  # half a gigabyte for 11 kB
+        header["labels"], header["tables"][2] = [str(i) for i in range(1000)], 1 << 16
+        tensors["column0.view_ids"] += 2 << 16
+
+    write_hostile(tagger, tmp_path / "hostile", change)
+    with pytest.raises(ModelError, match="hostile: .*look too far"):
+        trellis.load(tmp_path / "hostile")
+
+
 @pytest.mark.parametrize("name", HARMLESS)
 def test_senseless_numbers_do_not_crash(name: str, rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     kind, tagger = rich

@@ -74,7 +74,7 @@ TREEBANK = {
     "deprel": [["det", "subj", "root", "obj"], ["subj", "root"]] * 4,
 }
 BRACKETS = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (NNP Ann))))\n(S (NP (NNP Ann)) (VP (VBD ran)))\n"
-SEGMENTED = ["ab cd ef", "cd ab", "ef ab cd"] * 3
+SEGMENTED = ["ab cd e", "cd ab", "e ab cd"] * 3
 
 
 class Colours:
