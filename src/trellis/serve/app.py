@@ -309,8 +309,8 @@ def _watched(app: FastAPI, work: Shared) -> None:
         return Response(work.counts.text(more), media_type="text/plain; version=0.0.4")
 
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi()))
+    async def docs(request: WebRequest) -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi(), request.url.netloc))
 
 
 def _described(app: FastAPI, work: Shared) -> None:
