@@ -156,7 +156,8 @@ def test_the_description(client: TestClient) -> None:
     assert {"/v1/models", "/v1/tag", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
     page = client.get("/docs")
     assert "POST /v1/kbest" in page.text
-    assert "curl -s localhost:4321/v1/tag" in client.get("/docs", headers={"host": "localhost:4321"}).text
+    assert "curl -s testserver/v1/tag" in page.text
+    assert "curl -s 127.0.0.1:81/v1/tag" in client.get("/docs", headers={"host": "127.0.0.1:81"}).text
     assert "<script" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
 

@@ -69,7 +69,7 @@ FILES = 160
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server that waits for a second, and may have few files."""
     place = tmp_path_factory.mktemp("served")
-    train(place / "m.trellis", "OLD")
+    train(place / "m.trellis", "LONG" * 10)
     with serving(place, "--max-seconds", "1", files=FILES) as served:
         yield served
 
@@ -166,20 +166,20 @@ def test_connections_without_requests_keep_nobody_out(impatient: tuple[Any, int]
 
 
 def test_clients_that_do_not_read_their_answer_are_dropped(impatient: tuple[Any, int]) -> None:
-    body = json.dumps({"sentence": ["a"] * 1000, "k": 1000}).encode()
+    body = json.dumps({"sentence": ["a"] * 1000, "k": 150}).encode()
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", impatient[1]))
         client.sendall(b"POST /v1/kbest HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body))
         client.sendall(body)
         client.settimeout(20)
-        time.sleep(2)
-        n_bytes, part = 0, b" "
+        n_bytes, part = 0, client.recv(1)  # the answer has begun
+        time.sleep(2.5)
         with suppress(ConnectionResetError):
             while part:
                 part = client.recv(1 << 16)
                 n_bytes += len(part)
-    assert 0 < n_bytes < 4_000_000  # of some eight millions
+    assert 0 < n_bytes < 4_000_000  # of more than six millions
 
 
 def test_sigterm_does_not_wait_for_work_that_was_given_up(folder: Path) -> None:
@@ -188,7 +188,7 @@ def test_sigterm_does_not_wait_for_work_that_was_given_up(folder: Path) -> None:
     options = ("--max-seconds", "1", "--max-tokens", "200000", "--max-values", "1000000000")
     with serving(folder, *options) as (process, port):
         assert ask(port, long, "/v1/explain")[0] == 503
-        assert ask(port, {"sentence": ["a"]}, "/v1/marginals")[0] == 200
+        assert any(ask(port, {"sentence": ["a"]}, "/v1/marginals")[0] == 200 for _ in range(3))
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 143
 

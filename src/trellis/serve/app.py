@@ -122,7 +122,7 @@ def make_app(
     studio: bool = False,
     corpus: Callable[[Served], Corpus] | None = None,
     book: Workbook | None = None,
-) -> Door:
+) -> Any:
     """The server as an ASGI program; ``limits`` of each request, ``token`` that clients must bring.
 
     ``hosts`` are the names under which it may be asked, such as ``LOOPBACK`` (default: any).

@@ -22,8 +22,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
-def docs_page(openapi: dict[str, Any], host: str) -> str:
-    """The page; its examples ask the server by the name that the reader asked it by."""
+def docs_page(openapi: dict[str, Any], address: str) -> str:
+    """The page of a server at this address, such as ``localhost:8000``."""
     parts = [
         element("h1", f"{openapi['info']['title']} {openapi['info']['version']}"),
         element(
@@ -36,7 +36,7 @@ def docs_page(openapi: dict[str, Any], host: str) -> str:
             parts.append(element("p", about.get("description", about.get("summary", ""))))
             if path in EXAMPLES:
                 body = json.dumps(EXAMPLES[path])
-                line = f"curl -s {host}{path} -H 'content-type: application/json' -d '{body}'"
+                line = f"curl -s {address}{path} -H 'content-type: application/json' -d '{body}'"
                 parts.append(element("pre", line))
             schema = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
             if schema is not None:

@@ -19,7 +19,6 @@ import uvicorn
 
 from trellis.errors import ArgumentError
 from trellis.serve.connections import ACCEPTED, Connection, Connections, most_connections
-from trellis.serve.door import Door
 from trellis.serve.models import LOG, Models
 
 WATCH_SECONDS = 1.0
@@ -62,7 +61,7 @@ class Server(uvicorn.Server):
             LOG.error("connections wait: %s; raise the limit of open files (ulimit -n)", context.get("exception"))
 
 
-def run(app: Door, models: Models, host: str, port: int, *, watch: bool, told: Callable[[str, int], None]) -> None:
+def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Callable[[str, int], None]) -> None:
     """Serve until SIGTERM or SIGINT; SIGHUP reads the models again, and so does ``watch`` when a file has changed."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
