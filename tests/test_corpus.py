@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis import _core
-from trellis.corpus.corpus import Strings
+from trellis.corpus.corpus import Column, Strings
 from trellis.errors import ArgumentError, CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
@@ -41,6 +41,16 @@ def test_sentences_by_index_slice_and_choice(corpus: trellis.Corpus) -> None:
     assert corpus[2:][1:].sentences("word") == SENTENCES[3:]
     assert corpus.take([4, 0, 0]).sentences("word") == [SENTENCES[i] for i in (4, 0, 0)]
     assert corpus[3:].columns["bag"].tolist() == [{w: 1.0} for s in SENTENCES[3:] for w in s]
+
+
+def test_columns_made_by_hand(corpus: trellis.Corpus) -> None:
+    column = corpus.column("word")
+    for codes, why in ((column.codes[1:], "it has 6 for 7 tokens"), (column.codes + 9, "codes from 0 to 4")):
+        with pytest.raises(ArgumentError, match=why):
+            corpus.with_column("x", Column(codes, column.values))
+    with pytest.raises(ArgumentError, match="codes from 0 to 4"):
+        corpus.with_column("x", Column(column.codes - 1, column.values))
+    assert corpus.with_column("x", column).sentences("x") == SENTENCES
 
 
 def test_split_and_folds(corpus: trellis.Corpus) -> None:

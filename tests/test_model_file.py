@@ -6,9 +6,11 @@ import importlib.resources
 import io
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +26,7 @@ from test_tagger import rows_of
 import trellis
 from trellis import Perceptron, _core
 from trellis.errors import ConstraintError, ModelError
+from trellis.features import known
 from trellis.model import model_file, tensor_file
 from trellis.tagger import Tagger
 
@@ -345,6 +348,10 @@ HOSTILE: dict[str, Change] = {
     **heads("labels", [], ["A"], 5, None),
     **heads("columns", [], None, "ab"),
     **heads("lookups", [], [None], None),
+    **heads("temperature", 0, -1.0, math.nan, math.inf, "x"),
+    **heads("info", {"sentences": [1]}, {"tokens": "x"}, {"history": [{"epoch": 1, "dev_score": "x"}]}),
+    "half a surrogate pair": lambda tensors, header: header["labels"].__setitem__(0, "\ud800"),
+    "label pairs in the padding": put("edge_rows.labels", EVERY, 7),
     **heads("templates", ["word[0"], [5], None),
     **puts("column0.data column0.view1.data bag.data lookup0.data", (1,), (255, 0x80)),
     **puts("plan.templates", ((EVERY, 2), (EVERY, slice(0, 2))), (0,)),
@@ -449,6 +456,68 @@ def test_names_are_looked_up_when_asked_for(rich: tuple[Kind, Tagger], tmp_path:
     write_hostile(rich[1], tmp_path / "model", put("tables.keys", EVERY, 2**62 - 1))
     with pytest.raises(ModelError, match="no name for"):
         trellis.load(tmp_path / "model").heaviest(100)
+
+
+def test_names_of_attributes_that_are_not_there(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    """Keys of tables are taken apart when names are asked for; the ids in them may be any."""
+    for keys in ("tables.keys", "folds.keys"):
+        write_hostile(rich[1], tmp_path / "model", put(keys, EVERY, 2**40 - 1))
+        with pytest.raises(ModelError, match="no name for"):
+            list(known.attribute_names(trellis.load(tmp_path / "model").model.vocabulary, range(10**4)))
+
+
+def assembled(tensors: dict[str, Any], body: bytes) -> bytes:
+    """A file of that header."""
+    header = {"__metadata__": {"format": model_file.FORMAT, "digest": "0" * 16, "text": "{}"}, **tensors}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+@pytest.mark.parametrize(
+    ("tensors", "n"),
+    [
+        ({"a": {"dtype": "U8", "shape": [2**63 - 1] * 40_000, "data_offsets": [0, 8]}}, 8),  # a product of 40,000
+        ({"a": {"dtype": "U8", "shape": [8] + [1] * 30, "data_offsets": [0, 8]}}, 8),
+        (
+            {name: {"dtype": "F64", "shape": [1], "data_offsets": [1, 9]} for name in "ab"}
+            | {"c": {"dtype": "U8", "shape": [10], "data_offsets": [0, 10]}},
+            10,
+        ),  # which overlap: each is as long as the file
+        ({"a": {"dtype": "U8", "shape": [4], "data_offsets": [4, 8]}}, 8),  # a gap
+        ({"x" * 10_000: {"dtype": "U8", "shape": [4], "data_offsets": [0, 8]}}, 8),
+    ],
+)
+def test_tensors_stand_one_after_the_other(tensors: dict[str, Any], n: int, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(assembled(tensors, bytes(n)))
+    begun = time.process_time()
+    with pytest.raises(ModelError, match="cut short or damaged at tensor") as caught:
+        trellis.load(tmp_path / "m")
+    assert time.process_time() - begun < 1.0
+    assert len(str(caught.value)) < 500
+
+
+def test_messages_of_damaged_models_are_short(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    write_hostile(rich[1], tmp_path / "m", head("templates", ["word[0] " + "x" * 5000]))
+    with pytest.raises(ModelError, match="damaged or not a trellis model") as caught:
+        trellis.load(tmp_path / "m")
+    assert len(str(caught.value)) < 500
+
+
+def test_functions_of_a_newer_release(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
+    write_hostile(rich[1], tmp_path / "m", head("templates", ["vowels(word[0])"]))
+    with pytest.raises(ModelError, match=r"m: made by a newer release than .* no function 'vowels'.*; update trellis"):
+        trellis.load(tmp_path / "m")
+
+
+def test_a_tree_of_segments_without_an_end(tmp_path: Path) -> None:
+    corpus = {"word": [["a", "b", "c"]] * 3, "label": [["B-X", "I-X", "O"]] * 3}
+    options: dict[str, Any] = {"features": ["word[0]"], "learner": trellis.Perceptron(epochs=1), "segments": True}
+    tagger = trellis.train(corpus, target="label", **options)
+    n = len(tagger.model.segments.vocabulary.nodes[0])
+    for i in range(n):  # a node that is its own parent
+        write_hostile(tagger, tmp_path / "m", put("segments.parents", i, i))
+        with pytest.raises(ModelError):
+            trellis.load(tmp_path / "m")
 
 
 def test_strings_are_cut_between_characters(tmp_path: Path) -> None:
@@ -570,3 +639,10 @@ def test_load_from_an_open_file_or_a_resource(tmp_path: Path, monkeypatch: pytes
 def test_what_cannot_be_loaded(given: Any) -> None:
     with pytest.raises(trellis.ArgumentError, match="path of a file"):
         trellis.load(given)
+
+
+def test_folders_and_text_are_not_models(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="a folder, not a trellis model"):
+        trellis.load(tmp_path)
+    with pytest.raises(trellis.ArgumentError, match="data must be bytes, such as to_bytes gives"):
+        Tagger.from_bytes("abc")  # type: ignore[arg-type]

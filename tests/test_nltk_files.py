@@ -152,5 +152,5 @@ def test_damaged_files(folder: tuple[Path, Any, Any], call: Any, part: str, cont
 
 
 def test_an_empty_folder(here: Path) -> None:
-    with pytest.raises(ModelError, match="weights"):
+    with pytest.raises(ModelError, match="a folder, not a trellis model"):
         trellis.load(here)

@@ -15,6 +15,7 @@ import pytest
 
 import trellis
 from trellis import reference, structured
+from trellis.model import tensor_file
 from trellis.structured import Parts, Weights
 
 WORDS = [
@@ -450,6 +451,12 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
     for name in ("cut", "changed", "none", "missing"):
         with pytest.raises(trellis.ModelError):
             structured.load(tmp_path / name, Lattice())
+    tensors, metadata = tensor_file._split(data, tmp_path, "")
+    for part in ("counts", "starts", "features", "changes"):
+        matrix = {f"votes.{part}": tensors[f"votes.{part}"].reshape(-1, 1)}
+        tensor_file.write_tensors(tmp_path / "matrix", metadata["format"], {**tensors, **matrix}, metadata["text"])
+        with pytest.raises(trellis.ModelError, match="votes that do not fit together"):
+            structured.load(tmp_path / "matrix", Lattice())
     with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis\.structured\.load"):
         trellis.load(tmp_path / "m")
 

@@ -1,6 +1,7 @@
 """What all learners offer: weights of sentences, partial labels, warm starts, early stopping, checkpoints."""
 
 import inspect
+import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ from samples import learners, random_corpus
 import trellis
 from trellis.errors import LearnerError, ModelError
 from trellis.learning.run import Event, StopTrainingError
+from trellis.model import tensor_file
 from trellis.model.kernels import Observations
 
 
@@ -73,6 +75,73 @@ def test_killed_and_resumed_gives_the_same_bits(name: str, order: int, tmp_path:
     assert [event.epoch for event in seen] == list(range(5, len(whole.info["history"]) + 1))
     assert saved(resumed, tmp_path / "resumed") == saved(whole, tmp_path / "whole")
     assert resumed.tag_batch(dev) == whole.tag_batch(dev)
+
+
+def damaged(path: Path, name: str, how: str) -> dict[str, Any] | None:
+    """The tensors of a checkpoint with one of them changed; None where that changes nothing."""
+    tensors, metadata = tensor_file._split(path.read_bytes(), path, "")
+    array = np.array(tensors[name])
+    changes = {
+        "gone": lambda: None,
+        "other type": lambda: array.astype("<f4" if array.dtype != np.float32 else "<i4"),
+        "longer": lambda: np.concatenate([array, array[:1]]) if len(array) else None,
+        "another dimension": lambda: array.reshape(-1, 1) if array.ndim == 1 else array.reshape(-1),
+    }
+    changed = changes[how]()
+    if changed is None and how != "gone":
+        return None
+    rest = {key: value for key, value in tensors.items() if key != name}
+    tensors = rest if changed is None else {**rest, name: np.ascontiguousarray(changed)}
+    tensor_file.write_tensors(path, metadata["format"], tensors, metadata["text"])
+    return tensors
+
+
+RESUMED = ("perceptron", "crf", "crf-l1", "maxent gis", "hmsvm poly", "crf adagrad", "boost", "frank-wolfe")
+SOLVERS = LEARNERS | {
+    "crf": trellis.CRF(epochs=6),
+    "crf-l1": trellis.CRF(c1=0.1, epochs=6),
+    "crf adagrad": trellis.CRF(solver="adagrad", epochs=4),
+    "maxent gis": trellis.MaxEnt(solver="gis", epochs=4),
+    "boost": trellis.SequenceBoost(epochs=8),
+    "frank-wolfe": trellis.HMSVM(solver="frank-wolfe", epochs=4, tolerance=1e-9),
+}
+
+
+@pytest.mark.parametrize("how", ["gone", "other type", "longer", "another dimension"])
+@pytest.mark.parametrize("name", RESUMED)
+def test_damaged_checkpoints_are_one_error(name: str, how: str, tmp_path: Path) -> None:
+    """Whatever its digest says: arrays that are not those of the training are an error of the family."""
+    corpus, checkpoint = corpus_of(0, 6), tmp_path / "checkpoint"
+    options: dict[str, Any] = {"learner": SOLVERS[name], "dev": corpus_of(1, 3), "checkpoint": checkpoint}
+
+    def stop(event: Event) -> None:
+        if event.epoch == 2:
+            raise StopTrainingError
+
+    train(corpus, **options, observer=stop)
+    content = checkpoint.read_bytes()
+    for tensor in tensor_file._split(content, checkpoint, "")[0]:
+        checkpoint.write_bytes(content)
+        if damaged(checkpoint, tensor, how) is None:
+            continue
+        try:
+            train(corpus, **options, observer=stop)
+        except trellis.TrellisError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("done", "x"), ("done", 7), ("history", [{}]), ("best_score", None), ("since_best", 1.5)]
+)
+def test_damaged_records_of_checkpoints(key: str, value: Any, tmp_path: Path) -> None:
+    corpus, checkpoint = corpus_of(0, 6), tmp_path / "checkpoint"
+    options: dict[str, Any] = {"learner": trellis.Perceptron(epochs=2), "checkpoint": checkpoint}
+    train(corpus, **options)
+    tensors, metadata = tensor_file._split(checkpoint.read_bytes(), checkpoint, "")
+    text = json.dumps(json.loads(metadata["text"]) | {key: value})
+    tensor_file.write_tensors(checkpoint, metadata["format"], tensors, text)
+    with pytest.raises(ModelError, match="damaged or not a checkpoint"):
+        train(corpus, **options)
 
 
 # Every parameter of train: what it is at first, and what it is then. None of them may be forgotten.

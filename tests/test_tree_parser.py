@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import trellis
 from trellis import structured
 from trellis.errors import ArgumentError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.learning.site_problem import SiteWeights
+from trellis.model import tensor_file
 from trellis.trees import PhraseTree, TreeParser, load, parse_trees, train
 from trellis.trees.grammar import Markov, build_tree, derive, read_grammar
 from trellis.trees.lexicon import Lexicon
@@ -271,6 +273,28 @@ def test_damaged_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
             load(tmp_path / "q")
     with pytest.raises(ModelError, match="a parser of trees; open it"):
         trellis.load(tmp_path / "p")
+
+
+def test_hostile_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
+    """With a right digest: each would be met at the first parse, not at loading, if nothing looked."""
+    spans.save(tmp_path / "p")
+    tensors, metadata = tensor_file._split((tmp_path / "p").read_bytes(), tmp_path / "p", "")
+    header = json.loads(metadata["text"])
+    name = next(name for name in tensors if name.startswith("column0.view") and name.endswith(".data"))
+    bad_text = np.full_like(tensors[name], 255)
+    starts = name.replace(".data", ".starts")
+    view = [{**header["columns"][0], "views": ["rare_suffix(value[0], 2)"]}, *header["columns"][1:]]
+    label = {**header["grammar"], "tags": ["\ud800", *header["grammar"]["tags"][1:]]}
+    for changed, said in (
+        ({name: bad_text}, {}),
+        ({starts: tensors[starts].astype(np.float64)}, {}),
+        ({"base": np.full_like(tensors["base"], np.nan)}, {}),
+        ({}, {"columns": view}),
+        ({}, {"grammar": label}),
+    ):
+        tensor_file.write_tensors(tmp_path / "q", metadata["format"], {**tensors, **changed}, json.dumps(header | said))
+        with pytest.raises(ModelError, match="damaged or not a parser of trees"):
+            load(tmp_path / "q")
 
 
 def test_dev_keeps_the_best_epoch_and_checkpoints_resume(tmp_path: Path) -> None:

@@ -234,6 +234,11 @@ class Corpus:
         """The same sentences with one column added or replaced; of ``upos+feats`` both columns."""
         instance("name", name, str, "a string")
         instance("column", column, (Column, BagColumn), "a column of a corpus, such as corpus.column(name) gives")
+        n = len(column.codes) if isinstance(column, Column) else len(column)
+        if n != self.n_tokens:
+            raise ArgumentError(f"column must have a value per token; it has {n:,} for {self.n_tokens:,} tokens")
+        if isinstance(column, Column) and n and not 0 <= column.codes.min() <= column.codes.max() < len(column.values):
+            raise ArgumentError(f"column must have codes from 0 to {len(column.values) - 1}, the numbers of its values")
         names = columns_named(name, self.columns) if isinstance(column, Column) else (name,)
         parts = column.split() if isinstance(column, Column) and len(names) == 2 else (column,)
         return replace(self, columns={**self.columns, **dict(zip(names, parts, strict=True))})

@@ -100,11 +100,11 @@ def read(
     In dicts and lists a token may also be a bag of attributes: a list of strings, or a dict in which a string
     value gives "name:value", a number gives "name" that weight, True means 1 and False leaves it out.
     """
-    names = parse_names(columns)
     options = Options(format, comments, tabs, sentence)
     if isinstance(source, Corpus):
         options.check("a Corpus", ())
-        return source if names is None else replace(source, columns={name: source.column(name) for name in names})
+        return source if columns is None else _chosen(source, parse_names(columns))
+    names = parse_names(columns)
     if isinstance(source, (str, os.PathLike)):
         path = file_path("source", source)
         format = format or format_of(path)
@@ -164,12 +164,17 @@ def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: st
 
         return _with_tokens(parse_crfsuite(text, source, layout.names))
     if format == "conllu":
-        corpus = parse_text(text, source, CONLLU)
-        names = layout.names or corpus.columns
-        return _with_tokens(replace(corpus, columns={name: corpus.column(name) for name in names}))
+        return _with_tokens(_chosen(parse_text(text, source, CONLLU), layout.names))
     if format != "conll":
         raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
     return _with_tokens(parse_text(text, source, layout))
+
+
+def _chosen(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
+    columns = corpus.columns
+    if names is None:
+        return corpus
+    return replace(corpus, columns={name: columns[name] if name in columns else corpus.column(name) for name in names})
 
 
 def _with_tokens(corpus: Corpus) -> Corpus:

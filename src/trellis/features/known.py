@@ -36,7 +36,7 @@ def entries(
             if fold >= 0:
                 folded = _taken(vocabulary.folds, fold)[0]
                 if len(rest) and rest.max() >= len(folded):
-                    raise ModelError("the model is damaged: an attribute of a fold that it does not have")
+                    raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
                 rest = folded[rest.astype(np.int64)]
         yield k, numbers, ids
 
@@ -85,7 +85,7 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}={value - 2 * reach}"  # the dimension
     strings = column.strings[j] or column.values
     if value - 2 * reach >= len(strings):
-        raise ModelError("the model is damaged: an attribute of a value that it does not have")
+        raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
     return f"{look}={strings[value - 2 * reach]}"
 
 

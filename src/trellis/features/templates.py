@@ -55,6 +55,10 @@ MEASURES = tuple(dict.fromkeys((*SEGMENT_MEASURES, *ARC_MEASURES, *PHRASE_MEASUR
 RANGES = ("segment", "between")
 
 
+class UnknownFunctionError(TemplateError):
+    """A function that this version does not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A function of one value with its arguments."""
@@ -332,7 +336,8 @@ class _Parser:
             shown = word if word.isprintable() else repr(word)
             raise self.error(f"expected {shown}[offset] or {shown}(...)", at)
         if word not in NAMES:
-            raise self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
+            unknown = self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
+            raise UnknownFunctionError(str(unknown))
         self.take("sign", "(")
         inner_at = self.peek()[2]
         inner = self.look(depth + 1)

@@ -16,7 +16,8 @@ _CRFPP_TEXT = re.compile(rb"version: \d+\r?\ncost-factor:")
 
 def is_nltk(path: Path) -> bool:
     """Whether it is a folder with the three files of NLTK's perceptron tagger, or one of them."""
-    return path.is_dir() or any(path.name.endswith(f".{part}.json") for part in NLTK_PARTS)
+    names = path.glob("*.json") if path.is_dir() else [path]
+    return any(one.name.endswith(f".{part}.json") for one in names for part in NLTK_PARTS)
 
 
 def is_foreign(head: bytes) -> bool:

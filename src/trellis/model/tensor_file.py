@@ -21,6 +21,7 @@ import numpy.typing as npt
 import trellis
 from trellis import _core
 from trellis.errors import ModelError, TemplateError
+from trellis.features.templates import UnknownFunctionError
 from trellis.replacing import replacing
 
 Tensors = Mapping[str, npt.NDArray[Any]]
@@ -144,6 +145,9 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
     except MemoryError as error:
         raise ModelError(f"cannot read {path}: not enough memory") from error
+    except UnknownFunctionError as error:
+        newer = f"made by a newer release than {trellis.__version__}, with features that this one lacks"
+        raise ModelError(f"{path}: {newer} ({brief(error)}); update trellis") from error
     except (
         LookupError,
         ValueError,

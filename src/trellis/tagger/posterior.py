@@ -15,7 +15,7 @@ from trellis.corpus.schemes import Span, spans
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
 from trellis.engine.segments import SegmentChains
-from trellis.errors import ArgumentError, ModelError
+from trellis.errors import ArgumentError
 from trellis.evaluation.spans import SpanReading
 from trellis.model.constraints import require_possible, rules_of
 from trellis.model.model import START
@@ -93,8 +93,6 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
     """
     log_z, node = chains.marginals(n_threads, temperature)
     require_possible(log_z)
-    if not np.isfinite(node).all():
-        raise ModelError("the scores are too great for probabilities; its weights are damaged")
     if isinstance(chains, SegmentChains):
         return chains.best_labels(node, n_threads)
     rules = rules_of(chains.tables)

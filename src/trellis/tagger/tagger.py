@@ -424,6 +424,7 @@ class Tagger:
     @classmethod
     def from_bytes(cls, data: bytes, *, kernel: KernelFunction | None = None) -> Tagger:
         """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
+        instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
         foreign = read_foreign(data)
         return cls(_with_kernel(model_file.from_bytes(data) if foreign is None else foreign, kernel))
 
