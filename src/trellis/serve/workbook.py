@@ -18,6 +18,7 @@ from trellis.corpus.objects import from_mapping
 from trellis.corpus.write import write
 from trellis.errors import ArgumentError, CorpusError, TrellisError
 from trellis.serve.journal import Journal, Labels, sentence_keys
+from trellis.training.encoding import no_labels
 
 if TYPE_CHECKING:
     from trellis.learning.run import Event
@@ -61,7 +62,8 @@ class Workbook:
         self._corpus = corpus
         self.words: list[list[str]] = corpus.sentences(self.columns[0])
         gold = corpus.sentences(target) if target in corpus.columns else [[""] * len(words) for words in self.words]
-        self.labels: list[Labels] = [[label or None for label in labels] for labels in gold]
+        missing = no_labels(corpus, target)
+        self.labels: list[Labels] = [[None if label in missing else label for label in labels] for labels in gold]
         self._changes: list[tuple[str, int, Labels]] = []  # client, sentence and its labels before
         self._lock = threading.Lock()
         self.training = Training()

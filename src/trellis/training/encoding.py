@@ -77,7 +77,7 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
         of_value = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
         _check_number(corpus, target, len(numbers))
         return Labelling(tuple(numbers), of_value[column.codes], None)
-    nothing = _no_labels(corpus, target)
+    nothing = no_labels(corpus, target)
     split = [[value] if partial == "missing" else value.split(SEPARATOR) for value in values]
     choices = [[label for label in labels if label not in nothing] for labels in split]
     sets = [sorted({numbers.setdefault(part, len(numbers)) for part in parts}) for parts in choices]
@@ -93,7 +93,7 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
 def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False) -> Column:
     """The column of labels, none of them missing unless that is allowed."""
     column = corpus.column(target)
-    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, _no_labels(corpus, target)
+    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
     firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
     empty = [v for v, first in enumerate(firsts) if first in nothing]
     missing = np.flatnonzero(np.isin(column.codes, empty))
@@ -104,7 +104,7 @@ def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False)
     return column
 
 
-def _no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
+def no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
     """What stands where there is no label."""
     first = columns_named(target, corpus.columns)[0]
     return ("", NOTHING) if first in UNANNOTATED and "form" in corpus.columns else ("",)
