@@ -216,7 +216,11 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     )
     objective = _core.ChainObjective(layout, gold, None, local=False, single=False)
     x, squares = np.zeros(6), np.zeros(6)
-    yield "objective", lambda: objective.one_pass(x, squares, order, None, 0.1, 0.0, 0.0), lambda: objective.losses(x, 1)
+    yield (
+        "objective",
+        lambda: objective.one_pass(x, squares, order, None, 0.1, 0.0, 0.0),
+        lambda: objective.losses(x, 1),
+    )
     frank_wolfe = _core.FrankWolfe(3, 0, 2, 1, False, n, 1.0, False)
     yield "frank-wolfe", lambda: frank_wolfe.epoch(corpus, gold, order, None, None), lambda: frank_wolfe.weights(True)
     native = _core.Filter(corpus, gold, n_used=3)
