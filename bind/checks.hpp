@@ -32,14 +32,7 @@ template <class T>
 std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.size()}; }
 
 // Python cannot change an array any more, nor the array that it is a view of. A bytearray can be changed always.
-inline void make_array_read_only(nb::object array) {
-  while (PyObject_HasAttrString(array.ptr(), "setflags")) {
-    array.attr("setflags")(nb::arg("write") = false);
-    array = array.attr("base");
-  }
-  if (PyMemoryView_Check(array.ptr())) array = array.attr("obj");
-  require(!PyByteArray_Check(array.ptr()), "an array over memory that may change; pass a copy");
-}
+void make_array_read_only(nb::object array);
 
 // The same of all arrays of a thing: an array, or an optional, a tuple or a list of things.
 template <class Thing>

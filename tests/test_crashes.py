@@ -258,7 +258,8 @@ from trellis import parsing
 library = ctypes.CDLL(os.environ["LD_PRELOAD"])
 refuse = lambda n: library.refuse_new(ctypes.c_long(n))
 corpus = {"w": [["a", "b", "c"]] * 20, "p": [["x", "y", "x"]] * 20, "y": [["A", "B", "A"]] * 20}
-train = lambda learner: trellis.train(corpus, target="y", features=["w[0]", "p[0] & p[1]"], learner=learner, n_threads=2)
+options = {"target": "y", "features": ["w[0]", "p[0] & p[1]"], "n_threads": 2}
+train = lambda learner: trellis.train(corpus, learner=learner, **options)
 data = train(trellis.Perceptron(epochs=1)).to_bytes()
 sentence = [("a", "x"), ("b", "y")]
 treebank = {"word": [["a", "b"]] * 9, "pos": [["A", "B"]] * 9, "head": [["2", "0"]] * 9, "deprel": [["x", "root"]] * 9}

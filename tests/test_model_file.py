@@ -428,7 +428,7 @@ def test_looks_far_outside_and_many_labels_together_are_bounded(tmp_path: Path) 
         tensors["column0.view_ids"] += 2 << 16
 
     write_hostile(tagger, tmp_path / "hostile", change)
-    with pytest.raises(ModelError, match="hostile: .*look too far"):
+    with pytest.raises(ModelError, match=r"hostile: .*look too far"):
         trellis.load(tmp_path / "hostile")
 
 
