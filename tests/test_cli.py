@@ -345,9 +345,10 @@ def test_a_closed_pipe_is_no_error(chunk: Path, here: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_one_line(chunk: Path) -> None:
+def test_a_full_disk_is_one_line(call: Any, chunk: Path) -> None:
     done = shell("trellis tag -m chunk.trellis test.txt > /dev/full")
     refused(Done(done.returncode, done.stdout, done.stderr), "No space left")
+    refused(call("tag -m chunk.trellis test.txt --output /dev/full"), "/dev/full: cannot be written: No space left")
 
 
 @pytest.mark.usefixtures("control_c")

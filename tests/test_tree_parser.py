@@ -289,6 +289,7 @@ def test_hostile_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
         ({name: bad_text}, {}),
         ({starts: tensors[starts].astype(np.float64)}, {}),
         ({"base": np.full_like(tensors["base"], np.nan)}, {}),
+        ({"rows.weights": np.full_like(tensors["rows.weights"], -3.4e38)}, {}),  # no tree is left
         ({}, {"columns": view}),
         ({}, {"grammar": label}),
     ):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trellis.trees.parser import TreeParser
 
 FORMAT = "trellis-tree-parser-1"
+GREATEST = 1e30  # of a weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
 PARTS = ("keys", "ids", "starts")
 
@@ -97,8 +98,8 @@ def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
     if header["family"] not in FAMILIES:
         raise ValueError(f"no family {header['family']!r} of models")
     base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
-    if not (np.isfinite(base).all() and np.isfinite(rows.weights).all()):
-        raise ValueError("weights that are not finite")
+    if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
+        raise ValueError("weights that are too great, or no numbers")
     tables: Any = [tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES]
     return PhraseModel(
         grammar,
