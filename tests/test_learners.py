@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,29 @@ def test_every_conditional_parameter_is_in_that_list() -> None:
     }
 
 
+class Slotted(trellis.Learner):
+    """A learner of one's own without a dict."""
+
+    __slots__ = ("bonus", "idle")
+
+    def __init__(self) -> None:
+        self.bonus = 2.0
+
+    def fit(self, problem: Any, observer: Any = None) -> Any:
+        return trellis.Perceptron(epochs=1).fit(problem, observer)
+
+
+@dataclass(frozen=True, slots=True)
+class SlottedData(Slotted):
+    bonus: float = 2.0
+
+
+@pytest.mark.parametrize("kind", [Slotted, SlottedData])
+def test_a_learner_of_ones_own_with_slots(kind: Any) -> None:
+    tagger = trellis.train({"word": [["a"]], "label": [["A"]]}, target="label", learner=kind())
+    assert tagger.info["learner"] == {"name": kind.__name__, "bonus": 2.0}
+
+
 @pytest.mark.parametrize(
     ("learner", "n_epochs"),
     [
@@ -169,6 +192,9 @@ def test_fit_on_sentences_points_to_train(learner: Any) -> None:
 
 
 def test_learners_by_name() -> None:
+    assert [learner_named(name).__name__ for name in ("CRF", "Mira", "Kernel-Perceptron")] == [
+        *("CRF", "MIRA", "KernelPerceptron")
+    ]
     corpus = random_corpus(0, 5)
     for name in LEARNERS:
         if name in ("crf", "hmm", "pa", "kernel-perceptron"):

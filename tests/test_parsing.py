@@ -16,6 +16,7 @@ from parsing_twin import all_trees, attributes, crosses, sibling
 
 import trellis
 from trellis import _core, parsing
+from trellis.features.arc_presets import UD_COLUMNS
 from trellis.features.arcs import arc_templates, arc_vocabulary
 from trellis.features.templates import parse_template
 from trellis.model.tensor_file import read_tensors, write_tensors
@@ -553,6 +554,25 @@ def test_sentence_weights_of_zero_leave_sentences_out() -> None:
     x = inputs(treebank(5, 3), 0)
     assert weighted.parse(x).heads == some.parse(x).heads
     assert weighted.parse(x).score == pytest.approx(some.parse(x).score, abs=1e-6)
+
+
+def test_default_templates_follow_the_columns() -> None:
+    words = {"word": [["a", "b"]], "pos": [["A", "B"]], "head": [["0", "1"]]}
+    more = {"lemma": [["c", "d"]], "feats": [["_", "X"]], "xpos": [["_", "_"]], "deprel": [["root", "x"]]}
+    learner = trellis.Perceptron(epochs=1)
+
+    def templates(columns: dict[str, Any], **options: Any) -> set[str]:
+        parser = parsing.train(columns, learner=learner, **options)
+        return {str(template) for template in parser.vocabulary.templates.all}
+
+    assert templates(words) == templates(words, features="mst")
+    assert templates(words | more | {"xpos": [["c", "d"]]}) == templates(words | more, features="ud")
+    found = templates(words | more)
+    assert found == {text for text in templates(words | more, features="ud") if "xpos" not in text}
+    assert parsing.train(words | more, learner=learner).columns == ["word", "pos", "lemma", "feats"]
+    labelled = templates({**words, "deprel": more["deprel"]})
+    assert labelled > templates(words | more, features="mst")
+    assert not any(name in text for text in labelled for name in UD_COLUMNS)
 
 
 def test_templates_of_arcs_are_written_as_they_are_read() -> None:

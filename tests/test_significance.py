@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -77,3 +78,23 @@ def test_what_cannot_be_compared_is_rejected():
         bootstrap([1, 2, 3])
     with pytest.raises(ArgumentError, match="level"):
         bootstrap([[1, 1, 1]], level=95)
+
+
+def test_many_sentences_take_little_memory_and_time() -> None:
+    """Draws go by blocks, over sentences that differ and over kinds of sentences."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(1, 40, 40_000)
+    one = np.stack([rng.binomial(lengths, 0.9), lengths, lengths], axis=1)
+    other = np.where(rng.random((40_000, 1)) < 0.1, np.stack([rng.binomial(lengths, 0.9), lengths, lengths], 1), one)
+    tracemalloc.start()
+    try:
+        found = randomisation(one, other, draws=500)
+        low, high = bootstrap(one, draws=500)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60e6
+    assert 0 < found.p <= 1
+    share = one[:, 0].sum() / lengths.sum()
+    error = 1.96 * np.sqrt(((one[:, 0] - share * lengths) ** 2).sum()) / lengths.sum()
+    assert (low, high) == pytest.approx((share - error, share + error), abs=error / 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -321,3 +322,15 @@ def test_a_model_that_cannot_be_written_is_not_fitted(tmp_path):
     with pytest.raises(trellis.ModelError, match="cannot write"):
         crf.fit(X, Y)
     assert crf.classes_ is None
+
+
+def test_parameters_of_learners_by_name_and_of_ones_own() -> None:
+    class Own(trellis.Learner):
+        def fit(self, problem: Any, observer: Any = None) -> Any:
+            return trellis.Perceptron(epochs=1).fit(problem, observer)
+
+    own = SequenceTagger(Own())
+    assert own.get_params()["learner"] is own.learner
+    with pytest.raises(ValueError, match="Own has no parameter 'c2'; it has none that can be set"):
+        own.set_params(learner__c2=1)
+    assert SequenceTagger("crf").set_params(learner__c2=0.5).learner == trellis.CRF(c2=0.5)

@@ -31,6 +31,28 @@ def words_and_labels() -> dict[str, list[list[str]]]:
     return {"word": [text.split() for text, _ in TEXTS], "label": [labels for _, labels in TEXTS]}
 
 
+def test_sentences_are_tagged_one_by_one() -> None:
+    """Where spaCy knows their boundaries; a name is one at the beginning of a sentence here."""
+    corpus = {"word": [["Ann", "slept"], ["he", "saw", "Ann"]] * 3, "label": [["B-PER", "O"], ["O", "O", "O"]] * 3}
+    tagger = trellis.train(
+        corpus, target="label", features=["word[0] & is_first", "word[0]"], learner="crf", scheme="iob2"
+    )
+    component = TrellisTagger("ner")
+    component.tagger = tagger
+    words = ["he", "slept", "Ann", "slept"]
+    for starts, names in ((None, []), ([True, False, True, False], ["Ann"])):
+        docs = [Doc(Vocab(), words=words, sent_starts=starts) for _ in range(2)]
+        found = [component(docs[0]), *component.pipe([docs[1], docs[1], Doc(Vocab(), words=[])])]
+        assert [[entity.text for entity in doc.ents] for doc in found] == [names, names, names, []]
+    # Training reads the same sentences.
+    entities = ["B-PER", "O", "O", "O", "O"]
+    doc = Doc(Vocab(), words=["Ann", "slept", "he", "saw", "Ann"], sent_starts=[1, 0, 1, 0, 0], ents=entities)
+    learnt = TrellisTagger("ner", features=["word[0] & is_first", "word[0]"])
+    learnt.initialize(lambda: [Example(doc, doc)] * 3)
+    assert learnt.tagger is not None
+    assert learnt.tagger.info["sentences"] == 6
+
+
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     features = ["word[0]", "word[-1]", "is_capitalized(word[0])"]

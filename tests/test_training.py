@@ -610,6 +610,13 @@ def test_parameters_that_make_no_sense(options: dict[str, Any], why: str) -> Non
     assert "\n" not in str(error.value)
 
 
+def test_truth_values_of_numpy_are_truth_values() -> None:
+    words, labels = [["a", "b"]] * 4, [["B-X", "O"]] * 4
+    for value in (True, False):
+        tagger = train({"word": words, "label": labels}, segments=np.bool_(value))
+        assert (tagger.model.segments is not None) == value
+
+
 def test_a_fit_walks_through_few_files() -> None:
     """Functions of at most 18 files are called from a corpus to a tagger by the default learner."""
     corpus = trellis.read({"word": [["the", "dog"], ["a", "cat"]], "pos": [["D", "N"], ["D", "N"]]})

@@ -224,6 +224,17 @@ def test_unknown_words_are_counted_by_rare_words() -> None:
     assert [tag for tag, _ in often.scores("of")] == ["I"]  # one in 20,000 is less than LEAST
 
 
+def test_a_lexicon_forgets_words_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that meets new words for ever does not grow for ever."""
+    monkeypatch.setattr("trellis.trees.lexicon.MOST_KNOWN", 10)
+    parser = train(TREES, learner="pcfg")
+    first = parser.lexicon.scores("new0")
+    for i in range(50):
+        parser.parse([f"new{i}"])
+    assert len(parser.lexicon._known) <= 10
+    assert parser.lexicon.scores("new0") == first
+
+
 def test_sentences_without_tags_have_these_scores() -> None:
     """Held-out sentences of the sample: what a lexicon makes of words decides on phrases."""
     parser = train(TREES[:5], learner="pcfg")

@@ -4,7 +4,7 @@ Trees are read from the columns head and deprel, as CoNLL-U has them. Ctrl-C end
 best parser so far; a second Ctrl-C gives up.
 
 examples:
-  trellis parse train en-train.conllu --features ud --dev en-dev.conllu --model en.parser
+  trellis parse train en-train.conllu --dev en-dev.conllu --model en.parser
   trellis parse train train.tsv --columns word,pos,head --order 1 --learner perceptron --epochs 5 --model wsj.parser
 """
 
@@ -35,7 +35,11 @@ def describe(parser: Parser) -> None:
     add("corpus", metavar="FILE", help="training file; - is standard input")
     parser.share("model")
     presets = ", ".join(ARC_PRESETS)
-    add("--features", default="mst", metavar="NAME", help=f"a preset ({presets}) or a file of templates of arcs")
+    add(
+        "--features",
+        metavar="NAME",
+        help=f"a preset ({presets}) or a file of templates of arcs (default: those of ud whose columns are there)",
+    )
     add("--order", type=int, choices=(1, 2), default=2, help="1: scores of arcs; 2: of siblings too")
     add("--non-projective", action="store_true", help="arcs may cross (order 1)")
     add("--unlabelled", action="store_true", help="leave labels out, even if there is a column deprel")

@@ -12,6 +12,7 @@ accuracy.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ from trellis.errors import ArgumentError
 from trellis.evaluation.report import right_tokens
 from trellis.evaluation.spans import span_counts
 
-_AT_ONCE = 1000  # draws in one array
+_AT_ONCE = 1_000_000  # numbers in one array of draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,11 @@ def randomisation(
     if a.shape != b.shape:
         raise ArgumentError(f"{len(a)} and {len(b)} sentences; compare the same sentences")
     f1_a, f1_b = (float(f1_of(one.sum(axis=0))) for one in (a, b))
-    both, half, rng = (a + b).sum(axis=0), (a - b).astype(np.float64), np.random.default_rng(seed)
+    both, rng = (a + b).sum(axis=0), np.random.default_rng(seed)
+    half = (a - b)[(a != b).any(axis=1)].astype(np.float64)  # whoever swaps equal counts changes nothing
     as_far = 0
-    for first in range(0, draws, _AT_ONCE):
-        signs = rng.integers(0, 2, (min(_AT_ONCE, draws - first), len(a))) * 2.0 - 1
+    for n in _blocks(draws, len(half)):
+        signs = rng.integers(0, 2, (n, len(half)), np.int8) * 2.0 - 1
         shuffled = (both + signs @ half) / 2  # the counts of "A" after swapping
         as_far += int((np.abs(f1_of(shuffled) - f1_of(both - shuffled)) >= abs(f1_a - f1_b) - 1e-12).sum())
     return Comparison(f1_a, f1_b, (as_far + 1) / (draws + 1))
@@ -89,12 +91,18 @@ def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
     if not len(given):
         return 0.0, 0.0
-    found = list[Doubles]()
-    for first in range(0, draws, _AT_ONCE):
-        times = rng.multinomial(len(given), np.full(len(given), 1 / len(given)), min(_AT_ONCE, draws - first))
-        found.append(f1_of(times @ given))
+    # Sentences with the same counts are drawn together: how often, by how many there are.
+    kinds, sizes = np.unique(given, axis=0, return_counts=True)
+    found = [f1_of(rng.multinomial(len(given), sizes / len(given), n) @ kinds) for n in _blocks(draws, len(kinds))]
     low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _blocks(draws: int, width: int) -> Iterator[int]:
+    """How many draws at a time, so that an array of them over ``width`` counts stays small."""
+    size = max(1, _AT_ONCE // max(1, width))
+    for first in range(0, draws, size):
+        yield min(size, draws - first)
 
 
 def _counts(given: npt.ArrayLike) -> Longs:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Sequence
+
+UD_COLUMNS = ("lemma", "xpos", "feats")  # what CoNLL-U has beside words and coarse tags
 
 
 def _measured(looks: Iterable[str]) -> list[str]:
@@ -86,6 +89,16 @@ UD_LABELS = [
 def _mst() -> list[str]:
     looks: Sequence[str] = [*MST_SINGLE, *MST_PAIRS, *MST_CONTEXT]
     return [*_measured(looks), *MST_LABELS, *(f"{look} & direction" for look in MST_SIBLINGS)]
+
+
+def default_templates(informative: Container[str]) -> list[str]:
+    """The templates of ``ud`` that read words, coarse tags and these columns alone.
+
+    For trees without labels over words and tags they are those of ``mst``.
+    """
+    missing = [f"{name}[" for name in UD_COLUMNS if name not in informative]
+    # "xpos[" ends like "pos[", so a column is looked for where a look begins.
+    return [text for text in ARC_PRESETS["ud"] if not any(re.search(rf"\b{re.escape(name)}", text) for name in missing)]
 
 
 ARC_PRESETS: dict[str, list[str]] = {

@@ -27,8 +27,8 @@ LEARNERS = {
 
 
 def learner_named(name: str) -> type[Learner]:
-    """The class of a learner; LearnerError if there is none of that name."""
-    if name not in LEARNERS:
+    """The class of a learner, in whatever case its name is written; LearnerError if there is none of that name."""
+    if (known := name.lower()) not in LEARNERS:
         raise LearnerError(f"no learner {name!r}; the learners are {', '.join(LEARNERS)}")
-    found: Any = getattr(trellis, LEARNERS[name])
+    found: Any = getattr(trellis, LEARNERS[known])
     return found  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -147,7 +147,7 @@ class Learner:
         Of a learner of one's own they are the attributes that are numbers or strings.
         """
         if not self.constraints:
-            own = {k: v.item() if isinstance(v, np.generic) else v for k, v in vars(self).items()}
+            own = {k: v.item() if isinstance(v, np.generic) else v for k, v in _attributes(self)}
             return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
         given = self.effective().items()
         return {name: _name_of(value) if callable(value) else value for name, value in given if value is not None}
@@ -210,6 +210,16 @@ def check_update(update: str | None, *, stepwise: bool) -> None:
     if update is not None and not stepwise:
         why = "update has an effect only with a beam from left to right (docs/beam-search.md)"
         raise LearnerError(f"{why}; leave it out")
+
+
+def _attributes(learner: Learner) -> Iterator[tuple[str, Any]]:
+    """The attributes of an instance, in its dict and in the slots of its classes."""
+    yield from getattr(learner, "__dict__", {}).items()
+    for kind in type(learner).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(learner, name):
+                yield name, getattr(learner, name)
 
 
 def _name_of(function: Any) -> str:

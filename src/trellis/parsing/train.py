@@ -15,8 +15,10 @@ import trellis
 from trellis import _core
 from trellis.arguments import thread_count, whole_number
 from trellis.arrays import Arrays, Bools, Doubles, Ints, Longs
+from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.read import read
 from trellis.errors import LearnerError
+from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import arc_templates, arc_vocabulary
 from trellis.features.vocabulary import Features
 from trellis.learners.mira import MIRA
@@ -100,7 +102,7 @@ class _Vector:
 def train(
     corpus: Any,
     *,
-    features: Features = "mst",
+    features: Features | None = None,
     learner: Learner | str | None = None,
     order: int = 2,
     projective: bool = True,
@@ -119,11 +121,12 @@ def train(
 ) -> Parser:
     """Train a parser on the trees in the columns ``head`` and ``deprel`` of a corpus.
 
-    ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name, a file or a list of
-    templates of arcs (docs/parsing.md). ``learner`` is an online learner (default: ``MIRA(C=0.01)``) or a CRF, which
-    trains by the log loss, or the name of one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False``
-    lets arcs cross (order 1 only). ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is
-    considered only if one with the same attribute of the template ``filter`` was seen in training (None: all arcs).
+    ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name ("mst", "ud"), a file or
+    a list of templates of arcs (docs/parsing.md); by default the templates of "ud" that read columns that are there.
+    ``learner`` is an online learner (default: ``MIRA(C=0.01)``) or a CRF, which trains by the log loss, or the name of
+    one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets arcs cross (order 1 only).
+    ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is considered only if one with the
+    same attribute of the template ``filter`` was seen in training (None: all arcs).
 
     A sentence that has no tree is an error, or with ``lenient`` is left out. ``sample_weight`` is one number per
     sentence. With ``dev`` the best epoch on that corpus is kept, by ``metric`` ("uas", "las"; "auto": "las" if there
@@ -148,6 +151,8 @@ def train(
         held_out = read_trees(dev, labelled=treebank.labels is not None, lenient=lenient)
     threads = thread_count(n_threads)
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
+    if features is None:
+        features = default_templates([name for name in columns if _is_informative(treebank.corpus, name)])
     templates = arc_templates(features, filter, columns, order)
     if treebank.labels is None:
         templates = replace(templates, labelled=())
@@ -202,6 +207,12 @@ def train(
 def parsing_learner(given: Learner | str | None) -> Learner:
     """The learner, or the one of that name; LearnerError if it does not train parsers."""
     return parser_learner(MIRA(C=0.01) if given is None else given)
+
+
+def _is_informative(corpus: Corpus, name: str) -> bool:
+    """Whether a column tells tokens apart: many treebanks have nothing but ``_`` in some columns of CoNLL-U."""
+    column = corpus.columns[name]
+    return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
 
 
 def _read_by(treebank: Treebank, columns: Sequence[str]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import trellis
 from trellis.errors import ArgumentError
+from trellis.learners import learner_named
 from trellis.sklearn.sequences import Objects, SequenceEstimator, as_objects, columns_of, corpus_of, token_accuracy
 
 _PREFIX = "learner__"
@@ -28,7 +29,7 @@ class SequenceTagger(SequenceEstimator):
 
     def __init__(
         self,
-        learner: trellis.Learner | None = None,
+        learner: trellis.Learner | str | None = None,
         features: Any = None,
         order: int | None = None,
         *,
@@ -69,13 +70,14 @@ class SequenceTagger(SequenceEstimator):
         inner = {name.removeprefix(_PREFIX): params.pop(name) for name in list(params) if name.startswith(_PREFIX)}
         super().set_params(**params)
         if inner:
-            if not isinstance(self.learner, trellis.Learner):
+            learner = learner_named(self.learner)() if isinstance(self.learner, str) else self.learner
+            if not isinstance(learner, trellis.Learner):
                 raise ValueError(f"{_PREFIX}{next(iter(inner))}: no learner is given; set learner first")
-            known = {field.name for field in _fields(self.learner)}
+            known = {field.name for field in _fields(learner)}
             if unknown := set(inner) - known:
-                what = f"{type(self.learner).__name__} has no parameter {min(unknown)!r}"
-                raise ValueError(f"{what}; it has {', '.join(sorted(known))}")
-            self.learner = replace(self.learner, **inner)  # type: ignore[type-var]
+                what = f"{type(learner).__name__} has no parameter {min(unknown)!r}"
+                raise ValueError(f"{what}; it has {', '.join(sorted(known)) or 'none that can be set'}")
+            self.learner = replace(learner, **inner)  # type: ignore[type-var]
         return self
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -148,4 +150,5 @@ class SequenceTagger(SequenceEstimator):
 
 
 def _fields(learner: trellis.Learner) -> tuple[Any, ...]:
-    return fields(learner)  # type: ignore[arg-type]
+    """The parameters of a learner; a learner of one's own that is not a dataclass has none that can be set."""
+    return fields(learner) if is_dataclass(learner) else ()

@@ -131,8 +131,8 @@ class TrellisTagger:
             for doc in docs:
                 self._annotate_all([doc])
             return
-        words = [_words(doc) for doc in docs]
-        some = [(doc, tokens) for doc, tokens in zip(docs, words, strict=True) if tokens]
+        docs = list({id(doc): doc for doc in docs}.values())
+        some = [(doc, tokens) for doc in docs for tokens in _sentences(doc)]
         if not some:
             return
         corpus = trellis.read({name: [_column(name, tokens) for _, tokens in some] for name in tagger.columns})
@@ -141,12 +141,18 @@ class TrellisTagger:
                 for token, tag in zip(tokens, tags, strict=True):
                     token.tag_ = tag
             return
+        of_doc: dict[int, tuple[list[Span], list[float]]] = {id(doc): ([], []) for doc, _ in some}
         for (doc, tokens), found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
-            spans = [
+            spans, scores = of_doc[id(doc)]
+            spans += [
                 Span(doc, tokens[span.start_token].i, tokens[span.end_token - 1].i + 1, label=span.label)
                 for span, _ in found
             ]
-            scores = [probability for _, probability in found]
+            scores += [probability for _, probability in found]
+        for doc in docs:
+            if id(doc) not in of_doc:
+                continue
+            spans, scores = of_doc[id(doc)]
             for span, score in zip(spans, scores, strict=True):
                 span._.set(CONFIDENCE, score)
             doc.set_ents(spans)
@@ -161,15 +167,16 @@ class TrellisTagger:
         """Train on the examples, unless a model was given. ``settings`` go to ``trellis.train``."""
         if self.tagger is not None:
             return
-        docs = [example.reference for example in get_examples() if _words(example.reference)]
+        docs = [example.reference for example in get_examples()]
+        sentences = [tokens for doc in docs for tokens in _sentences(doc)]
         annotate = self._annotate or ("ents" if any(doc.ents for doc in docs) else "tag")
-        labels = [_entity_labels(doc) if annotate == "ents" else [token.tag_ for token in _words(doc)] for doc in docs]
-        if not docs or not any(label not in ("", "O") for some in labels for label in some):
+        labels = [_entity_labels(some) if annotate == "ents" else [one.tag_ for one in some] for some in sentences]
+        if not sentences or not any(label not in ("", "O") for some in labels for label in some):
             raise ArgumentError(f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to learn")
         options = {"scheme": "iob2"} if annotate == "ents" else {}
         self._annotate = annotate
         self.tagger = trellis.train(
-            {"word": [_column("word", _words(doc)) for doc in docs], "label": labels},
+            {"word": [_column("word", tokens) for tokens in sentences], "label": labels},
             target="label",
             features=self._features,
             learner=self._learner,
@@ -219,22 +226,29 @@ class TrellisTagger:
         return self.tagger
 
 
-def _words(doc: Doc) -> list[Any]:
-    """The tokens that are not just blanks; no model has seen those."""
-    return [token for token in doc if not token.is_space]
+def _words(part: Doc | Span) -> list[Any]:
+    """The tokens that are not whitespace; no model has seen those."""
+    return [token for token in part if not token.is_space]
+
+
+def _sentences(doc: Doc) -> list[list[Any]]:
+    """The words of each sentence that has any; where nothing sets boundaries, a document is one sentence."""
+    parts = doc.sents if doc.has_annotation("SENT_START") else [doc]
+    return [tokens for part in parts if (tokens := _words(part))]
 
 
 def _column(name: str, tokens: Sequence[Any]) -> list[str]:
     if name not in COLUMNS:
         raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
-    values = [COLUMNS[name](token) for token in tokens]
-    if not any(values):
+    # A sentence of one word may have nothing in a column that others have.
+    if not any(COLUMNS[name](token) for token in tokens) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
         raise ModelError(
             f"the model reads {name!r}, which no component before it sets; put a tagger or lemmatizer there"
         )
-    return values
+    return [COLUMNS[name](token) for token in tokens]
 
 
-def _entity_labels(doc: Doc) -> list[str]:
-    """B-PER, I-PER, O of a document's entities."""
-    return [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in _words(doc)]
+def _entity_labels(tokens: Sequence[Any]) -> list[str]:
+    """B-PER, I-PER, O of the entities in a sentence; one that begins before it begins anew."""
+    labels = [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in tokens]
+    return [f"B{label[1:]}" if t == 0 and label.startswith("I-") else label for t, label in enumerate(labels)]

@@ -150,6 +150,7 @@ def train(
         rest = {name: value for name, value in given.items() if name not in ("corpus", "features", "document_features")}
         return train_twice(train, corpus, features, rest)
     learner, partial = learner_of(learner), _partial(partial)
+    segments = bool(segments) if isinstance(segments, np.bool_) else segments
     if init is not None:
         check_start(init, learner)
     if stream is not None:

@@ -7,6 +7,8 @@ from trellis.errors import LearnerError
 from trellis.learning.learner import Learner
 from trellis.training.fit import learner_of
 
+NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
+
 
 def parser_learner(given: Learner | str, also: str = "") -> Learner:
     """The learner, or the one of that name; LearnerError if it trains no parsers. ``also`` names what else does."""
@@ -16,10 +18,12 @@ def parser_learner(given: Learner | str, also: str = "") -> Learner:
             f"{type(learner).__name__} with these settings does not train parsers; choose Perceptron, MIRA, "
             f"PassiveAggressive, AROW, CRF, ExponentialLoss{also}"
         )
+    if getattr(learner, "c1", 0):
+        raise LearnerError(NO_L1)
     return learner
 
 
 def refuse_l1(kept: Bools | None) -> None:
     """LearnerError where a learner asks for some of the weights alone, as the L1 penalty does."""
     if kept is not None:
-        raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
+        raise LearnerError(NO_L1)

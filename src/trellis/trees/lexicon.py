@@ -20,6 +20,8 @@ RARE = 2  # times at most that a word was seen which says something of unknown w
 ENDING = 3  # letters at most
 LEAST = 1e-4  # tags less probable than this beside the most probable one are left out
 
+MOST_KNOWN = 10_000  # words whose scores are remembered
+
 Counts = Mapping[str, Mapping[str, int]]
 
 
@@ -65,12 +67,18 @@ class Lexicon:
     def scores(self, word: str) -> list[tuple[str, float]]:
         """The tags that a word may have, with log P(tag | word) - log P(tag)."""
         if word not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
             found, total = self.probabilities(word), sum(self.tags.values())
             least = LEAST * max(found.values())
             self._known[word] = [
                 (tag, math.log(p) - math.log(self.tags[tag] / total)) for tag, p in found.items() if p >= least
             ]
         return self._known[word]
+
+    def __reduce__(self) -> tuple[type[Lexicon], tuple[Counts, Counts, Mapping[str, int]]]:
+        """A copy remembers no words."""
+        return Lexicon, (self.words, self.spelt, self.tags)
 
 
 def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[str, float]:
