@@ -34,7 +34,7 @@ demo: $(VENV)/.built
 # One process per core, each with whole files of tests. MARKS= runs the slow tests too.
 MARKS ?= not slow
 test: $(VENV)/.tests
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "$(MARKS)"
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "$(MARKS)"
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check src tests benchmarks examples docs/site
