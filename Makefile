@@ -31,8 +31,10 @@ $(VENV)/.lint: $(VENV)/.tests
 demo: $(VENV)/.built
 	$(BIN)/trellis demo
 
+# One process per core, each with whole files of tests. MARKS= runs the slow tests too.
+MARKS ?= not slow
 test: $(VENV)/.tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "$(MARKS)"
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check src tests benchmarks examples docs/site

@@ -6,7 +6,6 @@ import itertools
 import pkgutil
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import parser_of
+from command_line import call_within, parser_of
 
 import trellis
 from trellis.cli.main import COMMANDS, module_of
@@ -35,13 +34,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             exec(compile(block, str(page), "exec"), scope)
             continue
         for command in re.findall(r"^\$ trellis (.*)$", block, re.MULTILINE):
-            done = subprocess.run(
-                [sys.executable, "-m", "trellis", *shlex.split(command)],
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
-            assert done.returncode == 0, done.stderr
+            done = call_within(shlex.split(command))
+            assert done.code == 0, done.err
 
 
 # How models, corpora and training problems are stored: of no use to those who only call trellis.

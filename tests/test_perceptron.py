@@ -154,7 +154,7 @@ def test_labels_that_only_dev_has() -> None:
         {"order": -1},
         {"pairs": "some"},
     ],
-    ids=str,
+    ids=lambda bad: next(iter(bad)),
 )
 def test_parameters_that_make_no_sense(bad: dict[str, Any]) -> None:
     def attempt() -> None:

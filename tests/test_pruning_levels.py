@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ def trained(order: int, prune: Any = None, **more: Any) -> trellis.Tagger:
     return trellis.train(TRAIN, prune=LEVELS[order] if prune is None else prune, **given)
 
 
-TAGGERS = {order: trained(order) for order in LEVELS}
+@cache
+def usual(order: int) -> trellis.Tagger:
+    return trained(order)
 
 
 def lattice_paths(sets: LabelSets, begin: int, end: int) -> list[list[int]]:
@@ -55,7 +58,7 @@ def chains_of(tagger: trellis.Tagger, sentences: list[list[str]]) -> Chains:
 
 @pytest.mark.parametrize("order", LEVELS)
 def test_answers_are_those_over_the_paths_that_are_left(order: int) -> None:
-    tagger = TAGGERS[order]
+    tagger = usual(order)
     for words in (sentence for sentence in DEV.sentences("word")[:25] if len(sentence) < 6):
         chains = chains_of(tagger, [words])
         assert chains.allowed is not None
@@ -81,7 +84,7 @@ def test_answers_are_those_over_the_paths_that_are_left(order: int) -> None:
 
 
 def test_a_wide_margin_prunes_no_run() -> None:
-    tagger = TAGGERS[3]
+    tagger = usual(3)
     label_filter = tagger.model.filter
     assert label_filter is not None
     alone = tagger.pruned([label_filter.margin])
@@ -206,7 +209,7 @@ def test_one_share_is_as_before(tmp_path: Path) -> None:
 
 
 def test_what_a_caller_allows_overrules_the_levels_of_its_sentence_alone() -> None:
-    tagger = TAGGERS[2]
+    tagger = usual(2)
     sentences = DEV.sentences("word")[:3]
     found = tagger.tag_batch(sentences, allowed=[None, {0: "L69"}, None])
     assert found[1][0] == "L69"
@@ -250,10 +253,10 @@ def test_labels_must_be_known_where_runs_are_pruned() -> None:
 
 
 def test_info_and_command_line(here: Path, call: Any) -> None:
-    facts = facts_of(TAGGERS[3], 0)
+    facts = facts_of(usual(3), 0)
     facts["sizes"]["bytes"] = 1
     shown = " ".join(shown_facts(facts, 0).split())
-    levels = TAGGERS[3].model.filter.levels  # type: ignore[union-attr]
+    levels = usual(3).model.filter.levels  # type: ignore[union-attr]
     assert f"{levels[0].n_runs:.1f} runs of 2 labels per token; {levels[0].survival:.2%} of held-out gold ones" in shown
     assert f"{levels[1].n_runs:.1f} runs of 3 labels per token" in shown
     options = "train.txt --columns word,pos,chunk --order 2 --epochs 1 --prune"

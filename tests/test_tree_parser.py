@@ -282,7 +282,7 @@ def test_damaged_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
         (tmp_path / "q").write_bytes(cut)
         with pytest.raises(ModelError):
             load(tmp_path / "q")
-    with pytest.raises(ModelError, match="a parser of trees; open it"):
+    with pytest.raises(ModelError, match="a constituency parser; open it"):
         trellis.load(tmp_path / "p")
 
 

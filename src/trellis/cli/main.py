@@ -61,6 +61,7 @@ FAMILIES = {
     "segment": "Find the words of text that is written without blanks.",
 }
 _TO_MODULE = str.maketrans(" -", "__")
+CLOSE = 0.75  # how like a command a word must be to be taken for a slip
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141
@@ -110,7 +111,7 @@ def _run_without_command(arguments: Sequence[str], family: str = "") -> None:
     from difflib import get_close_matches
 
     known = [*commands, *(FAMILIES if not family else ())]
-    close = get_close_matches(name, known, 1) or get_close_matches(" ".join((name, *rest[1:2])), known, 1)
+    close = get_close_matches(name, known, 1, CLOSE) or get_close_matches(" ".join((name, *rest[1:2])), known, 1, CLOSE)
     hint = f" (did you mean {close[0]}?)" if close else f"; the commands are {', '.join(commands)}"
     parser.error(f"no command {name}{hint}")
 

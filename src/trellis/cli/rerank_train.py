@@ -1,7 +1,8 @@
 """Train a tagger and a reranker of its k best label sequences, and write both to one file.
 
 The corpus is cut into folds; the k best of each fold come from a tagger trained on the others. From these lists the
-reranker learns to choose by features of whole sequences. The file is for trellis rerank apply and evaluate.
+reranker learns to choose by features of whole sequences. The file is for trellis rerank apply and evaluate. Ctrl-C
+ends the reranker's training after the epoch and keeps the best one so far; a second Ctrl-C gives up.
 
 examples:
   trellis rerank train train.txt --columns word,pos,chunk --features chunking --model chunk.rerank
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trellis.cli.file_shape import FileShape
+from trellis.cli.interrupts import keeping_the_best
 from trellis.cli.learner_options import build_learner
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
@@ -79,7 +81,7 @@ def command(given: Namespace) -> None:
         return tagger
 
     features = None if given.reranker_features is None else given.reranker_features.split(",")
-    with watch_epochs(given.quiet, "reranking") as shown:
+    with watch_epochs(given.quiet, "reranking") as shown, keeping_the_best(shown, given.quiet) as observer:
         reranker = train(
             corpus,
             tagger,
@@ -90,7 +92,7 @@ def command(given: Namespace) -> None:
             cost=given.cost,
             dev=dev,
             patience=given.patience,
-            observer=shown,
+            observer=observer,
             n_threads=given.threads,
         )
     reranker.save(given.model)

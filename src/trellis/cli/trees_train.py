@@ -1,7 +1,8 @@
 """Train a parser of constituency trees on a file of trees in brackets, and write it to one file.
 
 Traces and function tags are left out. The learner pcfg counts rules; the others learn weights of rules, or with
---features spans (the default) of the words around phrases.
+--features spans (the default) of the words around phrases. Ctrl-C ends training after the epoch and keeps the best
+parser so far; a second Ctrl-C gives up.
 
 examples:
   trellis trees train train.trees --dev dev.trees --model trees.model
@@ -13,6 +14,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from trellis.cli.interrupts import keeping_the_best
 from trellis.cli.learner_options import build_learner
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable, show_json
@@ -61,7 +63,7 @@ def command(given: Namespace) -> None:
     skipped = len(trees.skipped) + (0 if dev is None else len(dev.skipped))
     if skipped:
         say(f"skipped {skipped:,} that are not trees; the first: {(trees.skipped or dev.skipped)[0]}", given.quiet)  # type: ignore[union-attr]
-    with watch_epochs(given.quiet) as shown:
+    with watch_epochs(given.quiet) as shown, keeping_the_best(shown, given.quiet) as observer:
         parser = train(
             trees,
             features=given.features,
@@ -73,7 +75,7 @@ def command(given: Namespace) -> None:
             dev=dev,
             patience=given.patience,
             checkpoint=given.checkpoint,
-            observer=shown,
+            observer=observer,
             n_threads=given.threads,
         )
     parser.save(given.model)
