@@ -174,6 +174,39 @@ def test_huge_spreads(order: int, spread: float) -> None:
         np.testing.assert_allclose(got.edge, expected.edge, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_sums_of_scores_far_apart(order: int) -> None:
+    """A path that is far behind at one token, or until the last, may be the only one that counts."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = random_potentials(seed, 8, 3, order, seed % 2 == 0, True, KINDS[seed % 4])
+        far = rng.choice([20.0, 85.0, 400.0])
+        tables = [
+            None if x is None else x * np.where(rng.random(x.shape) < 0.3, far, 0.5)
+            for x in (p.emit, p.edge, p.tri, p.end)
+        ]
+        p = reference.Potentials(*(None if x is None else np.nan_to_num(x, neginf=-np.inf, nan=0) for x in tables))
+        got, expected = chain.marginals(native(p)), reference.marginals(p)
+        assert got.log_z == pytest.approx(expected.log_z, rel=1e-12, abs=1e-9)
+        np.testing.assert_allclose(got.node, expected.node, atol=1e-8)
+        np.testing.assert_allclose(got.edge, expected.edge, atol=1e-8)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_path_that_vanished_may_win_at_the_end(order: int) -> None:
+    """A falls behind by 750 at the first token, B by 12 at each of the others and by 700 at the end."""
+    for first, step, last in ((-750.0, -12.0, -700.0), (-360.0, 0.0, -800.0), (-750.0, 0.0, -760.0)):
+        emit, end = np.zeros((6, 2)), np.array([0.0, last])
+        emit[0, 0] = first
+        edge = np.full((3, 2), -np.inf)
+        edge[[0, 1, 2, 2], [0, 1, 0, 1]] = 0, step, 0, 0
+        tri = None if order == 1 else np.zeros((3, 3, 2))
+        p = reference.Potentials(emit, edge, tri, end)
+        got, expected = chain.marginals(native(p)), reference.marginals(p)
+        assert got.log_z == pytest.approx(expected.log_z, rel=1e-12)
+        np.testing.assert_allclose(got.node, expected.node, atol=1e-9)
+
+
 # ---------------------------------------------------------------------------- laws
 
 

@@ -4,7 +4,9 @@
 //
 // A state is what all that follows can see of the labels so far: hypotheses that agree in it are one, of which the k best
 // are kept. So a beam as wide as there are states is exact. What is forbidden never enters the beam, nor does what can only
-// lead to it.
+// lead to it. Where tokens have lists of labels, hypotheses keep to those; the runs of a lattice (lattice.hpp) are not looked at, so
+// that training rejects levels of pruning together with a beam. A beam of a chain without such labels is another one: it
+// keeps states by what they can still reach (HistoryStates in history_states.hpp).
 #pragma once
 #include <span>
 #include <unordered_map>

@@ -80,7 +80,7 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
       const auto middles = middles_at(known, t, labels_at), leavers = leavers_at(known, t, labels_at);
       Real* here = alpha + t * size;
       for (std::size_t j = 0; j < middles.size(); ++j) {
-        const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
+        const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
         // A set of a few labels is cheaper one by one than by vectors over all labels.
         if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
         else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride)

@@ -58,7 +58,7 @@ TRELLIS_CLONES double exact_sums(const Tables<double>& tables, const double* emi
     const std::size_t n_middles = middles_at(chain, t, labels_at).size(), n_leavers = leavers_at(chain, t, labels_at).size();
     for (std::size_t middle = 0; middle < n_middles; ++middle) {
       double* alpha = w.alpha.data() + t * chain.token_size();
-      const Row<double> row = row_at<LogSum>(chain, t, middle, alpha - chain.token_size(), alpha);
+      const Row<double> row = row_at<LogSum>(chain, t, middle, t ? alpha - chain.token_size() : alpha, alpha);
       const double* after = w.after.data() + t * chain.token_size() + middle * stride;
       for (std::size_t i = 0; i < n_leavers; ++i) {
         const std::size_t y = t == 0 ? L : chain.tri ? middle : i, x = t > 1 ? i : L;

@@ -49,7 +49,7 @@ struct Search {
   Step step(std::size_t t, std::size_t at) const {
     const std::size_t place = at - t * token, middle = chain.tri ? place / stride : 0;
     Real* here = delta + t * token;
-    return {row_at<MaxPlus>(chain, t, middle, here - token, here), place - middle * stride};
+    return {row_at<MaxPlus>(chain, t, middle, t ? here - token : here, here), place - middle * stride};
   }
   // The history of token t - 1 from which `label` leaves for history `at` of token t.
   std::size_t before(std::size_t t, std::size_t at, std::size_t label) const {

@@ -166,16 +166,21 @@ TRELLIS_CLONES double sum_of_products(const double* x, const double* factors, st
 }  // namespace
 
 // As sum_derivations. The steps between segments are the same at every token, and most of all edges: they are factors, so that
-// a token needs an exponential per label. What vanishes there is summed again by logarithms.
+// a token needs an exponential per label. Neither those nor what they are multiplied with exceed 1; a sum that is so small that
+// what vanished (below 1e-308) might matter beside it is made again by logarithms.
 double SegmentLattice::sum() {
   work_.in.resize(view_.n_nodes), work_.shares.resize(view_.n_edges);
   double *in = work_.in.data(), *shares = work_.shares.data();
   in[0] = 0;
   const bool by_factors = steps_are_shared_ && n_ > 2 && every_step_;
+  constexpr double kLeastTotal = 1e-280;
   const std::size_t E = ends_.size();
+  double greatest = kForbidden<double>;  // of the steps
   if (by_factors) {
     factors_.resize(n_steps(1)), x_.resize(E);
-    for (std::size_t i = 0; i < factors_.size(); ++i) factors_[i] = std::exp(scores_[first_step(1) + i]);
+    for (std::size_t i = 0; i < factors_.size(); ++i) greatest = std::max(greatest, scores_[first_step(1) + i]);
+    for (std::size_t i = 0; i < factors_.size(); ++i)
+      factors_[i] = greatest == kForbidden<double> ? 0 : std::exp(scores_[first_step(1) + i] - greatest);
   }
   for (std::size_t v = 1, t = 0; t < n_; ++t) {
     double top = kForbidden<double>;
@@ -188,8 +193,8 @@ double SegmentLattice::sum() {
       const auto e = static_cast<std::size_t>(in_starts_[v]), n = view_.n_in(v);
       if (by_factors && t && v < steps) {
         const double total = sum_of_products(x_.data(), factors_.data() + (e - first_step(t)), n, shares + e);
-        in[v] = top + std::log(total);
-        if (total > 0) continue;
+        in[v] = top + greatest + std::log(total);
+        if (total > kLeastTotal) continue;
       }
       in[v] = log_sum(scores_.data() + e, tails_.data() + e, in, n, shares + e);
     }

@@ -61,17 +61,22 @@ class Losses {
         least_ = last < least_ ? last : least_;
       }
     }
-    if (fallen_ < kDeep && (c < kDeep || -largest_of<Real>(-least_) < kTiny)) return true;
+    if (may_win(fallen_, c)) return true;
     if (product_ < kLow || product_ > 1 / kLow) take_log();
     product_ *= c;
     return false;
   }
+  // The same of scores at the end of the sentence, which sum to c.
+  bool matter_at_end(double c) const { return may_win(std::min(fallen_, 1.0) * c, c); }
   double log_of_all() {
     take_log();
     return logs_;
   }
 
  private:
+  TRELLIS_INLINE bool may_win(double fallen, double c) const {
+    return fallen < kDeep && (c < kDeep || -largest_of<Real>(-least_) < kTiny);
+  }
   // One logarithm for many c_t: none is below kLow, nor is their product so far.
   void take_log() {
     logs_ += std::log(product_);
@@ -133,7 +138,7 @@ TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, s
   Real c = 0;
   for (std::size_t row = 0; row < (chain.tri && n > 1 ? L : 1); ++row)
     for (std::size_t z = 0; z < L; ++z) c += last[row * stride + z] * f.end[z];
-  if (!(c > std::numeric_limits<Real>::min())) return kForbidden<double>;
+  if (!(c > std::numeric_limits<Real>::min()) || losses.matter_at_end(static_cast<double>(c))) return kForbidden<double>;
   for (std::size_t z = 0; z < stride; ++z) w.end[z] = f.end[z] / c;
   return log_z + std::log(static_cast<double>(c)) + f.end_top;
 }

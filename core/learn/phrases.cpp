@@ -1,5 +1,6 @@
 #include "learn/phrases.hpp"
 
+#include <limits>
 #include <stdexcept>
 
 #include "parallel.hpp"
@@ -36,6 +37,8 @@ PhraseExamples::PhraseExamples(const PhrasePruner& pruner, TaggedSentences sente
       bool whole = worker.forest.build(sentences.of(s), &remaining);
       for (const ForestEdge& edge : right_of(s)) whole = whole && worker.forest.find(edge) >= 0;
       if (!whole) throw std::invalid_argument("a tree that its grammar does not have");
+      if (remaining.tops.size() > std::numeric_limits<std::uint32_t>::max() / 2)
+        throw std::length_error("a sentence that is too long for so many symbols of the smaller grammar");
       for (std::size_t i = 0; i < remaining.tops.size(); ++i) {
         if (remaining.bottoms[i]) found[s].push_back(static_cast<std::uint32_t>(2 * i));
         if (remaining.tops[i]) found[s].push_back(static_cast<std::uint32_t>(2 * i + 1));
