@@ -1,7 +1,7 @@
 #include "checks.hpp"
 
 void make_array_read_only(nb::object array) {
-  static PyObject* const kind = nb::module_::import_("numpy").attr("ndarray").release().ptr();
+  static PyObject* const kind = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
   do {
     array.attr("setflags")(nb::arg("write") = false);
     array = array.attr("base");
