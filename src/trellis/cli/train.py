@@ -33,6 +33,7 @@ from trellis.features.presets import PRESETS
 from trellis.model.model import MANY_LABELS
 from trellis.tagger import load
 from trellis.training import train
+from trellis.training.encoding import has_too_many_labels
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
@@ -113,6 +114,9 @@ def command(given: Namespace) -> None:
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
     tagger.info["corpus"] = shape.describe(sentences.columns)
+    if tagger.info.get("prune") == "auto" and tagger.model.filter is not None:
+        kept = f"{tagger.model.filter.n_candidates:.1f} candidates per token"
+        say(f"{len(tagger.labels):,} labels were pruned to {kept}; --prune off keeps them all", given.quiet)
     if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
         say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
@@ -157,4 +161,6 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:
     n_labels = len(sentences.column(target).values)
     if given.order == 2 and n_labels > MANY_LABELS and not (given.tag_dictionary or given.prune):
+        if has_too_many_labels(n_labels, 2) and given.prune is None:
+            return  # they are pruned
         say(f"order 2 with {n_labels} labels is slow; --prune makes it fast", given.quiet)
