@@ -153,3 +153,14 @@ def test_what_it_refuses() -> None:
         train(corpus, trellis.KernelPerceptron(), label_costs={"L0": 2.0})
     with pytest.raises(LearnerError, match="KernelPerceptron cannot start"):
         train(corpus, trellis.KernelPerceptron(), init=train(corpus, trellis.Perceptron()), features=None)
+
+
+def test_a_pass_in_pieces_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between pieces Python hears Ctrl-C; they change nothing."""
+    corpus = random_corpus(5, 30, n_words=8)
+    found = []
+    for size in (10**6, 16, 1):
+        monkeypatch.setattr("trellis.learners.kernel_perceptron.AT_ONCE", size)
+        learner = trellis.KernelPerceptron(epochs=4, shuffle=True)
+        found.append(trellis.train(corpus, target="label", features=["word[0]"], learner=learner).to_bytes())
+    assert found[0] == found[1] == found[2]

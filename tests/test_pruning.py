@@ -15,6 +15,7 @@ from trellis.cli.info import _text as shown_facts
 from trellis.cli.info import facts_of
 from trellis.errors import LearnerError
 from trellis.model.model import LabelFilter
+from trellis.training.encoding import has_too_many_labels
 from trellis.training.pruning import learn_filter
 
 N_LABELS = 70
@@ -276,3 +277,38 @@ def test_a_filter_prunes_sentences_that_it_was_not_trained_on(monkeypatch: pytes
     for one in others:
         assert one.learnt == everything - one.asked
     assert set.union(*(one.asked for one in others)) == everything
+
+
+def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At usual numbers of labels nothing changes."""
+    corpus = {"word": [["a", "b"], ["b"], ["c", "a"], ["b", "c"]] * 3, "label": [[*"AB"], ["B"], [*"CA"], [*"BC"]] * 3}
+
+    def train(**options: Any) -> trellis.Tagger:
+        return trellis.train(corpus, target="label", **options)
+
+    assert (has_too_many_labels(2000, 1), has_too_many_labels(2001, 1)) == (False, True)
+    assert (has_too_many_labels(200, 2), has_too_many_labels(201, 3)) == (False, True)
+    assert not has_too_many_labels(9999, 0)  # where nothing is decoded
+    assert train().to_bytes() == train(prune=False).to_bytes()
+    monkeypatch.setattr("trellis.training.encoding.TOO_MANY", (2, 3))
+    automatic, asked = train(), train(prune=True)
+    assert automatic.info.pop("prune") == "auto"
+    assert automatic.to_bytes() == asked.to_bytes()
+    assert automatic.model.filter is not None
+    others = [{"prune": False}, {"order": 2}, {"order": 0}, {"tag_dictionary": True}, {"learner": "hmm"}]
+    for options in (*others, {"init": train(prune=False), "learner": trellis.Perceptron()}):
+        tagger = train(**options)
+        assert tagger.model.filter is None
+        assert "prune" not in tagger.info
+    with pytest.raises(LearnerError, match="prune must be 'auto', True, False or the share"):
+        train(prune="yes")
+
+
+def test_pruning_is_said_on_the_command_line(monkeypatch: pytest.MonkeyPatch, here: Path, call: Any) -> None:
+    monkeypatch.setattr("trellis.training.encoding.TOO_MANY", (2, 2))
+    (here / "tags.txt").write_text("a A\nb B\n\nc C\na A\n")
+    done = call("train tags.txt --columns word,pos --model m --epochs 1")
+    assert "3 labels were pruned to" in done.err
+    assert "--prune off keeps them all" in done.err
+    assert "pruned" not in call("train tags.txt --columns word,pos --model m --epochs 1 --prune off").err
+    assert trellis.load("m").model.filter is None

@@ -584,7 +584,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM trains at orders 0 to 2, not 3; online learners, CRF"),
         (
             {"prune": 0},
-            "prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not 0",
+            "prune must be 'auto', True, False or the share of gold labels to survive, above 0 and at most 1, not 0",
         ),
         ({"prune": "x"}, "above 0 and at most 1, not 'x'"),
         ({"order": "1"}, "order must be"),

@@ -13,7 +13,7 @@ from trellis.training import Learner
 from trellis.training.fit import DEFAULT_LEARNER
 
 AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme", "bagging", "document_features")
-OFF_UNLESS_GIVEN = ("tag_dictionary", "prune", "segments")
+OFF_UNLESS_GIVEN = ("tag_dictionary", "segments")
 DEFAULT = next(name for name, kind in LEARNERS.items() if kind == type(DEFAULT_LEARNER).__name__)
 USUAL = f"{DEFAULT}, shuffled, {DEFAULT_LEARNER.epochs} epochs"
 OF_LEARNER = ("epochs", "average", "shuffle", "seed", "update")
@@ -29,7 +29,7 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     dictionary = "a word seen N times gets only labels seen with it; smoothed: also those of words that end alike"
     add("--tag-dictionary", type=_dictionary, metavar="N|smoothed", help=dictionary)
     prune = "few candidate labels per token, fast with many labels: share of gold labels to survive (alone: 0.997);"
-    prune += " after a comma that of pairs of labels, and so on"
+    prune += " after a comma that of pairs of labels, and so on; off: all labels (default: by the number of labels)"
     add("--prune", type=_shares, nargs="?", const=True, metavar="SHARE[,SHARE]", help=prune)
     beam = "keep N states per token, at higher orders and with templates such as label[-3] (default: exact search)"
     add("--beam", type=at_least(1), metavar="N", help=beam)
@@ -66,6 +66,7 @@ def tagger_options(given: Namespace) -> dict[str, Any]:
     """What is given of the model, as arguments of trellis.train."""
     options = {name: getattr(given, name) for name in AS_GIVEN}
     options["label_weights"] = dict(given.label_weight) or None
+    options["prune"] = "auto" if given.prune is None else given.prune
     return {**options, **{name: getattr(given, name) or False for name in OFF_UNLESS_GIVEN}}
 
 
@@ -95,10 +96,12 @@ def _weight(text: str) -> tuple[str, float]:
     raise ArgumentTypeError(f"must be LABEL=NUMBER, as PER=5, not {text!r}")
 
 
-def _shares(text: str) -> float | list[float]:
+def _shares(text: str) -> float | list[float] | bool:
     """The argument of pruning."""
+    if text == "off":
+        return False
     try:
         shares = [float(share) for share in text.split(",")]
     except ValueError:
-        raise ArgumentTypeError(f"must be numbers, as 0.997 or 0.997,0.99, not {text!r}") from None
+        raise ArgumentTypeError(f"must be numbers, as 0.997 or 0.997,0.99, or off, not {text!r}") from None
     return shares if len(shares) > 1 else shares[0]

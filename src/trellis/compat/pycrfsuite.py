@@ -279,6 +279,7 @@ def trained(
         metric=None if dev is None else "token",
         observer=observe,
         **options,
+        prune=False,
     )
     log.end(tagger, dev)
     return tagger, log

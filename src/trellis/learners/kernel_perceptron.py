@@ -15,6 +15,8 @@ from trellis.learning.online import OnlineLearner
 from trellis.learning.run import Event, Problem
 from trellis.model.kernels import KernelFunction
 
+AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does not see
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelPerceptron(OnlineLearner):
@@ -52,6 +54,8 @@ class _Mistakes(DualRun):
         self.seed = learner.effective().get("seed")
 
     def step(self, number: int) -> Event:
-        order = self.problem.sentence_order(number, self.seed)
-        mistakes, updates, *_ = self.native.perceptron_pass(order, self.problem.n_threads)
+        order, mistakes, updates = self.problem.sentence_order(number, self.seed), 0, 0
+        for first in range(0, len(order), AT_ONCE):
+            wrong, stepped, *_ = self.native.perceptron_pass(order[first : first + AT_ONCE], self.problem.n_threads)
+            mistakes, updates = mistakes + wrong, updates + stepped
         return Event(number, mistakes=mistakes, updates=updates)

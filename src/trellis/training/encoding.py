@@ -253,6 +253,15 @@ def _counted(seen: Sequence[Seen], n_attributes: int) -> tuple[Any, Any, Any]:
 
 # ------------------------------------------------------------ the problem
 
+# Labels above which all are too many to look at: at order 1 and above it. On 50,000 tokens an epoch of MIRA then takes
+# minutes, and with a filter seconds (docs/tagging.md).
+TOO_MANY = (2000, 200)
+
+
+def has_too_many_labels(n_labels: int, order: int) -> bool:
+    """Whether labels are pruned unless something else is asked for."""
+    return order > 0 and n_labels > TOO_MANY[order > 1]
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -274,6 +283,7 @@ class Setup:
     parts: LabelParts | None
     beam: int  # states per token that the search keeps; 0: exact search
     shares: tuple[float, ...]  # of gold labels that each level of pruning must leave; none: no pruning
+    prunes_by_default: bool  # because there are so many labels
     segmenting: Segmenting | None  # of a semi-Markov model
     spans: Spans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     init: Tagger | None

@@ -51,6 +51,7 @@ from trellis.training.encoding import (
     check_memory,
     cost_matrix,
     encode,
+    has_too_many_labels,
     read_labels,
     sentence_weights,
     weighted_by_labels,
@@ -79,7 +80,7 @@ def train(
     pairs: Pairs | None = None,
     tag_dictionary: int | bool | Literal["smoothed"] = False,
     beam: int | None = None,
-    prune: float | bool | Sequence[float] = False,
+    prune: float | bool | Sequence[float] | Literal["auto"] = "auto",
     partial: Partial = False,
     scheme: str | None = None,
     segments: bool | int = False,
@@ -109,12 +110,14 @@ def train(
     ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
     with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the
     number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
-    unless the word was seen 300 times. ``prune`` makes training and tagging with many labels fast:
-    a filter, trained first, leaves each token few candidate labels; the number is the share of gold labels that must
-    survive it on held-out sentences (True: 0.997). From order 2 on it may be a list of shares: the second prunes pairs
-    of candidates, by a chain of order 1 over what is left, the third runs of three, and so on. ``beam``, at higher
-    orders and where templates are about labels further back, is how many states per token best paths are looked for in,
-    in training and in tagging; exact search, the default, looks at all that could win.
+    unless the word was seen 300 times.
+    ``prune`` makes training and tagging with many labels fast: a filter, trained first, leaves each token few candidate
+    labels; the number is the share of gold labels that must survive it on held-out sentences (True: 0.997). "auto"
+    prunes where there are more than 2,000 labels at order 1, or more than 200 above it. From order 2 on it may be a
+    list of shares: the second prunes pairs of candidates, by a chain of order 1 over what is left, the third runs of
+    three, and so on. ``beam``, at higher orders and where templates are about labels further back, is how many states
+    per token best paths are looked for in, in training and in tagging; exact search, the default, looks at all that
+    could win.
 
     ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
     may be empty (unknown) or ``A|B`` (one of A and B); with ``partial="missing"`` it may be empty, and ``|`` is part of
@@ -151,12 +154,14 @@ def train(
         return train_twice(train, corpus, features, rest)
     learner, partial = learner_of(learner), _partial(partial)
     segments = bool(segments) if isinstance(segments, np.bool_) else segments
+    automatic = isinstance(prune, str) and prune == "auto"
+    pruned: Any = False if automatic else prune
     if init is not None:
         check_start(init, learner)
     if stream is not None:
         needs_all: dict[str, Any] = {"init": init, "sample_weight": sample_weight, "label_weights": label_weights}
         needs_all |= {"tag_dictionary": tag_dictionary or None}
-        check_streamed(learner, {**needs_all, "prune": prune or None, "pairs": None if pairs == "all" else pairs})
+        check_streamed(learner, {**needs_all, "prune": pruned or None, "pairs": None if pairs == "all" else pairs})
     check_observer(observer)
     schedule = Schedule.of(dev, metric, patience, checkpoint, checkpoint_every)
     if stream is None:
@@ -173,7 +178,9 @@ def train(
     if segments is not False:
         refused = {"a stream": stream, "init": init, "partial": partial, "beam": beam}
         longest = check_segments(
-            segments, learner, {**refused, "tag_dictionary": tag_dictionary, "prune": prune, "label_parts": label_parts}
+            segments,
+            learner,
+            {**refused, "tag_dictionary": tag_dictionary, "prune": pruned, "label_parts": label_parts},
         )
         chosen = segment_features(chosen, corpus)
         if any(template.far for template in chosen.templates):
@@ -202,23 +209,28 @@ def train(
     if segments is not False:
         corpus, labelling, segmenting = segmented(corpus, target, labelling, scheme, longest)
         weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
+    order = _order(order, chosen, init, learner) if segmenting is None else _segment_order(order, chosen)
+    frequent, beam = _frequent(tag_dictionary, init), _beam(beam, init, learner)
+    if automatic and seen is None and init is None and segmenting is None and not frequent and not beam:
+        pruned = "structures" in learner.abilities and has_too_many_labels(len(labelling.labels), order)
     setup = Setup(
         corpus,
         target,
         labelling,
         chosen,
         learner,
-        order=_order(order, chosen, init, learner) if segmenting is None else _segment_order(order, chosen),
+        order=order,
         cutoff=whole().check("cutoff", cutoff),
         pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
-        frequent=_frequent(tag_dictionary, init),
+        frequent=frequent,
         smoothed=tag_dictionary == "smoothed",
         rules=None if segmenting is not None else _rules(scheme, corpus, target, labelling),
         sentence_weights=weights,
         label_costs=_costs(label_costs, labelling.labels, learner),
         parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
-        beam=_beam(beam, init, learner),
-        shares=_shares(prune, init),
+        beam=beam,
+        shares=_shares(pruned, init),
+        prunes_by_default=automatic and bool(pruned),
         segmenting=segmenting,
         spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
@@ -346,7 +358,8 @@ def _shares(prune: float | bool | Sequence[float], init: Tagger | None) -> tuple
     shares = [given] if isinstance(given, numbers.Real) else items(given)
     if not shares or not all(map(_is_share, shares)):
         raise LearnerError(
-            f"prune must be True, False or the share of gold labels to survive, above 0 and at most 1, not {prune!r}"
+            "prune must be 'auto', True, False or the share of gold labels to survive, above 0 and at most 1, not "
+            f"{prune!r}"
         )
     if init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
@@ -527,6 +540,7 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
         "history": [event.to_dict() for event in history],
     }
     about |= {} if slim is None else {"idle_strings": "left out"}
+    about |= {"prune": "auto"} if setup.prunes_by_default else {}
     about |= {} if setup.bagging == 1 else {"bagging": setup.bagging}
     return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, {**about, **setup.info}, segments)
 
