@@ -436,7 +436,7 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
         ("zzz", "no command zzz; the commands are train, tag"),
         (
             "train train.txt --model m --prune abc",
-            "argument --prune: must be numbers, as 0.997 or 0.997,0.99, not 'abc'",
+            "argument --prune: must be numbers, as 0.997 or 0.997,0.99, or off, not 'abc'",
         ),
         ("train train.txt --model m --label-weight PER=x", "must be LABEL=NUMBER, as PER=5, not 'PER=x'"),
         ("train", "required: FILE, --model/-m"),

@@ -519,9 +519,10 @@ def test_a_file_that_cannot_be_read_is_reported_once(tmp_path: Path, caplog: pyt
 
 def test_a_trained_model_is_not_replaced_by_a_file_of_its_name(folder: Path, ner: trellis.Tagger) -> None:
     models = Models([str(folder / "bags.trellis")])
-    models.put("bags", ner)
-    assert models.reload(only_changed=True) == models.reload() == []
-    assert models.get("bags").tagger is ner
+    assert [models.put("bags", ner), models.put("mine", ner)] == ["bags-trained", "mine"]
+    assert models.reload() == ["bags"]
+    assert models.get("bags-trained").tagger is models.get("mine").tagger is ner
+    assert models.get("bags").tagger is not ner
 
 
 def test_names_of_models(tmp_path: Path, folder: Path) -> None:

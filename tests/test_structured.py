@@ -396,7 +396,7 @@ class Odd(Lattice):
         (lambda: structured.fit(Lattice(), []), "examples must be a list of pairs"),
         (lambda: structured.fit(Lattice(), 5), "examples must be a list of pairs"),  # type: ignore[arg-type]
         (lambda: structured.fit(Lattice(), [1]), "example 0 must be a pair"),  # type: ignore[list-item]
-        (lambda: structured.fit(Lattice(), SENTENCES, "CRF"), "no learner 'CRF'"),  # type: ignore[arg-type]
+        (lambda: structured.fit(Lattice(), SENTENCES, "best"), "no learner 'best'"),  # type: ignore[arg-type]
         (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMM()), "HMM learns chains only; choose an online"),
         (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMSVM()), "HMSVM\\(solver='dual'\\) learns chains only"),
         (lambda: structured.fit(Lattice(), SENTENCES, trellis.MaxEnt()), "MaxEnt.* learns chains only"),

@@ -101,10 +101,11 @@ def _text(facts: dict[str, Any], n_epochs: int | None) -> str:
     bagged = f", {training['bagging']} trainings" if "bagging" in training else ""
     updates = f"; {training['update']} updates" if "update" in training else ""
     megabytes, pruned = sizes["bytes"] / 1e6, facts["prune"]
+    note = training.get("user", {}).get("note", training.get("note"))  # the user's, or that of an imported model
     rows = [
         ("predicts", f"{facts['target']} from {', '.join(facts['columns'])}{', in two passes' * facts['two_passes']}"),
         ("learner", f"{learner}({given}), order {facts['order']}{bagged}"),
-        *([("note", training["user"]["note"])] if "note" in training.get("user", {}) else []),
+        *([("note", note)] if note else []),
         *(
             [("trained on", f"{sizes['sentences']:,} sentences, {sizes['tokens']:,} tokens")]
             if sizes["sentences"]

@@ -72,11 +72,13 @@ class Models:
             raise UnknownModelError(f"no model {name!r}; the models are {', '.join(served)}")
         return served[name]
 
-    def put(self, name: str, tagger: Tagger) -> None:
-        """Serve a model that has no file, such as one that was just trained; a file of that name is not read again."""
+    def put(self, name: str, tagger: Tagger) -> str:
+        """Serve a model that has no file, such as one just trained; a name that a file has is changed. Returns the name."""
         with self._lock:
-            self._paths.pop(name, None)
+            while name in self._paths:
+                name += "-trained"
             self._served = {**self._served, name: Served(name, tagger)}
+        return name
 
     def reload(self, *, only_changed: bool = False) -> list[str]:
         """Read the files again; a file that cannot be read leaves its model as it is. Gives the names of new models."""

@@ -210,10 +210,7 @@ def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
     @router.post("/studio/api/label/train")
     async def label_train() -> dict[str, Any]:
         def done(trained: Tagger) -> None:
-            name = "studio"
-            while any(served.name == name and served.path for served in work.models):
-                name += "-trained"  # the watcher would put the file of that name in its place
-            work.models.put(name, trained)
+            work.models.put("studio", trained)
             trained.save(f"{book.path}.studio.trellis")
 
         await work.aside(lambda: book.start_training(done))
