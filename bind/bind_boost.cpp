@@ -50,6 +50,7 @@ struct PyBooster {
 
   std::tuple<std::size_t, std::size_t, std::size_t> step(std::size_t feature, double size, std::size_t n_threads) {
     check_feature(feature);
+    require(std::isfinite(size), "a step must be a finite number");
     const WithoutGil released;
     const Touched touched = core->step(feature, size, n_threads);
     return {touched.sentences, touched.tokens, touched.features};
@@ -71,6 +72,7 @@ struct PyBooster {
   // (loose, tight, exact) of a step: what it multiplies the risk by, or at most.
   std::tuple<double, double, double> bounds(std::size_t feature, double step) const {
     check_feature(feature);
+    require(std::isfinite(step), "a step must be a finite number");
     return {core->loose_bound(feature, step), core->tight_bound(feature, step), core->exact(feature, step, 1)};
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -56,6 +57,21 @@ def test_the_risk_is_the_sum_over_wrong_paths(name: str) -> None:
     weights = 1.0 if problem.sentence_weights is None else problem.sentence_weights
     mass = weights * np.expm1(booster.losses)
     assert mass / mass.sum() == pytest.approx([theory.d(i) for i in range(problem.n_sentences)], abs=1e-12)
+
+
+def test_huge_steps_come_to_an_end() -> None:
+    """The scale follows the risk from 1e300 back to where it was; a step that is no number is an error."""
+    _, _, x, booster = started(ALL[0], "tight")
+    before = booster.log_risk
+    for size in (1e300, -1e300, 1e30, -1e30):
+        booster.step(0, size, 1)
+    booster.step(0, x[0] - booster.parameters[0], 1)
+    assert booster.log_risk == pytest.approx(before, rel=1e-9)
+    for size in (math.inf, -math.inf, math.nan):
+        with pytest.raises(ValueError, match="finite"):
+            booster.step(0, size, 1)
+        with pytest.raises(ValueError, match="finite"):
+            booster.bounds(0, size)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -135,7 +135,7 @@ def test_best_and_k_best_are_those_of_all_segmentations(scheme: str, n: int, per
 
 
 @pytest.mark.parametrize(("scheme", "n", "per_token"), CASES)
-@pytest.mark.parametrize("scale", [1, 400])
+@pytest.mark.parametrize("scale", [1, 400, 1500])
 def test_sums_are_those_of_all_segmentations(scheme: str, n: int, per_token: bool, scale: float) -> None:
     """Also of scores far apart: exp of a step alone would overflow, and what vanishes may be all that counts."""
     case, temperature = Case(scheme, n, seed=n + 10, per_token=per_token, scale=scale), 1.7

@@ -4,7 +4,8 @@
 //   bottom[i,j,A] = sum over k, A -> B C of p · top[i,k,B] · top[k,j,C],   top[i,j,A] = sum over A => Z of p · bottom[i,j,Z]
 //
 // Split by split only products of children are summed, vectors over C; rules are looked at once per span. Every span has a
-// scale of its own, so that nothing underflows.
+// scale of its own, so that nothing underflows; symbols of less than 1e-100 of the greatest one of their span are dropped. That is
+// part of the pruning: these sums say what is worth looking at, and are no model's log Z.
 #pragma once
 #include "engine/simd.hpp"
 #include "engine/phrase_grammar.hpp"

@@ -49,6 +49,7 @@ bool count_distribution(const Factors<double>& f, const double* emit, std::size_
   s.counts.assign(1, 0.0);
   s.alpha.assign(1, std::vector<double>(width, 0.0));
   s.buffer.assign(width, 0.0);
+  Losses<double> losses(chain.n_labels);
   for (std::size_t t = 0; t < n; ++t) {
     // Counts after this token: those before, and those with its value added.
     const double value = feature.values[t];
@@ -76,6 +77,11 @@ bool count_distribution(const Factors<double>& f, const double* emit, std::size_
     if (!(total > 0) || !std::isfinite(total)) return false;
     for (std::size_t c = 0; c < s.next_counts.size(); ++c)
       for (double& a : s.next[c]) a /= total;
+    // What comes later is the same for all counts of a history, so that losses matter as those of their sums do.
+    s.buffer.assign(width, 0.0);
+    for (std::size_t c = 0; c < s.next_counts.size(); ++c)
+      for (std::size_t i = 0; i < width; ++i) s.buffer[i] += s.next[c][i];
+    if (losses.matter(s.buffer.data(), chain.tri && t ? chain.n_labels : 1, chain.stride, total)) return false;
     std::swap(s.alpha, s.next);
     s.counts = s.next_counts;
   }
@@ -86,7 +92,7 @@ bool count_distribution(const Factors<double>& f, const double* emit, std::size_
     for (std::size_t i = 0; i < s.alpha[c].size(); ++i)
       out.probabilities[c] += s.alpha[c][i] * (f.end.empty() ? 1.0 : f.end[i % f.stride]);
   for (double p : out.probabilities) total += p;
-  if (!(total > 0)) return false;
+  if (!(total > 0) || losses.matter_at_end(total)) return false;
   for (double& p : out.probabilities) p /= total;
   return true;
 }

@@ -281,11 +281,17 @@ Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
 }
 
 // Where the risk has moved far from the scale, measure by a new one. It falls by stages, each short enough that what
-// counted for nothing before still is little: the sentences that waited then join.
+// counted for nothing before still is little: the sentences that waited then join. Stages in which none can are passed at once:
+// after a step of 1e300 there would be no end of them.
 void Booster::rescale(std::size_t n_threads) {
   bool changed = false;
   for (double risk = log_risk(); std::fabs(risk - scale_) > kRescale && scale_ > kNoRisk; risk = log_risk()) {
-    scale_ = std::max(risk, scale_ + kVanishes + kRescale);
+    constexpr double kStage = -(kVanishes + kRescale);
+    double until = risk + kRescale;  // the scale is near enough, or someone joins
+    for (std::size_t s = 0; s < n_sentences_; ++s)
+      if (stale_[s]) until = std::max(until, std::log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
+    const double n_stages = std::ceil((scale_ - until) / kStage);
+    scale_ = std::max(risk, n_stages > 1 ? scale_ - n_stages * kStage : scale_ + kVanishes + kRescale);
     std::vector<std::uint32_t> waiting;
     for (std::size_t s = 0; s < n_sentences_; ++s)
       if (stale_[s] && counts(s, most_[s])) waiting.push_back(static_cast<std::uint32_t>(s));

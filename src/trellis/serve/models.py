@@ -73,7 +73,7 @@ class Models:
         return served[name]
 
     def put(self, name: str, tagger: Tagger) -> str:
-        """Serve a model that has no file, such as one just trained; a name that a file has is changed. Returns the name."""
+        """Serve a model without a file, such as one just trained, and return its name: another one if a file has it."""
         with self._lock:
             while name in self._paths:
                 name += "-trained"
