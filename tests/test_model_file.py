@@ -426,6 +426,20 @@ def test_hostile_numbers(name: str, rich: tuple[Kind, Tagger], tmp_path: Path) -
         trellis.load(path)
 
 
+@pytest.mark.parametrize(("order", "n_labels"), [(1, 20_000), (2, 410)])
+def test_tables_of_many_labels_in_a_small_file_take_no_memory(order: int, n_labels: int, tmp_path: Path) -> None:
+    """A dense table of label pairs or triples is made of the few weights that a file has."""
+    corpus = {"w": [["a", "b"]] * 4, "y": [["A", "B"]] * 4}
+    tagger = trellis.train(corpus, target="y", features=["w[0]"], order=order)
+
+    def change(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        header["labels"] = [str(i) for i in range(n_labels)]
+
+    write_hostile(tagger, tmp_path / "hostile", change)
+    with pytest.raises(ModelError, match=r"hostile: .*for the labels of a table of"):
+        trellis.load(tmp_path / "hostile")
+
+
 def test_looks_far_outside_and_many_labels_together_are_bounded(tmp_path: Path) -> None:
     tagger = trellis.train({"w": [["a", "b"]] * 4, "y": [["A", "B"]] * 4}, target="y", features=["w[0]"])
 

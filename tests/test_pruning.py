@@ -307,8 +307,11 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
 def test_pruning_is_said_on_the_command_line(monkeypatch: pytest.MonkeyPatch, here: Path, call: Any) -> None:
     monkeypatch.setattr("trellis.training.encoding.TOO_MANY", (2, 2))
     (here / "tags.txt").write_text("a A\nb B\n\nc C\na A\n")
-    done = call("train tags.txt --columns word,pos --model m --epochs 1")
-    assert "3 labels were pruned to" in done.err
-    assert "--prune off keeps them all" in done.err
-    assert "pruned" not in call("train tags.txt --columns word,pos --model m --epochs 1 --prune off").err
+    line = "train tags.txt --columns word,pos --model m --epochs 1"
+    lines = call(line).err.splitlines()
+    first = next(i for i, text in enumerate(lines) if text.startswith("training: epoch 1"))
+    assert "3 labels at order 1: candidates are pruned; prune=False keeps all" in lines[:first]
+    assert "3 labels at order 1: training and tagging may take hours" in call(f"{line} --stream").err
+    assert call(f"{line} --quiet").err == ""
+    assert "pruned" not in call(f"{line} --prune off").err
     assert trellis.load("m").model.filter is None

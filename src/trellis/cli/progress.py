@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -30,9 +31,33 @@ def say(line: str, quiet: bool = False) -> None:
         print(f"{CLEAR if sys.stderr.isatty() else ''}{printable(line)}", file=sys.stderr, flush=True)
 
 
+class _Warnings(logging.Handler):
+    """Shows the warnings of the library as lines on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        say(record.getMessage())
+
+
+@contextmanager
+def _showing_warnings(quiet: bool) -> Iterator[None]:
+    logger, handler = logging.getLogger("trellis"), _Warnings(logging.CRITICAL if quiet else logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
 @contextmanager
 def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | None]:
-    """An observer that shows epochs as they are done."""
+    """An observer that shows epochs as they are done; warnings of the library are shown too."""
+    with _showing_warnings(quiet), _watch_epochs(quiet, what) as observer:
+        yield observer
+
+
+@contextmanager
+def _watch_epochs(quiet: bool, what: str) -> Iterator[Observer | None]:
     if quiet:
         yield None
     elif not sys.stderr.isatty():

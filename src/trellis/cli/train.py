@@ -118,9 +118,6 @@ def command(given: Namespace) -> None:
         )
     tagger.info["corpus"] = shape.describe(sentences.columns)
     _say_what_is_not_read(given, shape, sentences.columns, tagger)
-    if tagger.info.get("prune") == "auto" and tagger.model.filter is not None:
-        kept = f"{tagger.model.filter.n_candidates:.1f} candidates per token"
-        say(f"{len(tagger.labels):,} labels were pruned to {kept}; --prune off keeps them all", given.quiet)
     if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
         say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
@@ -175,7 +172,7 @@ def _say_what_is_not_read(given: Namespace, shape: FileShape, columns: Iterable[
 
 def _warn_of_many_labels(given: Namespace, sentences: Corpus, target: str) -> None:
     n_labels = len(sentences.column(target).values)
-    if given.order == 2 and n_labels > MANY_LABELS and not (given.tag_dictionary or given.prune):
-        if has_too_many_labels(n_labels, 2) and given.prune is None:
-            return  # they are pruned
+    if given.order != 2 or given.tag_dictionary or given.prune or has_too_many_labels(n_labels, 2):
+        return  # the library has a warning of its own for too many
+    if n_labels > MANY_LABELS:
         say(f"order 2 with {n_labels} labels is slow; --prune makes it fast", given.quiet)

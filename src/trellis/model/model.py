@@ -339,9 +339,16 @@ def _nonzero(name: str, array: Floats) -> Arrays:
     return {f"{name}.places": places.astype(np.uint32), f"{name}.weights": flat[places]}
 
 
+# Bytes that a table of labels may take, whatever is in the file; a larger one may take so many times the file's.
+SMALL_TABLE, LARGE_TABLE_RATIO = 1 << 28, 256
+
+
 def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Floats:
     """The table again, its rows padded for the kernels; what holds no weight takes no memory until it is read."""
     n, places = shape[-1], tensors[f"{name}.places"]
+    stored = sum(tensor.nbytes for tensor in tensors.values())
+    if 4 * math.prod(shape) > max(SMALL_TABLE, LARGE_TABLE_RATIO * stored):
+        raise ValueError(f"weights of {stored:,} bytes for the labels of a table of {4 * math.prod(shape):,}")
     if len(places) and int(places.max()) >= math.prod(shape):
         raise ValueError(f"{name} has a place out of range")
     out = np.zeros((*shape[:-1], padded(n)), np.float32)

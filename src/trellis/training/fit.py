@@ -33,7 +33,7 @@ from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import DEFAULT_UPDATE, Learner, Pairs, choice, flag, whole
 from trellis.learning.options import Schedule, check_not_empty, plain, user_notes
-from trellis.learning.run import Event, FeatureNames, Observer, Problem, check_observer
+from trellis.learning.run import LOG, Event, FeatureNames, Observer, Problem, check_observer
 from trellis.model.constraints import forbid, scheme_rules
 from trellis.model.model import MAX_ORDER, ChainWeights, LabelFilter, Model
 from trellis.model.segments import Segments
@@ -211,8 +211,12 @@ def train(
         weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
     order = _order(order, chosen, init, learner) if segmenting is None else _segment_order(order, chosen)
     frequent, beam = _frequent(tag_dictionary, init), _beam(beam, init, learner)
-    if automatic and seen is None and init is None and segmenting is None and not frequent and not beam:
-        pruned = "structures" in learner.abilities and has_too_many_labels(len(labelling.labels), order)
+    if automatic and not frequent and not beam and has_too_many_labels(len(labelling.labels), order):
+        pruned = "structures" in learner.abilities and seen is None and init is None and segmenting is None
+        fate = "candidates are pruned; prune=False keeps all"
+        if not pruned:
+            fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
+        LOG.warning("%s labels at order %s: %s", f"{len(labelling.labels):,}", order, fate)
     setup = Setup(
         corpus,
         target,
