@@ -88,7 +88,8 @@ def read(
       cells, or one row per token with the column that tells sentences apart named by ``sentence``;
     - a dict from column name to sentences, each a list of strings;
     - a list of sentences, each a list of strings or of tuples (named by ``columns``), a tuple of lists such as
-      (words, labels), or a dict of lists.
+      (words, labels), or a dict of lists. A tuple of strings is a sentence of words: one tagged sentence,
+      [("Ann", "PER"), ("slept", "O")], goes into a list of its own.
 
     ``columns`` ("word,pos,label" or a list) names the columns of files and tuples that carry no names:
     without it they are called word; word, label; word, pos, label; word, pos, column3, ..., label. Where the
