@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,38 @@ import pyarrow
 import pytest
 
 import trellis
+from trellis import arguments
 
 SENTENCES = [["a", "b"], ["b", "c", "a"]]
 LABELS = [["B-X", "O"], ["O", "B-X", "I-X"]]
 CORPUS = trellis.read({"word": SENTENCES, "label": LABELS})
 DATA = {"word": SENTENCES, "label": LABELS}
+
+
+@pytest.mark.parametrize(
+    ("texts", "cores"),
+    [
+        (["150000 100000\n"], 2),
+        (["10000 100000\n"], 1),
+        (["max 100000\n"], None),
+        (["300000\n", "100000\n"], 3),
+        (["-1\n", "100000\n"], None),
+        (["damaged\n"], None),
+        ([], None),
+    ],
+)
+def test_the_quota_of_a_container_limits_threads(
+    texts: list[str], cores: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / str(i) for i in range(max(1, len(texts)))]
+    for path, text in zip(paths, texts, strict=False):
+        path.write_text(text)
+    monkeypatch.setattr(arguments, "CPU_QUOTA", (("/nowhere/cpu.max",), tuple(map(str, paths))))
+    monkeypatch.setattr(arguments, "container_cores", arguments.container_cores.__wrapped__)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert arguments.container_cores() == cores
+    assert arguments.thread_count(None) == (cores or 64)
+    assert arguments.thread_count(7) == 7
 
 
 class Odd:

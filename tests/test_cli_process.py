@@ -311,6 +311,14 @@ def test_tagging_to_a_file_counts_tokens(chunk: Path, here: Path) -> None:
     assert on_terminal("tag -m chunk.trellis test.txt -o out.txt --quiet")[1] == ""
 
 
+def test_comparing_shows_its_steps(chunk: Path, here: Path) -> None:
+    out, shown = on_terminal("compare chunk.trellis chunk.trellis test.txt")
+    assert "p < 0.05" in out
+    steps = ["tagging 36 tokens with chunk.trellis"] * 2 + ["approximate randomisation", "bootstrap intervals"]
+    assert states(shown) == steps
+    assert shown.endswith("\r\x1b[K")  # nothing stays
+
+
 def test_quiet_on_a_terminal(here: Path) -> None:
     assert on_terminal(f"train {TRAIN} --model m --quiet") == ("", "")
 

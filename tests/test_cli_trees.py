@@ -66,7 +66,7 @@ def test_bad_input_is_one_line_and_lenient_skips(model: str, call: Call) -> None
     refused(call("trees run --model absent train.trees"), "absent")
     refused(call("trees run --model train.trees train.trees"), "not a parser of trees")
     refused(call("trees evaluate train.trees"), "--model or parsed trees by --parsed")
-    refused(call("trees train train.trees --learner pcfg --set epochs=3 --model n"), "leave out --set")
+    refused(call("trees train train.trees --learner pcfg --set epochs=3 --model n"), "omit --set")
     refused(call("trees train train.trees --model train.trees"), "the output would replace train.trees")
     refused(call("trees nonsense"), "trees train")
 

@@ -512,7 +512,7 @@ def test_a_gzip_file_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("source", "options", "why"),
     [
-        ({"word": [["a"]]}, {"sentence": "word"}, "sentence='word' has no effect on a dict; leave it out"),
+        ({"word": [["a"]]}, {"sentence": "word"}, "sentence='word' has no effect on a dict; omit it"),
         ([["a"]], {"format": "csv"}, "format='csv' has no effect on a list"),
         ({"word": [["a"]]}, {"tabs": True}, "tabs=True has no effect"),
         (trellis.read([["a"]]), {"comments": True}, "comments=True has no effect on a Corpus"),

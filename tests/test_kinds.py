@@ -6,6 +6,7 @@ import copy
 import inspect
 import multiprocessing
 import pickle
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,12 @@ from test_tree_parser import TREES
 
 import trellis
 from trellis import errors, parsing, rerank, structured, trees
+from trellis.compat.pycrfsuite import CRFSuiteError, NotOpenError
+from trellis.features.templates import UnknownFunctionError
+from trellis.papers.data import MissingCorpusError
+from trellis.serve.door import TurnedAwayError
+from trellis.serve.models import UnknownModelError
+from trellis.serve.workbook import ConflictError
 
 CORPUS = trellis.read(
     {"word": [["a", "b"], ["b", "a"], ["a"], ["c", "a"]], "label": [[*"AB"], [*"BA"], ["A"], [*"CA"]]}
@@ -285,11 +292,22 @@ def test_parsers_continue_with_more_epochs(kind: str, tmp_path: Path) -> None:
 
 
 EXCEPTIONS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+OTHERS = [trellis.StopTrainingError, TurnedAwayError, UnknownModelError, ConflictError, UnknownFunctionError]
+OTHERS += [MissingCorpusError, CRFSuiteError, NotOpenError]
 
 
-@pytest.mark.parametrize("kind", [*EXCEPTIONS, trellis.StopTrainingError])
+def test_all_exceptions_are_copied() -> None:
+    """No exception of the package is missing below."""
+    found = set[str]()
+    for path in Path(trellis.__file__).parent.rglob("*.py"):
+        found |= set(re.findall(r"^class ([A-Za-z]\w*)\(.*(?:Error|Exception)\):", path.read_text(), re.MULTILINE))
+    assert found == {kind.__name__ for kind in (*EXCEPTIONS, *OTHERS)}
+
+
+@pytest.mark.parametrize("kind", [*EXCEPTIONS, *OTHERS])
 def test_exceptions_are_copied(kind: type[Exception]) -> None:
-    error = kind("a.txt", 3, "no label") if issubclass(kind, errors.CorpusError) else kind("no label")
+    values = ("a.txt", 3) if issubclass(kind, errors.CorpusError) else (404,) if kind is TurnedAwayError else ()
+    error = kind(*values, "no label")
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(again) is kind
         assert (str(again), vars(again)) == (str(error), vars(error))

@@ -91,7 +91,7 @@ WITHOUT_EFFECT: list[tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]]
 @pytest.mark.parametrize(("learner", "chosen", "idle", "instead"), WITHOUT_EFFECT, ids=lambda v: str(v))
 def test_a_parameter_without_effect_is_an_error(learner: Any, chosen: Any, idle: Any, instead: Any) -> None:
     for name, value in idle.items():
-        with pytest.raises(LearnerError, match=f"{name} has an effect only with .*; leave it out"):
+        with pytest.raises(LearnerError, match=f"{name} has an effect only with .*; omit it"):
             learner(**chosen, **{name: value})
         assert name not in learner(**chosen).parameters()
         assert learner(**{**chosen, **instead, name: value}).parameters()[name] == value

@@ -30,9 +30,11 @@ def train(path: Path, label: str) -> None:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, files: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def serving(
+    folder: Path, *options: str, model: str = "m.trellis", files: int = 0
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server on a free port, with a limit of open files."""
-    line = [sys.executable, "-m", "trellis", "serve", "m.trellis", "--port", "0", *options]
+    line = [sys.executable, "-m", "trellis", "serve", model, "--port", "0", *options]
     if files:
         line = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *line]
     process = subprocess.Popen(line, cwd=folder, stderr=subprocess.PIPE, text=True, restore_signals=True)
@@ -60,6 +62,16 @@ def ask(port: int, body: Any, path: str = "/v1/tag") -> tuple[int, Any]:
 def folder(tmp_path: Path) -> Path:
     train(tmp_path / "m.trellis", "OLD")
     return tmp_path
+
+
+def test_the_log_has_no_control_characters(folder: Path) -> None:
+    model = folder / "\x1b]0;mine\x07.trellis"
+    (folder / "m.trellis").rename(model)
+    with serving(folder, model=model.name) as (process, _):
+        model.write_bytes(b"\x1b[31m not a model")
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("model \\x1b]0;mine\\x07 is kept as it was: ")
 
 
 FILES = 160

@@ -218,7 +218,7 @@ def test_what_the_theorems_are_not_about() -> None:
     corpus = {"word": [["a", "b"]], "tag": [["X", "Y"]]}
     with pytest.raises(trellis.CorpusError, match="no sentences to test on"):
         theory.study(corpus, target="tag", features=["word[0]"], held_out={"word": [], "tag": []})
-    with pytest.raises(trellis.LearnerError, match=r"'label\[same\]' .* exact search; leave it out"):
+    with pytest.raises(trellis.LearnerError, match=r"'label\[same\]' .* exact search; omit it"):
         theory.study(corpus, target="tag", features=["word[0]", "label[same]"])
 
 

@@ -249,7 +249,7 @@ def test_patterns_that_are_too_many() -> None:
 def test_places_outside_that_are_too_many() -> None:
     weights = {"u:true/true/true/true": [1.0, 0.0, 0.0]}
     pattern = "u:" + "/".join(f'%t[{offset},0,"."]' for offset in (99, -99, 98, -98))
-    with pytest.raises(ModelError, match="too many places outside"):
+    with pytest.raises(ModelError, match="too many offsets outside"):
         trellis.Tagger.from_bytes(wapiti_file([pattern], weights))
 
 

@@ -8,6 +8,8 @@ import operator
 import os
 import reprlib
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from trellis.errors import ArgumentError
@@ -16,6 +18,11 @@ T = TypeVar("T")
 
 # Of values, weights, costs, penalties and rates: the product of three is still well within what a float holds.
 LARGEST = 1e12
+# Quota and period of CPU time of a container, by the version of its control groups.
+CPU_QUOTA = (
+    ("/sys/fs/cgroup/cpu.max",),
+    ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
 
 
 def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...], wanted: str) -> T:
@@ -78,5 +85,19 @@ def range_text(least: int, most: int | None) -> str:
 def thread_count(n_threads: int | None) -> int:
     """The number itself; all cores that this process may use for None and for -1, as in scikit-learn."""
     if n_threads is None or n_threads == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(cores, container_cores() or cores)
     return whole_number("n_threads", n_threads, 1, 1 << 20, ", or None or -1 for all cores")
+
+
+@cache
+def container_cores() -> int | None:
+    """The CPU quota of the container in whole cores, at least 1; None without a quota."""
+    for names in CPU_QUOTA:  # "200000 100000"; without a quota "max 100000", in version 1 "-1 100000"
+        try:
+            quota, period = " ".join(Path(name).read_text(encoding="ascii") for name in names).split()
+        except (OSError, ValueError):
+            continue
+        if quota.isdecimal() and period.isdecimal() and int(period) > 0:
+            return max(1, math.ceil(int(quota) / int(period)))
+    return None

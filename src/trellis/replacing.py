@@ -22,8 +22,8 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
     """A temporary file to be written in the block: it takes the place of ``path`` on success, vanishes on failure.
 
     It is synced to the disk first. ``failed`` makes the error, from the reason, where it cannot be made, written or
-    renamed: an OSError in the block is taken for one of writing. What a killed process left behind when it wrote the
-    same path is removed: nobody holds its lock.
+    renamed: an OSError in the block counts as one of writing. Leftovers of a killed process that wrote the
+    same path are removed: their locks are free.
     """
     with _explaining(failed):
         target = Path(path)

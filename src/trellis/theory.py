@@ -160,7 +160,7 @@ def study(
     if far is not None:
         raise LearnerError(
             f"template {str(far)!r} is about a label further back, which only a beam can see, and the theorems are "
-            "about exact search; leave it out"
+            "about exact search; omit it"
         )
     given: dict[str, Any] = {"target": target, "features": features, "order": order, "n_threads": n_threads}
     watched = _Watched(Perceptron(epochs=epochs, average=False))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.cli.file_shape import FileShape, refuse_file_options
+from trellis.cli.file_shape import FileShape, reject_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, check_writable
 from trellis.cli.progress import say
@@ -60,7 +60,7 @@ def command(given: Namespace) -> None:
 def _corpus(given: Namespace) -> Corpus:
     if any((given.text, given.lines, given.words)):
         if given.column is not None:
-            raise ArgumentError("running text has no columns; leave out --column")
-        refuse_file_options(given, "running text has no columns")
+            raise ArgumentError("running text has no columns; omit --column")
+        reject_file_options(given, "running text has no columns")
         return text_corpus([sentence for _, _, some in text_pieces(given) for sentence in some], "word")
     return FileShape.of(given, given.source).read(given.source, given.columns)

@@ -1,4 +1,4 @@
-"""Compare two models on a file with the true labels: which is better, and is that more than luck?
+"""Compare two models on a file with the true labels: which is better, and is the difference significant?
 
 McNemar's test counts the tokens that only one of them has right; approximate randomisation and bootstrap intervals are
 of F1 where labels mark spans, else of token accuracy. --differences writes the tokens on which the two differ.
@@ -17,6 +17,8 @@ from trellis.cli.file_shape import shape_for
 from trellis.cli.mistakes import check_mistakes, write_mistakes
 from trellis.cli.options import Parser
 from trellis.cli.outputs import align, show, show_json
+from trellis.cli.progress import show_steps
+from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import guess_scheme
 from trellis.errors import ModelError
 from trellis.evaluation.report import right_tokens
@@ -54,15 +56,19 @@ def command(given: Namespace) -> None:
             f"{given.first} and {given.second} read {given.source} differently; give --columns and --format"
         )
     gold, starts = corpora[0].column(target), corpora[0].starts
-    found = [
-        tagger.tag_corpus(corpus, n_threads=given.threads) for tagger, corpus in zip(taggers, corpora, strict=True)
-    ]
     spans = guess_scheme(gold.values) is not None
-    right = [right_tokens(gold, one) for one in found]
-    counts = [sentence_counts(gold, one, starts, spans=spans) for one in found]
-    tokens, score = mcnemar(*right), randomisation(*counts)
-    scores = [float(f1_of(one.sum(axis=0))) for one in counts]
-    intervals = [bootstrap(one) for one in counts]
+    with show_steps() as step:
+        found = list[Column]()
+        for path, tagger, corpus in zip((given.first, given.second), taggers, corpora, strict=True):
+            step(f"tagging {len(gold.codes):,} tokens with {path}")
+            found.append(tagger.tag_corpus(corpus, n_threads=given.threads))
+        right = [right_tokens(gold, one) for one in found]
+        counts = [sentence_counts(gold, one, starts, spans=spans) for one in found]
+        scores = [float(f1_of(one.sum(axis=0))) for one in counts]
+        step("approximate randomisation")
+        tokens, score = mcnemar(*right), randomisation(*counts)
+        step("bootstrap intervals")
+        intervals = [bootstrap(one) for one in counts]
     if given.differences is not None:
         differ = np.flatnonzero(~right_tokens(found[0], found[1]))
         columns = [("true", gold), ("A", found[0]), ("B", found[1])]
@@ -79,6 +85,6 @@ def command(given: Namespace) -> None:
     tests = [
         f"McNemar's test on tokens: p = {tokens.p:.4g}",
         f"approximate randomisation of the {what}: p = {score.p:.4g}",
-        "Below 0.05 the difference is taken for more than luck.",
+        "p < 0.05 is conventionally called significant.",
     ]
     show("\n".join([align(rows, right=(1, 3)), "", *tests]))

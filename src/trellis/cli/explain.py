@@ -15,7 +15,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from trellis.cli.file_shape import load_constrained, open_model, refuse_file_options
+from trellis.cli.file_shape import load_constrained, open_model, reject_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import show, show_json
 from trellis.cli.progress import say
@@ -48,14 +48,14 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Show explanations."""
     if given.json and (given.labels or given.top) is not None:
-        raise ArgumentError("--json has all labels and all features; leave out --labels and --top")
+        raise ArgumentError("--json has all labels and all features; omit --labels and --top")
     if given.model is None:
         if not given.words:
             raise CorpusError("", None, "name the model's file: trellis explain MODEL [WORD ...]")
         given.model, *given.words = given.words
     sentences: Iterable[Any]
     if given.words:
-        refuse_file_options(given, "the words of the command line are no file")
+        reject_file_options(given, "the words of the command line are no file")
         tagger = load_constrained(given)
         sentences = [typed(tagger, given.words, quiet=given.json)]
     else:

@@ -42,7 +42,7 @@ class FileShape:
     def of(
         cls, given: Namespace, path: str, like: FileShape | None = None, others: Iterable[str | None] = ()
     ) -> FileShape:
-        """The shape of a file: what is given, then what its name tells, then that of what it is ``like``.
+        """The shape of a file: from the options, else from the file's name, else from the shape ``like``.
 
         ArgumentError for an option that means nothing in the format of this file, nor in that of the ``others``.
         """
@@ -51,11 +51,11 @@ class FileShape:
         for name, suited in FORMATS_OF_OPTIONS.items():
             if getattr(given, name) is not None and formats.isdisjoint(suited):
                 why = f"--{name} is for {', '.join(suited)} files; {message_name(path)} is read as {shape.format}"
-                raise ArgumentError(f"{why}: leave out --{name}, or name another --format")
+                raise ArgumentError(f"{why}: omit --{name}, or name another --format")
         return shape
 
     def beside(self, given: Namespace, path: str) -> FileShape:
-        """The shape of a file that is like one of this shape, but for what is given and what its name tells."""
+        """The shape of a file: from the options, else from the file's name, else this one."""
         format, tabs, comments = given.format, given.tabs, given.comments
         if format is None:
             format = self.format if path == STANDARD_STREAM else format_of(path, self.format)
@@ -93,7 +93,7 @@ class FileShape:
         """How to read a file of columns for a model: its columns are named as in training, by position."""
         if self.format == "conllu":
             if columns is not None:
-                raise CorpusError(path, None, "CoNLL-U names its own columns; leave out --columns")
+                raise CorpusError(path, None, "CoNLL-U names its own columns; omit --columns")
             return CONLLU
         hint = "with --columns" + ", or tag running text with --text" * (len(tagger.columns) == 1)
         naming = tagger.model.naming(message_name(path), hint)
@@ -110,11 +110,11 @@ class FileShape:
         return corpus
 
 
-def refuse_file_options(given: Namespace, why: str) -> None:
+def reject_file_options(given: Namespace, why: str) -> None:
     """ArgumentError for options of a file where no file is read that they could be of."""
     for name in FILE_OPTIONS:
         if getattr(given, name) is not None:
-            raise ArgumentError(f"{why}; leave out --{name}")
+            raise ArgumentError(f"{why}; omit --{name}")
 
 
 def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
@@ -124,13 +124,13 @@ def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
 
 
 def load_constrained(given: Namespace) -> Tagger:
-    """The model that is given, under the scheme that is given."""
+    """The model of ``--model``, constrained to ``--scheme``."""
     tagger, scheme = load(given.model), getattr(given, "scheme", None)
     return tagger if scheme is None else tagger.constrained(scheme)
 
 
 def shape_for(model: Trained, given: Namespace, path: str) -> FileShape:
-    """The shape of a file for a model: as its training file, unless something else is given."""
+    """The shape of a file for a model: that of its training file unless options say otherwise."""
     kept = model.info.get("corpus", {})
     trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments", "sentence") if name in kept})
     return FileShape.of(given, path, like=trained)

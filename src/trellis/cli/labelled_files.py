@@ -158,7 +158,7 @@ def _check_gold(corpus: Corpus, tagger: Tagger, layout: Layout) -> None:
         number = list(corpus.columns).index(tagger.target) + 1
         which = "the last column" if layout.n_inputs else f"column {number}"
         say(
-            f"trellis: {corpus.source}: {which} is taken for the true labels ({tagger.target}), but has none "
+            f"trellis: {corpus.source}: {which} is read as the true labels ({tagger.target}), but has none "
             "of the model's labels; name the columns with --columns, or tag running text with --text"
         )
 

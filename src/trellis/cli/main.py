@@ -61,7 +61,7 @@ FAMILIES = {
     "segment": "Find the words of text that is written without blanks.",
 }
 _TO_MODULE = str.maketrans(" -", "__")
-CLOSE = 0.75  # how like a command a word must be to be taken for a slip
+CLOSE = 0.75  # similarity at which a word counts as a misspelt command
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141

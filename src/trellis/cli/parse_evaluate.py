@@ -54,7 +54,7 @@ def command(given: Namespace) -> None:
 
 def _of_model(given: Namespace) -> AttachmentReport:
     if given.gold is not None:
-        raise ArgumentError("--gold is compared with a file that has been parsed; leave it out, or leave out --model")
+        raise ArgumentError("--gold is compared with a file that has been parsed; omit it, or omit --model")
     parser = load(given.model)
     shape = shape_for(parser, given, given.source)
     trained = parser.info.get("corpus", {}).get("columns")
@@ -70,7 +70,7 @@ def _of_files(given: Namespace) -> AttachmentReport:
     if given.gold is None or given.tagger is not None:
         raise ArgumentError("give --model, or a parsed file and the true one by --gold")
     if given.lenient:
-        raise ArgumentError("--lenient leaves out sentences of a file that a parser is measured on; give --model")
+        raise ArgumentError("--lenient skips sentences of a file to be parsed; give --model")
     shape = FileShape.of(given, given.source, others=[given.gold])
     found = read_trees(shape.read(given.source, given.columns))
     gold = read_trees(shape.beside(given, given.gold).read(given.gold, given.columns))

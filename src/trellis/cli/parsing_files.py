@@ -50,7 +50,7 @@ def pieces(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Ite
 def _layout(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Layout:
     if shape.format == "conllu":
         if given.columns is not None:
-            raise CorpusError(path, None, "CoNLL-U names its own columns; leave out --columns")
+            raise CorpusError(path, None, "CoNLL-U names its own columns; omit --columns")
         return CONLLU
     trained = parser.info.get("corpus", {}).get("columns", [*parser.columns, HEAD, LABEL])
     naming = naming_of(trained, (HEAD, LABEL), parser.columns, message_name(path), "with --columns")

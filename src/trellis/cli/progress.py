@@ -125,6 +125,18 @@ def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
         print(end=CLEAR, file=sys.stderr, flush=True)
 
 
+@contextmanager
+def show_steps() -> Iterator[Callable[[str], None]]:
+    """A function that shows the current step of a long command on a terminal; the line is erased at the end."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    try:
+        yield write_over
+    finally:
+        print(end=CLEAR, file=sys.stderr, flush=True)
+
+
 def _number(event: Event) -> str:
     """Which epoch; where there is an objective, it may converge long before the last one."""
     return f"epoch {event.epoch}" + (f"/{event.epochs}" if event.objective is None else "")

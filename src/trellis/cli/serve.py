@@ -16,7 +16,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from trellis.cli.options import Parser, at_least
-from trellis.cli.progress import say
+from trellis.cli.progress import printable, say
 from trellis.errors import ArgumentError
 
 SHORTEST_TOKEN = 16
@@ -49,8 +49,7 @@ def command(given: Namespace) -> None:
         from trellis.serve.server import run
     except ModuleNotFoundError as error:
         raise ArgumentError(f"serve needs {error.name}: pip install fastapi uvicorn") from None
-    if not given.quiet:
-        logging.basicConfig(level=logging.INFO, format="%(message)s")
+    show_log(given.quiet)
     models = Models(given.models)
     limits = Limits(
         bytes=given.max_bytes,
@@ -68,6 +67,20 @@ def command(given: Namespace) -> None:
         say(f"serving {names} at http://{host}:{port}/docs", given.quiet)
 
     run(app, models, given.host, given.port, watch=given.watch, told=told)
+
+
+class _Lines(logging.Formatter):
+    """Messages without control characters, which names of files and damaged models may contain."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def show_log(quiet: bool) -> None:
+    """Write the log to standard error; ``quiet``: warnings and errors only."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Lines("%(message)s"))
+    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler])
 
 
 def _token(path: str | None) -> str | None:

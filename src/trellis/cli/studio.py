@@ -14,9 +14,10 @@ from argparse import Namespace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from trellis.cli.file_shape import FileShape, refuse_file_options, shape_for
+from trellis.cli.file_shape import FileShape, reject_file_options, shape_for
 from trellis.cli.options import Parser, at_least
 from trellis.cli.progress import say
+from trellis.cli.serve import show_log
 from trellis.errors import ArgumentError, CorpusError, ModelError
 from trellis.tagger import load
 
@@ -58,10 +59,11 @@ def command(given: Namespace) -> None:
     if len(corpora) > 1:
         raise ArgumentError(f"{corpora[1]}: one corpus at a time; {corpora[0]} is one already")
     if not corpora:
-        refuse_file_options(given, "there is no corpus")
+        reject_file_options(given, "there is no corpus")
         if given.target is not None:
-            raise ArgumentError("--target is a column of a corpus; name one, or leave it out")
+            raise ArgumentError("--target is a column of a corpus; name one, or omit it")
     models = Models(paths or ["builtin:truecase"])
+    show_log(quiet=True)
 
     @cache
     def read(served: Served) -> Corpus:

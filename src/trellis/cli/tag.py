@@ -25,7 +25,7 @@ import numpy as np
 from trellis.arguments import thread_count
 from trellis.builtin import MODELS, PREFIX
 from trellis.cli.crf_test import crf_test_lines
-from trellis.cli.file_shape import FileShape, open_model, refuse_file_options
+from trellis.cli.file_shape import FileShape, open_model, reject_file_options
 from trellis.cli.labelled_files import (
     WHOLE,
     Label,
@@ -82,7 +82,7 @@ def command(given: Namespace) -> None:
         given.model = DEFAULT
         say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", given.quiet)
     if given.text:
-        refuse_file_options(given, "--text: running text has no columns")
+        reject_file_options(given, "--text: running text has no columns")
     tagger, shape = open_model(given, given.source)
     wanted = _output_shape(given, shape)
     check_apart(given.output, given.source, given.model if given.model != DEFAULT else None)
@@ -151,15 +151,15 @@ def _check_asked(given: Namespace, tagger: Tagger, format: str) -> None:
     """ArgumentError for options that do not go together."""
     sure = given.confidence or given.all_labels
     if given.kbest is not None and (given.by != "path" or (sure and not given.crf_test)):
-        raise ArgumentError("--kbest gives the best paths with their scores; leave out --by and --confidence")
+        raise ArgumentError("--kbest gives the best paths with their scores; omit --by and --confidence")
     if given.crf_test and (given.json or given.inline or given.by != "path"):
-        raise ArgumentError("--crf-test is a layout of its own; leave out --json, --inline and --by")
+        raise ArgumentError("--crf-test is a layout of its own; omit --json, --inline and --by")
     if given.text and len(tagger.columns) > 1:
         raise ArgumentError(f"--text: the model reads {', '.join(tagger.columns)}; running text has only words")
     if given.inline and (not given.text or given.json or sure or given.kbest is not None):
         raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
     if given.text and given.json and given.all_labels:
-        raise ArgumentError("--text with --json has words with their places; leave out --all-labels")
+        raise ArgumentError("--text with --json has words with their places; omit --all-labels")
     if given.json:
         return
     for option, asked in (("--kbest", given.kbest is not None), ("--confidence", sure), ("--crf-test", given.crf_test)):

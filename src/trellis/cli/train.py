@@ -160,7 +160,7 @@ def _sentences(given: Namespace, shape: FileShape) -> Corpus | CorpusStream:
 
 
 def _say_what_is_not_read(given: Namespace, shape: FileShape, columns: Iterable[str], tagger: Tagger) -> None:
-    """Columns that nobody named and no feature reads: whoever has them may think that they are used."""
+    """Report unnamed columns that no feature reads, since users may expect them to be used."""
     targets = columns_named(tagger.target, tuple(columns))
     unread = [name for name in columns if name not in (*tagger.columns, *targets)]
     if unread and shape.format == "conll" and given.columns is None:

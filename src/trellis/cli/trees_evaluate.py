@@ -37,7 +37,7 @@ def command(given: Namespace) -> None:
     if (given.model is None) == (given.parsed is None):
         raise ArgumentError("name a parser by --model or parsed trees by --parsed")
     if given.parsed is not None and (given.lenient or given.no_tags):
-        raise ArgumentError("--lenient and --no-tags go with --model; leave them out")
+        raise ArgumentError("--lenient and --no-tags go with --model; omit them")
     gold = read_trees(given.trees, lenient=given.lenient)
     if gold.skipped:
         say(f"skipped {len(gold.skipped):,} that are not trees; the first: {gold.skipped[0]}", given.quiet)

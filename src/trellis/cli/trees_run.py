@@ -14,7 +14,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from trellis.cli.file_shape import FileShape, refuse_file_options
+from trellis.cli.file_shape import FileShape, reject_file_options
 from trellis.cli.options import Parser, at_least
 from trellis.cli.outputs import check_apart, writing
 from trellis.cli.progress import printable, say
@@ -50,7 +50,7 @@ def command(given: Namespace) -> None:
     parser = load(given.model)
     check_apart(given.output, given.source, given.model)
     if given.shape == "svg" and given.kbest is not None:
-        raise ArgumentError("a picture has one tree; leave out --kbest")
+        raise ArgumentError("a picture has one tree; omit --kbest")
     sentences = _sentences(given)
     with writing(given.output) as out:
         for first in range(0, len(sentences), PIECE):
@@ -69,14 +69,14 @@ def command(given: Namespace) -> None:
 
 def _sentences(given: Namespace) -> Any:
     if extension(given.source) in TREES and given.format is None:
-        refuse_file_options(given, f"{given.source}: trees in brackets have no columns")
+        reject_file_options(given, f"{given.source}: trees in brackets have no columns")
         found = read_trees(given.source, lenient=given.lenient)
         if found.skipped:
             say(f"skipped {len(found.skipped):,} that are not trees; the first: {found.skipped[0]}", given.quiet)
         cleaned = [tree for one in found if (tree := one.clean()) is not None]
         return [tree.words for tree in cleaned] if given.no_tags else cleaned
     if given.lenient:
-        raise ArgumentError("--lenient skips what is not a tree in brackets; leave it out")
+        raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
     corpus = FileShape.of(given, given.source).read(given.source, given.columns)
     names = list(corpus.columns)
     words = corpus.sentences("word" if "word" in names else "form" if "form" in names else names[0])

@@ -55,7 +55,7 @@ def command(given: Namespace) -> None:
         usual = {name: usual[name] for name in ("epochs", "shuffle") if name in usual and name not in chosen}
         learner = build_learner(given.learner, usual, given.set)
     elif given.set:
-        raise ArgumentError("pcfg counts rules and has no parameters; leave out --set")
+        raise ArgumentError("pcfg counts rules and has no parameters; omit --set")
     check_writable(given.model)
     check_apart(given.model, given.trees, given.dev, given.features, given.tagger)
     trees = read_trees(given.trees, lenient=given.lenient)

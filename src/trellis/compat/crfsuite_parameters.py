@@ -109,7 +109,7 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
     values = {name: parameter.default for name, parameter in known.items()} | dict(given)
     for name, value in given.items():
         if known[name].what.endswith("Without effect here.") and value != known[name].default:
-            warnings.warn(f"{name} has no effect in trellis; leave it out", UserWarning, stacklevel=3)
+            warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
     pairs = "all" if values["feature.possible_states"] else "seen"
     options: dict[str, Any] = {"cutoff": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
     transitions: Any = "all" if values["feature.possible_transitions"] else "seen"

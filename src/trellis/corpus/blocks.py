@@ -81,7 +81,7 @@ def stream(
     if callable(source):
         options.check("a function that returns blocks", ())
         if columns is not None:
-            raise ArgumentError("columns has no effect on a function that returns blocks; leave it out")
+            raise ArgumentError("columns has no effect on a function that returns blocks; omit it")
         return CorpusStream(source, "<blocks>")
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, list | tuple) or not all(isinstance(name, str | os.PathLike) for name in given):

@@ -51,7 +51,7 @@ class Options(NamedTuple):
         instance("sentence", self.sentence, (str, type(None)), "the name of a column")
         for name, value in self._asdict().items():
             if value and name not in effective:
-                raise ArgumentError(f"{name}={value!r} has no effect on {source}; leave it out")
+                raise ArgumentError(f"{name}={value!r} has no effect on {source}; omit it")
 
     def check_format(self, source: str, format: str) -> None:
         """The same for a file of that format; CorpusError where there is no such format."""
@@ -88,12 +88,13 @@ def read(
       cells, or one row per token with the column that tells sentences apart named by ``sentence``;
     - a dict from column name to sentences, each a list of strings;
     - a list of sentences, each a list of strings or of tuples (named by ``columns``), a tuple of lists such as
-      (words, labels), or a dict of lists.
+      (words, labels), or a dict of lists. A tuple of strings is a sentence of words: one tagged sentence,
+      [("Ann", "PER"), ("slept", "O")], goes into a list of its own.
 
     ``columns`` ("word,pos,label" or a list) names the columns of files and tuples that carry no names:
     without it they are called word; word, label; word, pos, label; word, pos, column3, ..., label. Where the
-    source has names, ``columns`` chooses among them. ``comments`` leaves out the lines of a column file that
-    begin with #; ``tabs`` makes single tabs the only separators, so that fields may hold blanks (the rule for
+    source has names, ``columns`` chooses among them. ``comments`` skips the lines of a column file that
+    begin with #; ``tabs`` makes single tabs the only separators, so that fields may hold spaces (the rule for
     ``.tsv``). In a CSV file ``sentence`` is by default a column called sentence, Sentence # or the like; it may be
     filled on the first row of a sentence only. An option that has no effect on the source is an error.
 

@@ -82,7 +82,7 @@ def _submit(pool: ThreadPoolExecutor, work: Callable[..., T], *given: object) ->
 
     try:
         return pool.submit(work, *given)
-    except RuntimeError:  # the pool could not start a thread; one that it has may do the same work for nobody
+    except RuntimeError:  # the pool could not start a thread; a thread that it has may do the work twice
         done = Future[T]()
         try:
             done.set_result(work(*given))

@@ -75,7 +75,7 @@ def randomisation(
         raise ArgumentError(f"{len(a)} and {len(b)} sentences; compare the same sentences")
     f1_a, f1_b = (float(f1_of(one.sum(axis=0))) for one in (a, b))
     both, rng = (a + b).sum(axis=0), np.random.default_rng(seed)
-    half = (a - b)[(a != b).any(axis=1)].astype(np.float64)  # whoever swaps equal counts changes nothing
+    half = (a - b)[(a != b).any(axis=1)].astype(np.float64)  # swapping equal counts changes nothing
     as_far = 0
     for n in _blocks(draws, len(half)):
         signs = rng.integers(0, 2, (n, len(half)), np.int8) * 2.0 - 1

@@ -30,7 +30,7 @@ class WordClusters:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file that templates read: path, word and count, between tabs."""
         if (word := next((word for word in self.words if "\t" in word or "\n" in word), None)) is not None:
-            why = f"the word {word!r} has a tab or a line break, which a file of clusters cannot hold; leave it out"
+            why = f"the word {word!r} has a tab or a line break, which a file of clusters cannot hold; omit it"
             raise CorpusError("", None, why)
         order = sorted(range(len(self)), key=lambda i: (self.paths[i], i))
         lines = (f"{self.paths[i]}\t{self.words[i]}\t{self.counts[i]}\n" for i in order)

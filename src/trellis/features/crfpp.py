@@ -15,7 +15,7 @@ from trellis.errors import TemplateError
 from trellis.features.regex import escaped
 from trellis.features.templates import MAX_OFFSET, Call, Look, Template
 
-# Wapiti reads the two numbers as C's scanf does: blanks may stand before them, and a plus sign.
+# Wapiti reads the two numbers as C's scanf does: whitespace may precede them, and a plus sign.
 MACRO = re.compile(
     r'%(?:([xX])\[\s*([-+]?\d+),\s*\+?(\d+)\]|([tTmM])\[\s*([-+]?\d+),\s*\+?(\d+),"((?:[^"\\]|\\.)*)"\])'
 )

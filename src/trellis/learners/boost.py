@@ -88,7 +88,7 @@ class _Rounds(VectorWork):
         self.curve: Doubles = np.empty(0)  # held-out scores, every score_every rounds
         self.native.begin(parameters.start(problem), None, problem.n_threads)
         if self.native.log_risk == np.inf:
-            raise LearnerError("the gold labels of some sentence are forbidden; allow them or leave it out")
+            raise LearnerError("the gold labels of some sentence are forbidden; allow them or omit it")
 
     def vector(self) -> Doubles:
         return self.native.parameters

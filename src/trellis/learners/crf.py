@@ -68,7 +68,7 @@ class CRF(BatchLearner):
         """The weights in training."""
         given = self.effective()
         if isinstance(problem, FeatureProblem) and self.precision == "single":
-            raise LearnerError('precision="single" is for chains; leave it out')
+            raise LearnerError('precision="single" is for chains; omit it')
         single = self.precision == "single"
         if self.precision == "auto":
             single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6

@@ -72,7 +72,7 @@ class Checkpoint:
         history = [Event(**event) for event in said["history"]]
         done, best_score, since_best = said["done"], said["best_score"], said["since_best"]
         if type(done) is not int or type(since_best) is not int or type(best_score) not in (int, float):
-            raise ValueError("numbers of epochs that are none")
+            raise ValueError("invalid numbers of epochs")
         if [event.epoch for event in history] != list(range(1, done + 1)):
             raise ValueError("a history of other epochs")
         return Progress(done, state, history, best, best_score, since_best)

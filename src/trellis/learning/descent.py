@@ -68,7 +68,7 @@ def vector_of(learner: BatchLearner, problem: Problem | FeatureProblem | SitePro
     if isinstance(problem, Problem):
         return learner.layout(problem)
     if learner.transitions != "seen" or not learner.start:
-        raise LearnerError("transitions and start are for chains; leave them out")
+        raise LearnerError("transitions and start are for chains; omit them")
     return FlatParameters(FeatureVector(problem) if isinstance(problem, FeatureProblem) else problem.vector())
 
 

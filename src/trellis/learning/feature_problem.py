@@ -172,7 +172,7 @@ class FeatureRun(Work):
             self._start(problem.start.astype(np.float32))
         self.examples = None if problem.search is not None else problem.examples()
         if problem.search is not None and given.batch > 1:
-            raise LearnerError("batch has an effect only where a problem has candidates or parts; leave it out")
+            raise LearnerError("batch has an effect only where a problem has candidates or parts; omit it")
 
     def _start(self, values: Floats) -> None:
         """Begin with weights; where updates are kept for voting, these are the first, before all examples."""

@@ -98,7 +98,7 @@ def effective(constraints: Constraints, given: Mapping[str, Any]) -> dict[str, A
         value = given[name]
         if constraint.only is not None and not constraint.only[1](out):
             if value is not None:
-                raise LearnerError(f"{name} has an effect only with {constraint.only[0]}; leave it out")
+                raise LearnerError(f"{name} has an effect only with {constraint.only[0]}; omit it")
         elif value is None and constraint.default is not REQUIRED:
             out[name] = constraint.default(out) if callable(constraint.default) else constraint.default
         else:
@@ -209,7 +209,7 @@ def check_update(update: str | None, *, stepwise: bool) -> None:
     """LearnerError for an update of a search that is not stepwise."""
     if update is not None and not stepwise:
         why = "update has an effect only with a beam from left to right (docs/beam-search.md)"
-        raise LearnerError(f"{why}; leave it out")
+        raise LearnerError(f"{why}; omit it")
 
 
 def _attributes(learner: Learner) -> Iterator[tuple[str, Any]]:

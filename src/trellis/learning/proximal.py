@@ -237,7 +237,7 @@ class ProximalMinimizer:
         steps = array_in(state, "steps", np.float64, None, len(kept))
         order = array_in(state, "order", np.int64, len(steps)).tolist()
         if len(kept) and not (kept[0] >= 0 and kept[-1] < n and (np.diff(kept) > 0).all()):
-            raise ValueError("weights that there are not")
+            raise ValueError("weights of unknown features")
         if sorted(order) != list(range(len(steps))) or len(steps) > MEMORY:
             raise ValueError("an order of other steps")
         self.kept, self.gradient = kept, array_in(state, "gradient", np.float64, len(kept))

@@ -80,7 +80,7 @@ class SiteRun(Work):
         given = OnlineOptions(**options)
         given.update_of(stepwise=False)
         if given.vote:
-            raise LearnerError("vote is for chains and for trellis.structured; leave it out")
+            raise LearnerError("vote is for chains and for trellis.structured; omit it")
         self.problem, self.average, self.batch = problem, given.average, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
         self.rule, self.native = rule, problem.online(rule, given.k, given.c)

@@ -321,7 +321,7 @@ def _check_runs(columns: npt.NDArray[Any], n_labels: int, n_ngrams: int) -> None
     of_ngrams = columns.astype(np.int64) - (n + 1) * stride - (n + 2)
     pairs = columns % stride < n if stride else np.zeros(len(columns), bool)
     if not np.where(of_ngrams < -(n + 2), pairs, (of_ngrams >= 0) & (of_ngrams < n_ngrams)).all():
-        raise ValueError("weights of label pairs that are none")
+        raise ValueError("invalid label pairs")
 
 
 def _dual(tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:

@@ -258,7 +258,7 @@ def _check_info(info: Any) -> None:
         if not isinstance(event.get("dev_score", 0.0), (int, float)):
             raise ValueError("a score that is not a number")
     if not all(isinstance(info.get(name, 0), int) for name in ("sentences", "tokens")):
-        raise ValueError("numbers of sentences and tokens that are none")
+        raise ValueError("invalid numbers of sentences and tokens")
 
 
 def _check_first(first: Model, labels: tuple[str, ...], second: Vocabulary) -> None:

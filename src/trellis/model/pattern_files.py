@@ -61,7 +61,7 @@ def _wapiti(data: bytes) -> PatternFile:
     patterns = []
     for text in texts:
         if text[:1] not in ("u", "b", "*") or "%" in MACRO.sub("", text):
-            raise TemplateError(f"{text!r}; %x, %t and %m are, at places relative to the token")
+            raise TemplateError(f"{text!r}; supported are %x, %t and %m with offsets relative to the token")
         patterns.append((text, text[:1] in "u*", text[:1] in "b*"))
         highest = max([highest, *(int(match[3] or match[6]) for match in MACRO.finditer(text))])
     observations = lines.netstrings(int(lines.marked("#qrk#")))

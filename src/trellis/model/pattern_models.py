@@ -263,7 +263,9 @@ def _outside_named(template: Template, observed: _Cut, name: Callable[[int], str
             for look, outside, value in zip(template.looks, places, values, strict=True)
         ]
         if len(out) + math.prod(map(len, ways)) > _most_cuts(len(observed)):
-            raise ModelError(f"the model's {str(template)!r} sees too many places outside the sentence alike")
+            raise ModelError(
+                f"the model's {str(template)!r} has the same value at too many offsets outside the sentence"
+            )
         out += [(way, i) for way in product(*ways)]
     return out
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import trellis
+from trellis.arguments import thread_count
 from trellis.errors import ArgumentError, CorpusError
 from trellis.replacing import replacing
 
@@ -181,5 +181,4 @@ def machine() -> dict[str, Any]:
     if info.exists():
         lines = info.read_text(encoding="utf-8").splitlines()
         cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"cpu": cpu, "cores": cores, "system": platform.system(), "python": platform.python_version()}
+    return {"cpu": cpu, "cores": thread_count(None), "system": platform.system(), "python": platform.python_version()}

@@ -64,7 +64,7 @@ class Segmenter:
 
         for name in ("target", "scheme", "partial", "init"):
             if more.get(name) is not None:
-                raise LearnerError(f"{name} has no place in the training of a segmenter; leave it out")
+                raise LearnerError(f"{name} has no place in the training of a segmenter; omit it")
         lines = read_segmented(text, lenient=lenient)
         if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
             why = "no word of one character, without which some texts have no segmentation; add a line that has one"

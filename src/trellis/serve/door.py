@@ -92,6 +92,9 @@ class TurnedAwayError(Exception):
         super().__init__(why)
         self.status = status
 
+    def __reduce__(self) -> tuple[type, tuple[int, str]]:
+        return type(self), (self.status, str(self))
+
 
 class Door:
     """The outermost part of the server, around ``app``."""

@@ -95,7 +95,7 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
     except KeyboardInterrupt:
         sys.stderr.write("trellis: interrupted\n")
         code = INTERRUPTED
-    # Threads whose answer nobody waits for any more would hold the process up.
+    # Threads of requests that were given up would delay the end of the process.
     logging.shutdown()
     sys.stderr.flush()
     os._exit(code)

@@ -123,7 +123,7 @@ class CRF(SequenceEstimator):
             raise ValueError(f"no algorithm {self.algorithm!r}; there are {', '.join(ALGORITHMS)}")
         for name in ("keep_tempfiles", "trainer_cls"):
             if getattr(self, name):
-                warnings.warn(f"{name} has no effect in trellis; leave it out", UserWarning, stacklevel=3)
+                warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
         given = dict[str, Any]()
         for name, theirs in _NAMES.items():
             value = getattr(self, name)
@@ -131,7 +131,7 @@ class CRF(SequenceEstimator):
                 continue
             parameter = PARAMETERS[algorithm].get(theirs)
             if parameter is None:
-                raise ValueError(f"{algorithm} has no parameter {name!r}; leave it out or choose another algorithm")
+                raise ValueError(f"{algorithm} has no parameter {name!r}; omit it or choose another algorithm")
             given[theirs] = parameter.kind(value)
         return algorithm, given
 

@@ -47,7 +47,7 @@ class _Numbers(dict[str, int]):
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ArgumentError(f"feature {name!r}: no file can hold half a surrogate pair; leave it out") from None
+            raise ArgumentError(f"feature {name!r}: no file can hold half a surrogate pair; omit it") from None
         self[name] = number = len(self)
         return number
 

@@ -145,7 +145,7 @@ def _fingerprint(
 ) -> str:
     """What is equal in all of this gives the same weights, for any number of threads."""
     if encoded.graphs is None:
-        raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); leave it out")
+        raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); omit it")
     return fingerprint(
         trellis.__version__,
         type(learner).__name__,
@@ -195,7 +195,7 @@ def _scored(metric: Metric | None, outputs: list[Any], right: list[Any]) -> floa
 def _beam(problem: Problem, beam: int | None) -> int | None:
     if not isinstance(problem, StepProblem):
         if beam is not None:
-            raise ArgumentError("beam has an effect only where a problem has choices(x, done); leave it out")
+            raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
         return None
     if beam is None:
         raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")

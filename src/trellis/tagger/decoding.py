@@ -62,7 +62,7 @@ class Decoder:
         self.model, self.labels, self.columns = model, model.labels, model.columns
         vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
         tables = (weights.edge, weights.end)
-        self.forbids = any(table is not None and bool(np.isneginf(table).any()) for table in tables)
+        self.forbids = any(table is not None and bool(table.min(initial=0) == -np.inf) for table in tables)
         self._functions: list[list[Function | None]] | None = None
         # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
         # are then looked up label by label, which is much less than a table of label pairs for every token.

@@ -332,7 +332,7 @@ class Setup:
         if self.beam and far is None and not self.sparse:
             raise LearnerError(
                 "beam has an effect only above order 2, at order 2 with more than 60 labels, and with templates such "
-                "as label[-3]; leave it out"
+                "as label[-3]; omit it"
             )
 
     def _check_levels(self) -> None:

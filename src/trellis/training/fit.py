@@ -184,13 +184,11 @@ def train(
         )
         chosen = segment_features(chosen, corpus)
         if any(template.far for template in chosen.templates):
-            raise LearnerError(
-                "templates about labels further back have no place in a model of segments; leave them out"
-            )
+            raise LearnerError("templates about labels further back have no place in a model of segments; omit them")
     elif chosen.of_segments:
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     if partial and chosen.far is not None:
-        raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; leave it out, or partial")
+        raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
     copies, weights = 1 if chosen.learned is None or init is not None else 2, None
     if chosen.learned is not None:
         check_learned(chosen.learned, stream=stream, partial=partial)
@@ -286,7 +284,7 @@ def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> 
 
 def _features(features: Features | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
     if init is not None and features is not None:
-        raise LearnerError("an older model brings its own features; leave them out")
+        raise LearnerError("an older model brings its own features; omit them")
     if init is not None:
         features = features_of(init)
     return feature_set("default" if features is None else features, columns)
@@ -323,7 +321,7 @@ def _segment_order(order: int | None, chosen: FeatureSet) -> int:
             "another preset"
         )
     if order not in (None, 1):
-        raise LearnerError(f"segments have order 1, not {order}; leave it out")
+        raise LearnerError(f"segments have order 1, not {order}; omit it")
     return 1
 
 
@@ -335,7 +333,7 @@ def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
         tag_dictionary = FREQUENT if tag_dictionary else 0
     number: int = whole().check("tag_dictionary", tag_dictionary)
     if number and init is not None:
-        raise LearnerError("a tag dictionary cannot be learnt on top of an older model; leave it out")
+        raise LearnerError("a tag dictionary cannot be learnt on top of an older model; omit it")
     return number
 
 
@@ -412,7 +410,7 @@ def _parts(
     if separator is None:
         return None
     if older not in (None, separator):
-        raise LearnerError(f"the older model has parts of labels by {older!r}, not {separator!r}; leave them out")
+        raise LearnerError(f"the older model has parts of labels by {older!r}, not {separator!r}; omit them")
     if "parts" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
@@ -422,7 +420,7 @@ def _parts(
         raise LearnerError(f"partial labels A{SEPARATOR}B cannot be told from parts by {separator!r}; choose one")
     found = LabelParts.of(labels, separator)
     if found is None:
-        raise LearnerError(f"label_parts {separator!r} has no effect: no two labels share a part; leave it out")
+        raise LearnerError(f"label_parts {separator!r} has no effect: no two labels share a part; omit it")
     if found.n_columns > np.iinfo(np.uint16).max:
         raise LearnerError(f"{len(labels)} labels and {len(found.names)} parts; 65,535 are allowed")
     return found

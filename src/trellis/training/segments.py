@@ -42,7 +42,7 @@ def check_segments(segments: bool | int, learner: Learner, refused: dict[str, An
         )
     given = next((name for name, value in refused.items() if value), None)
     if given is not None:
-        raise LearnerError(f"{given} has no place in a model of segments; leave it out")
+        raise LearnerError(f"{given} has no place in a model of segments; omit it")
     return longest
 
 

@@ -37,7 +37,7 @@ def check_streamed(learner: Learner, given: dict[str, Any]) -> None:
         )
     for name, value in given.items():
         if value is not None and value is not False:
-            raise LearnerError(f"{name} needs the whole corpus in memory; leave it out, or train on trellis.read(...)")
+            raise LearnerError(f"{name} needs the whole corpus in memory; omit it, or train on trellis.read(...)")
 
 
 # ------------------------------------------------------------ the first pass: labels and words
@@ -142,7 +142,7 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
     if setup.cutoff > 1 and setup.features.longest.history:
         raise LearnerError("cutoff on templates of label pairs needs the whole corpus in memory; leave one of them out")
     if setup.features.far is not None:
-        raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; leave it out")
+        raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; omit it")
     columns = setup.features.columns
     values = {name: setup.corpus.column(name).values for name in columns}
     extractor = Extractor(setup.features.templates, values, lambda name: seen.words[name].counts)

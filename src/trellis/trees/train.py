@@ -193,14 +193,14 @@ def _check_options(learner: Learner | None, features: Any, dev: Any, patience: A
     if learner is None:
         for name, value in (("features", features), ("dev", dev), ("patience", patience), ("checkpoint", checkpoint)):
             if value is not None:
-                raise LearnerError(f'{name} has no effect with learner="pcfg", which counts rules; leave it out')
+                raise LearnerError(f'{name} has no effect with learner="pcfg", which counts rules; omit it')
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:
     """CorpusError for labels by which symbols of grammars could not be told apart."""
     for number, tree in enumerate(trees, 1):
         if (n := len(tree.words)) > LONGEST:
-            raise CorpusError("", None, f"tree {number} has {n:,} words; a parser takes {LONGEST}: leave it out")
+            raise CorpusError("", None, f"tree {number} has {n:,} words; a parser takes {LONGEST}: omit it")
         for node in tree.nodes():
             if not node.is_tag and (not node.label or node.label[0] in "@/" or "^" in node.label or "|" in node.label):
                 raise CorpusError(
