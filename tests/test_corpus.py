@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,18 @@ def test_columns_made_by_hand(corpus: trellis.Corpus) -> None:
     with pytest.raises(ArgumentError, match="codes from 0 to 4"):
         corpus.with_column("x", Column(column.codes - 1, column.values))
     assert corpus.with_column("x", column).sentences("x") == SENTENCES
+
+
+def test_names_that_no_model_can_hold(corpus: trellis.Corpus) -> None:
+    name = "a\udcff"
+    for make in (
+        lambda: trellis.read({name: [["a"]]}),
+        lambda: trellis.read(io.BytesIO(b'{"a\\udcff": ["a"]}'), format="jsonl"),
+        lambda: trellis.read([["a"]], columns=name),
+        lambda: corpus.with_column(name, corpus.column("word")),
+    ):
+        with pytest.raises(CorpusError, match=r"column 'a\\udcff' has a name that is not UTF-8"):
+            make()
 
 
 def test_split_and_folds(corpus: trellis.Corpus) -> None:

@@ -43,6 +43,14 @@ def test_a_killed_save_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob(".trellis-*.tmp"))) == 1  # that of the other path
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are text there")
+def test_names_of_files_that_are_not_utf8(tmp_path: Path) -> None:
+    target = tmp_path / os.fsdecode(b"model\xff")
+    with replacing(target, ModelError) as temporary:
+        temporary.write_bytes(b"new")
+    assert [os.fsencode(path.name) for path in tmp_path.iterdir()] == [b"model\xff"]
+
+
 def test_models_checkpoints_and_corpora_leave_nothing_behind(tmp_path: Path) -> None:
     data = {"word": [["a", "b"]], "tag": [["A", "B"]]}
     tagger = trellis.train(data, target="tag", checkpoint=tmp_path / "checkpoint")

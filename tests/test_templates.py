@@ -158,6 +158,12 @@ def test_errors_name_the_place(text: str, place: int, why: str) -> None:
         parse_template(text)
 
 
+@pytest.mark.parametrize("text", ['in_list(word[0], "a\udcff")', 'match(word[0], "\ud800")'])
+def test_arguments_that_no_model_can_hold(text: str) -> None:
+    with pytest.raises(TemplateError, match=r"has the argument '.*\\ud[c8].*', which is not UTF-8"):
+        parse_template(text)
+
+
 def test_empty() -> None:
     with pytest.raises(TemplateError, match="an empty template"):
         parse_template("  ")

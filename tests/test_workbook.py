@@ -157,6 +157,8 @@ HEADER = '{"format": 1, "target": "ner"}'
         ("nonsense", "not a journal"),
         ("[]\n", "not a journal"),
         ("\n", "not a journal"),
+        pytest.param("[" * 100_000 + "\n", "not a journal", id="deep"),
+        ('{"format": 1, "target": ["ner"]}\n', "not a journal"),
         ('{"sentence": 0, "labels": ["A", "B", "C"]}\n', "not a journal"),
         ('{"format": 2, "target": "ner"}\n', "not a journal of this version"),
         (
@@ -182,12 +184,13 @@ def test_damaged_lines_are_skipped_and_kept(tmp_path: Path) -> None:
         one.set(0, ["A", "A", "A"])
     digest = one.journal.path.read_text().split('"')[9]
     damaged = ["nonsense", "[]", "\xff", "{}", '{"sentence": "x", "occurrence": 0, "labels": [1]}', "[" * 100_000]
+    damaged += [f'{{"sentence": "{digest}", "occurrence": 0, "labels": ["\\ud800", "A", "A"]}}']
     content = one.journal.path.read_bytes() + "".join(f"{line}\n" for line in damaged).encode("latin-1")
     content += f'{{"sentence": "{digest}", "occurrence": 0, "labels": ["B"]}}\n'.encode()  # too few
     one.journal.path.write_bytes(content)
     with book(tmp_path) as again:
         assert again.labels[0] == ["A", "A", "A"]
-        assert "6 damaged lines, the first in line 3; skipped, and kept" in again.warnings[0]
+        assert "7 damaged lines, the first in line 3; skipped, and kept" in again.warnings[0]
         assert "labels of 1 sentence that the corpus no longer has" in again.warnings[1]
         again.set(1, ["B", "B"])
         assert again.journal.path.read_bytes().startswith(content)
@@ -219,6 +222,11 @@ def test_what_is_no_labelling(tmp_path: Path, number: int, labels: list[str]) ->
         with pytest.raises(trellis.ArgumentError):
             one.set(number, list(labels))
         assert not one.journal.path.exists()
+
+
+def test_a_target_that_no_journal_can_hold(tmp_path: Path) -> None:
+    with pytest.raises(trellis.ArgumentError, match=r"target 'n\\udcff' is not UTF-8"):
+        Workbook(str(tmp_path / "words.txt"), trellis.read({"word": [["a"]]}), "n\udcff")
 
 
 def test_labels_of_the_corpus_can_be_saved_whatever_they_are(tmp_path: Path) -> None:

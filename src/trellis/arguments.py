@@ -43,6 +43,15 @@ def items(value: Any) -> list[Any] | None:
     return list(found)
 
 
+def is_text(value: str) -> bool:
+    """Whether a file in UTF-8 can hold a string: it has no half of a surrogate pair, nor a byte that is not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def file_path(name: str, value: Any) -> str:
     """A path as a string; ArgumentError if no file can have it."""
     try:

@@ -29,7 +29,7 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
         target = Path(path)
         if target.exists() and not target.is_file():
             raise OSError(errno.EINVAL, "not a plain file; name another")
-        prefix = f".trellis-{zlib.crc32(target.name.encode()):08x}-"
+        prefix = f".trellis-{zlib.crc32(os.fsencode(target.name)):08x}-"
         _remove_abandoned(target.parent, prefix)
     temporary, handle = target, None
     try:  # a signal may come as soon as the file is there

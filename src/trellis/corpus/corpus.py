@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arguments import instance, real_number, whole_number
+from trellis.arguments import instance, is_text, real_number, whole_number
 from trellis.arrays import Bytes, Ints, Longs, Ragged, runs_of
 from trellis.errors import ArgumentError, CorpusError
 
@@ -201,6 +201,11 @@ class Corpus:
     lines: Longs | None = None  # [n_tokens] the line of the file each token came from
     extras: Extras | None = field(default=None, repr=False)
     documents: Longs | None = None  # [n_sentences] of sentences that were taken out of their file: document numbers
+
+    def __post_init__(self) -> None:
+        if name := next((name for name in self.columns if isinstance(name, str) and not is_text(name)), None):
+            why = f"column {name!r} has a name that is not UTF-8, which no model can hold; name it otherwise"
+            raise CorpusError(self.source, None, why)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

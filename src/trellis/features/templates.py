@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trellis.arguments import is_text
 from trellis.errors import TemplateError
 from trellis.features.functions import (
     COUNTED,
@@ -65,6 +66,12 @@ class Call:
 
     name: str
     arguments: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for argument in self.arguments:
+            if isinstance(argument, str) and not is_text(argument):
+                why = f"{self.name} has the argument {argument!r}, which is not UTF-8 and which no model can hold"
+                raise TemplateError(f"{why}; rename the file, or decode the text properly")
 
 
 def vector_file(calls: Sequence[Call]) -> str | None:

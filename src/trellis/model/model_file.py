@@ -7,7 +7,6 @@ damaged or hostile file is an error, not a crash.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -204,8 +203,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
     _check_numbers(vocabulary, n_attributes, n_edge_attributes)
     temperature = float(header["temperature"])
-    if not 0 < temperature < math.inf:
-        raise ValueError("a temperature that is not a positive number")
+    # Calibration gives 1/64 to 4,096; divided by much less, scores are too great for differences of a few units.
+    if not 1e-3 <= temperature <= 1e6:
+        raise ValueError("a temperature that is not between 0.001 and 1,000,000")
     return Model(
         labels,
         str(header["target"]),

@@ -8,6 +8,7 @@ equally good labels the last by the alphabet wins, so labels are numbered backwa
 from __future__ import annotations
 
 import json
+import reprlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -61,6 +62,9 @@ def read_nltk(path: Path) -> Model:
         return _model(weights, tags, labels)
     except MemoryError as error:
         raise ModelError(f"{path}: the model does not fit into memory") from error
+    except KeyError as error:
+        label = reprlib.repr(error.args[0])
+        raise ModelError(f"{path}: not a perceptron tagger of NLTK: {label} is not among its labels") from error
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, ModelError) as error:
         raise ModelError(f"{path}: not a perceptron tagger of NLTK: {error or type(error).__name__}") from error
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from trellis.arguments import is_text
 from trellis.errors import CorpusError
 
 try:
@@ -148,8 +149,9 @@ class Journal:
     def _check_header(self, first: bytes) -> None:
         try:
             header = json.loads(first)
-            is_known, target = header["format"] == FORMAT, header["target"]
-        except (ValueError, TypeError, LookupError):
+            target = header["target"]
+            is_known = header["format"] == FORMAT and isinstance(target, str)
+        except (ValueError, TypeError, LookupError, RecursionError):
             is_known, target = False, None
         if not is_known:
             why = "not a journal of this version of the studio; move the file away to start a new one"
@@ -170,7 +172,7 @@ def _change(line: bytes) -> tuple[Key, Labels] | None:
         return None
     if not (isinstance(digest, str) and isinstance(occurrence, int) and isinstance(labels, list)):
         return None
-    if not all(label is None or (isinstance(label, str) and label) for label in labels):
+    if not all(label is None or (isinstance(label, str) and label and is_text(label)) for label in labels):
         return None
     return (digest, occurrence), labels
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trellis.arguments import is_text
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.write import write
@@ -57,6 +58,8 @@ class Workbook:
         self.columns = [
             name for name, column in corpus.columns.items() if name != target and isinstance(column, Column)
         ]
+        if not is_text(target):
+            raise ArgumentError(f"target {target!r} is not UTF-8; name the column otherwise")
         if not self.columns:
             raise CorpusError(path, None, "no column of words to be labelled")
         self._corpus = corpus
