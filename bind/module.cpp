@@ -1,7 +1,36 @@
 // Table of contents of trellis._core.
+#include <atomic>
+#include <exception>
+
 #include "bind.hpp"
 
+namespace {
+
+// in_python() in bind.hpp holds the threads that an ending interpreter unwinds in our code. In nanobind's own code, as where
+// it converts an argument, unwinding meets functions that must not throw, and they call std::terminate.
+std::atomic<bool> ending = false;
+std::thread::id ending_thread;
+std::terminate_handler usual_handler;
+
+[[noreturn]] void sleep_where_interpreter_ends() {
+  while (ending && !std::current_exception() && std::this_thread::get_id() != ending_thread)
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  usual_handler();
+  std::abort();
+}
+
+void notice_end_of_interpreter() {
+  usual_handler = std::set_terminate(sleep_where_interpreter_ends);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+    ending_thread = std::this_thread::get_id();
+    ending = true;
+  }));
+}
+
+}  // namespace
+
 NB_MODULE(_core, module) {
+  notice_end_of_interpreter();
   // A tagger still alive when the interpreter ends is nobody's mistake.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of trellis: arrays in, arrays out.";
