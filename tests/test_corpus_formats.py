@@ -477,6 +477,14 @@ def test_pairs_of_lists_and_lists_of_pairs(sentences: Any) -> None:
     assert trellis.read(sentences)[0] == {"word": ["a", "b"], "label": ["X", "Y"]}
 
 
+def test_tuples_of_strings_are_sentences_of_words() -> None:
+    tagged = [("a", "X"), ("b", "Y")]
+    assert trellis.read(tagged).sentences("word") == [["a", "X"], ["b", "Y"]]
+    assert trellis.read([tagged]).sentences("label") == [["X", "Y"]]
+    with pytest.raises(CorpusError, match=r"write one tagged sentence as \[\[\(word, label\), ...\]\]"):
+        trellis.read(tagged, columns="word,label")
+
+
 def test_lists_that_names_tell_apart() -> None:
     triples = [[["a", "X"], ["b", "Y"], ["c", "Z"]]]
     assert trellis.read(triples, columns="word,label").sentences("word") == [["a", "b", "c"]]

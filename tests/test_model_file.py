@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ from test_tagger import rows_of
 
 import trellis
 from trellis import Perceptron, _core
-from trellis.errors import ConstraintError, ModelError
+from trellis.errors import ConstraintError, LearnerError, ModelError
 from trellis.features import known
 from trellis.model import model_file, tensor_file
 from trellis.tagger import Tagger
@@ -450,6 +451,28 @@ def test_looks_far_outside_and_many_labels_together_are_bounded(tmp_path: Path) 
     write_hostile(tagger, tmp_path / "hostile", change)
     with pytest.raises(ModelError, match=r"hostile: .*look too far"):
         trellis.load(tmp_path / "hostile")
+
+
+def test_label_pairs_at_every_token_are_bounded(tmp_path: Path) -> None:
+    """A table of all label pairs per token: 20,000 labels would take 1.6 GB for one word."""
+    corpus, labels = {"w": [["a", "b"]] * 4, "y": [["A", "B"]] * 4}, [str(i) for i in range(20_000)]
+    tagger = trellis.train(corpus, target="y", features=["w[0]", "label[-1] & w[0]"])
+    write_hostile(tagger, tmp_path / "hostile", lambda tensors, header: header.update(labels=labels))
+    with pytest.raises(ModelError, match=r"hostile: .*templates of label pairs with 20,000 labels"):
+        trellis.load(tmp_path / "hostile")
+    many = {"w": [labels], "y": [labels]}
+    with pytest.raises(
+        LearnerError, match="needs a table of label pairs per token, which 20,000 labels make too large"
+    ):
+        trellis.train(many, target="y", features=["w[0]", "label[-1] & w[0]"])
+    few = trellis.train(corpus, target="y", features=["w[0]"])
+    write_hostile(few, tmp_path / "shared", lambda tensors, header: header.update(labels=labels[:5000]))
+    tracemalloc.start()
+    try:
+        assert len(trellis.load(tmp_path / "shared").labels) == 5000
+        assert tracemalloc.get_traced_memory()[1] < 4 * 5000 * 5008 * 1.1  # one table for all tokens, and no mask of it
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -91,6 +91,9 @@ def from_lists(sentences: Iterable[Any], names: Sequence[str] | None, *, tokens:
     rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(given)]
     first = next((token for row in rows for token in row), "")
     if not isinstance(first, (tuple, list)):
+        if given and names is not None and all(isinstance(row, tuple) and 1 < len(row) == len(names) for row in given):
+            why = f"a tuple of {len(names)} strings is a sentence of words"
+            raise CorpusError("", None, f"{why}; write one tagged sentence as [[(word, label), ...]]")
         default = ("attributes",) if isinstance(first, Mapping) else default_names(1)
         return from_mapping({_names_for(1, names, default)[0]: rows}, None)
     width = len(first)

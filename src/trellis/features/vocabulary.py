@@ -468,8 +468,13 @@ class Vocabulary:
     @property
     def longest_history(self) -> int:
         """The most labels before a token that a template is about."""
+        return max((template.history for template in self.templates), default=0) or int(self.has_label_pairs)
+
+    @property
+    def has_label_pairs(self) -> bool:
+        """Whether a template is about the label directly before a token."""
         has_pairs = self.bag is not None and self.bag.pairs is not None
-        return max((template.history for template in self.templates), default=0) or int(has_pairs)
+        return has_pairs or any(template.history == 1 for template in self.templates)
 
     def about(self, n_edge_attributes: int) -> Bytes | None:
         """Which labels each edge attribute is about (core/engine/beam.hpp); None where none is further back."""

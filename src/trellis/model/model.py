@@ -64,6 +64,9 @@ def padded(n: int) -> int:
     return (n + LANES - 1) // LANES * LANES
 
 
+MOST_PAIRS = 1 << 26  # cells of a table of label pairs that each token has of its own: 256 MB
+
+
 def dense_cells(n_labels: int, order: int) -> int:
     """How many numbers the tables of label pairs and triples have, NULL and padding included."""
     pairs = (n_labels + 1) * padded(n_labels)

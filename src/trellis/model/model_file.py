@@ -21,7 +21,16 @@ from trellis.features.dictionaries import Dictionary, DictionaryView, derived_na
 from trellis.features.templates import Template, parse_template, vector_file
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
-from trellis.model.model import FIRST_PASS, MAX_ORDER, ChainWeights, Endings, LabelFilter, Model
+from trellis.model.model import (
+    FIRST_PASS,
+    MAX_ORDER,
+    MOST_PAIRS,
+    ChainWeights,
+    Endings,
+    LabelFilter,
+    Model,
+    dense_cells,
+)
 from trellis.model.tensor_file import (
     Tensors,
     pack_tensors,
@@ -202,6 +211,9 @@ def _model(tensors: Tensors, text: str) -> Model:
     n_attributes = weights.rows.n_attributes if segments is None else segments.first
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
     _check_numbers(vocabulary, n_attributes, n_edge_attributes)
+    by_steps = bool(weights.beam) and weights.ngrams is None  # looks at few label pairs per token
+    if dense_cells(len(labels), 1) > MOST_PAIRS and vocabulary.has_label_pairs and not by_steps:
+        raise ValueError(f"templates of label pairs with {len(labels):,} labels")
     temperature = float(header["temperature"])
     # Calibration gives 1/64 to 4,096; divided by much less, scores are too great for differences of a few units.
     if not 1e-3 <= temperature <= 1e6:

@@ -23,7 +23,7 @@ from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.options import Schedule, check_dev_labels, check_not_empty
 from trellis.learning.run import Problem, is_sparse
 from trellis.memory import free_bytes
-from trellis.model.model import Endings, LabelFilter, Rows, dense_cells
+from trellis.model.model import MOST_PAIRS, Endings, LabelFilter, Rows, dense_cells
 from trellis.model.ngram_tables import more_labels
 from trellis.tagger import Tagger
 from trellis.training.dictionary import tag_dictionary
@@ -364,6 +364,10 @@ def check_memory(setup: Setup) -> None:
             f"choose a smaller number, such as segments={max(1, most // 10)}",
         )
     n, order = len(setup.labelling.labels), setup.order
+    if dense_cells(n, 1) > MOST_PAIRS and (pair := next((t for t in setup.features.templates if t.history == 1), None)):
+        raise LearnerError(
+            f"template {str(pair)!r} needs a table of label pairs per token, which {n:,} labels make too large; omit it"
+        )
     _check_free(
         dense_cells(n, 1 if setup.sparse else order) * setup.learner.bytes_per_triple,
         f"order {order} with {n:,} labels needs {{}} for the label tables of {type(setup.learner).__name__}",
