@@ -237,6 +237,19 @@ def test_a_checkpoint_continues_with_more_epochs(name: str, tmp_path: Path) -> N
         train(corpus, learner=replace(learner, epochs=1), checkpoint=checkpoint, **options)
 
 
+@pytest.mark.parametrize("epochs", [2, 5])
+def test_frank_wolfe_continues_with_more_epochs(epochs: int, tmp_path: Path) -> None:
+    """To the same weights: the exact gap, which is measured after the last epoch, changes none."""
+    corpus, learner = corpus_of(0), trellis.HMSVM(solver="frank-wolfe", epochs=6, tolerance=0.5)
+    train(corpus, learner=replace(learner, epochs=epochs), checkpoint=tmp_path / "checkpoint")
+    resumed = train(corpus, learner=learner, checkpoint=tmp_path / "checkpoint")
+    whole = train(corpus, learner=learner)
+    assert len(resumed.info["history"]) == len(whole.info["history"])
+    found, expected = resumed.model.weights, whole.model.weights
+    assert np.array_equal(found.rows.weights, expected.rows.weights)
+    assert np.array_equal(found.edge, expected.edge)
+
+
 def test_a_checkpoint_knows_words_values_and_edges(tmp_path: Path) -> None:
     """What the numbers of a problem do not show, or only some of its arrays do."""
     words, labels = [["a", "b"], ["b"]] * 3, [["A", "B"], ["B"]] * 3
