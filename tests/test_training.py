@@ -130,6 +130,19 @@ def test_damaged_checkpoints_are_one_error(name: str, how: str, tmp_path: Path) 
             assert "\n" not in str(error)  # noqa: PT017
 
 
+@pytest.mark.parametrize("value", [np.inf, np.nan, -1e300])
+@pytest.mark.parametrize("part", ["alpha", "past"])
+def test_checkpoints_with_alphas_that_no_training_gives(part: str, value: float, tmp_path: Path) -> None:
+    checkpoint, learner = tmp_path / "checkpoint", trellis.KernelPerceptron(epochs=2)
+    train(corpus_of(0, 6), learner=learner, checkpoint=checkpoint)
+    tensors, about = tensor_file._split(checkpoint.read_bytes(), checkpoint, "")
+    name = next(name for name in tensors if name.endswith(part))
+    tensors = {**tensors, name: np.full_like(tensors[name], value)}
+    tensor_file.write_tensors(checkpoint, about["format"], tensors, about["text"])
+    with pytest.raises(trellis.TrellisError):
+        train(corpus_of(0, 6), learner=replace(learner, epochs=3), checkpoint=checkpoint)
+
+
 @pytest.mark.parametrize(
     ("key", "value"), [("done", "x"), ("done", 7), ("history", [{}]), ("best_score", None), ("since_best", 1.5)]
 )
