@@ -24,6 +24,9 @@ from trellis.corpus.corpus import BagColumn
 from trellis.corpus.tables import corpus_to_arrow
 from trellis.errors import ArgumentError, CorpusError
 
+DEEP: list[Any] = []  # deeper than Python shows
+for _ in range(5000):
+    DEEP = [DEEP]
 WORDS = [["the", "cat"], ["sat"], ["Zoë", "'s", "😀"]]
 LABELS = [["B", "I"], ["O"], ["B", "I", "I"]]
 SENTENCES = [{"word": w, "label": y} for w, y in zip(WORDS, LABELS, strict=True)]
@@ -441,6 +444,8 @@ def test_bags_go_to_jsonl_only(tmp_path: Path) -> None:
         ({"word": [[{"b": 1e39}]]}, "not a finite number"),
         ({"word": [[{"b": None}]]}, "neither a string, a number nor a truth value"),
         ({"word": [[{1: "a"}]]}, "not a string"),
+        pytest.param({"word": [["a", DEEP]]}, "is [[[", id="deep"),
+        pytest.param([[DEEP]], "is [[[", id="deep attributes"),
         ([[("a", "b"), ("c",)]], "token 1 is not a tuple of 2"),
         ([[("a", "b"), "c"]], "token 1 is not a tuple of 2"),
         ([[["a", "b", "c"], ["X", "Y", "Z"]], [["a", "b"], ["X", "Y"]]], "or as a tuple of lists, (words, labels)"),

@@ -512,6 +512,15 @@ def test_wrong_settings_are_one_line(options: dict[str, Any], why: str) -> None:
         parsing.train(treebank(5, 1), **options)
 
 
+def test_default_features_without_tags() -> None:
+    corpus = {"word": [["a", "b"]] * 3, "head": [["0", "1"]] * 3}
+    with pytest.raises(
+        trellis.TemplateError, match=r"default features need words and their tags: .* reads column 'pos'"
+    ):
+        parsing.train(corpus)
+    assert parsing.train(corpus, features=["word[head] & word[dep]"], filter=None, order=1).parse(["a", "b"])
+
+
 def test_wrong_questions_are_one_line() -> None:
     parser = parser_of(trellis.Perceptron(epochs=1), 1, True)
     x = inputs(treebank(5, 1, 3), 0)

@@ -126,6 +126,7 @@ def test_the_smallest_text_model() -> None:
         ({"template": "U0:" + "%x[0,0]" * 8, "feature": "0 U0:" + "a" * 30}, "too many ways"),
         ({"feature": "99999999999999999999 U0:a"}, "damaged"),
         ({"feature": "-2 U0:a"}, "damaged"),
+        pytest.param({"feature": "x" * 5000 + " U0:a"}, "damaged: .{200}[.]{3}; copy it again$", id="long"),
         ({"feature": "3 U0:a"}, "damaged"),
         ({"feature": "0 U0:a\n1 U0:b"}, "no weights of its own"),
         ({"labels": ""}, "no labels"),

@@ -567,6 +567,16 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
     assert (tmp_path / "again").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+def test_frank_wolfe_continues_with_more_epochs(tmp_path: Path) -> None:
+    def fit(epochs: int, **options: Any) -> list[float]:
+        learner = trellis.HMSVM(solver="frank-wolfe", epochs=epochs, tolerance=0.5)
+        return structured.fit(ListedWithCosts(), NOISY, learner, **options).weights.values.tolist()
+
+    for epochs in range(1, 6):
+        fit(epochs, checkpoint=tmp_path / str(epochs))
+        assert fit(6, checkpoint=tmp_path / str(epochs)) == fit(6)
+
+
 def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
     file = tmp_path / "checkpoint"
     dev: dict[str, Any] = {"dev": SENTENCES[:2], "metric": share_of_right}

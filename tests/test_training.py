@@ -130,6 +130,19 @@ def test_damaged_checkpoints_are_one_error(name: str, how: str, tmp_path: Path) 
             assert "\n" not in str(error)  # noqa: PT017
 
 
+@pytest.mark.parametrize("value", [np.inf, np.nan, -1e300])
+@pytest.mark.parametrize("part", ["alpha", "past"])
+def test_checkpoints_with_alphas_that_no_training_gives(part: str, value: float, tmp_path: Path) -> None:
+    checkpoint, learner = tmp_path / "checkpoint", trellis.KernelPerceptron(epochs=2)
+    train(corpus_of(0, 6), learner=learner, checkpoint=checkpoint)
+    tensors, about = tensor_file._split(checkpoint.read_bytes(), checkpoint, "")
+    name = next(name for name in tensors if name.endswith(part))
+    tensors = {**tensors, name: np.full_like(tensors[name], value)}
+    tensor_file.write_tensors(checkpoint, about["format"], tensors, about["text"])
+    with pytest.raises(trellis.TrellisError):
+        train(corpus_of(0, 6), learner=replace(learner, epochs=3), checkpoint=checkpoint)
+
+
 @pytest.mark.parametrize(
     ("key", "value"), [("done", "x"), ("done", 7), ("history", [{}]), ("best_score", None), ("since_best", 1.5)]
 )
@@ -235,6 +248,19 @@ def test_a_checkpoint_continues_with_more_epochs(name: str, tmp_path: Path) -> N
         ModelError, match=r"a checkpoint after \d+ epochs, more than the 1 of this training; ask for more"
     ):
         train(corpus, learner=replace(learner, epochs=1), checkpoint=checkpoint, **options)
+
+
+@pytest.mark.parametrize("epochs", [2, 5])
+def test_frank_wolfe_continues_with_more_epochs(epochs: int, tmp_path: Path) -> None:
+    """To the same weights: the exact gap, which is measured after the last epoch, changes none."""
+    corpus, learner = corpus_of(0), trellis.HMSVM(solver="frank-wolfe", epochs=6, tolerance=0.5)
+    train(corpus, learner=replace(learner, epochs=epochs), checkpoint=tmp_path / "checkpoint")
+    resumed = train(corpus, learner=learner, checkpoint=tmp_path / "checkpoint")
+    whole = train(corpus, learner=learner)
+    assert len(resumed.info["history"]) == len(whole.info["history"])
+    found, expected = resumed.model.weights, whole.model.weights
+    assert np.array_equal(found.rows.weights, expected.rows.weights)
+    assert np.array_equal(found.edge, expected.edge)
 
 
 def test_a_checkpoint_knows_words_values_and_edges(tmp_path: Path) -> None:

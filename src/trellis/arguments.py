@@ -71,7 +71,7 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None, als
     except TypeError:
         number = least - 1
     if isinstance(value, bool) or number < least or (most is not None and number > most):
-        raise ArgumentError(f"{name} must be {range_text(least, most)}{also}, not {value!r}")
+        raise ArgumentError(f"{name} must be {range_text(least, most)}{also}, not {reprlib.repr(value)}")
     return number
 
 
@@ -82,7 +82,7 @@ def real_number(name: str, value: Any, least: float, most: float = LARGEST) -> f
     except OverflowError:
         number = math.inf
     if not least <= number <= most:
-        raise ArgumentError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
+        raise ArgumentError(f"{name} must be a number from {least:g} to {most:g}, not {reprlib.repr(value)}")
     return number
 
 

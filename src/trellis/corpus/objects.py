@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -192,7 +193,7 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
             if token is None:
                 why = "is missing (None); leave the sentence out or fill it in"
             elif isinstance(token, str if bags else _BAGS):
-                why = f"is {token!r}; a column holds either strings or bags of attributes"
+                why = f"is {reprlib.repr(token)}; a column holds either strings or bags of attributes"
             else:
                 why = _rejection(token, bags)
             if why:
@@ -209,7 +210,7 @@ def _rejection(token: Any, bags: bool) -> str:
         finite = "; give every attribute a finite number" if "finite" in str(error) else ""
         return f"has {error}{finite}"
     except TypeError as error:
-        return f"is {token!r}: {error}"
+        return f"is {reprlib.repr(token)}: {error}"
     return ""
 
 

@@ -139,7 +139,8 @@ def read_lines(function: str, path: str) -> list[str]:
         raw = Path(path).read_bytes()
         text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise TemplateError(f"{function} cannot read {path!r}: {error}") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise TemplateError(f"{function} cannot read {path!r}: {why}") from error
     return text.replace("\r\n", "\n").split("\n")
 
 

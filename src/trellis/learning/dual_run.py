@@ -19,6 +19,7 @@ from trellis.model.kernels import Expansion, Kernel, Observations
 from trellis.model.model import ChainWeights, Rows
 
 _SEQUENCES = ("sentence", "alpha", "past", "paths")
+MOST_ALPHA = 1e30  # scores are kernels, of up to 1e100, times this
 _POLY = ("kernel='poly'", lambda p: p["kernel"] == "poly")
 _SCALED = ("kernel='poly' or kernel='rbf'", lambda p: p["kernel"] in ("poly", "rbf"))
 _VALUES = ("a kernel that is not linear", lambda p: p["kernel"] != "linear")
@@ -126,6 +127,8 @@ class DualRun(Work):
         with restoring():
             sentence, alpha, past, paths = (state[name] for name in _SEQUENCES)
             clock, dual = int(state["clock"][0]), float(state["dual"][0])
+            if not all((np.abs(values) <= MOST_ALPHA).all() for values in (alpha, past)):
+                raise ValueError("weights of sequences that no training gives")
             self.native.restore(sentence, alpha, past, paths, clock, dual)
 
     def restored(self, best: ChainWeights) -> ChainWeights:

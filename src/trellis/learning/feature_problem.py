@@ -237,15 +237,17 @@ class FeatureFrankWolfe(Work):
         problem = self.problem
         order = problem.sentence_order(number, self.seed)
         mistakes, updates, gap = self.native.epoch(self.examples, order, problem.sentence_weights)
-        primal = None
-        if number == self.epochs or gap <= self.tolerance * (self.native.dual + gap):
+        # As of sequences (frank_wolfe.py), the last epoch changes nothing that a later one depends on.
+        primal, may_be_solved = None, gap <= self.tolerance * (self.native.dual + gap)
+        if may_be_solved:
             self.native.renew(self.examples, problem.sentence_weights)
+        if may_be_solved or number == self.epochs:
             values = self.native.values(self.average)
             losses = _core.hinge_losses(self.examples, values, self.zero_one, problem.n_threads)
             squares = values.astype(np.float64)
             primal = 0.5 * _core.dot(squares, squares) + self.C * float(problem.weigh(losses).sum())
             gap = primal - self.native.dual
-            self.solved = gap <= self.tolerance * primal
+            self.solved = may_be_solved and gap <= self.tolerance * primal
         return Event(number, violations=mistakes, updates=updates, objective=primal, dual=self.native.dual, gap=gap)
 
     def weights(self) -> FeatureWeights:

@@ -82,12 +82,14 @@ class FrankWolfeRun(Work):
         if self.solved:
             return None
         violations, updates, met = self.epoch(self.problem.sentence_order(number, self.seed))
-        primal = None
-        if number == self.epochs or met <= self.tolerance * (self.dual + met):
+        # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
+        primal, may_be_solved = None, met <= self.tolerance * (self.dual + met)
+        if may_be_solved:
             self.renew()
+        if may_be_solved or number == self.epochs:
             primal = self.primal(self.weights())
             met = primal - self.dual
-            self.solved = met <= self.tolerance * primal
+            self.solved = may_be_solved and met <= self.tolerance * primal
         return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=met)
 
     def epoch(self, order: npt.NDArray[np.int64]) -> tuple[int, int, float]:

@@ -88,7 +88,9 @@ def read_pattern_model(data: bytes) -> Model:
     except MemoryError as error:
         raise ModelError("cannot read the model: not enough memory") from error
     except (ValueError, IndexError, KeyError, OverflowError, struct.error, RecursionError) as error:
-        raise ModelError(f"the model is damaged: {error or type(error).__name__}; copy it again") from error
+        why = str(error) or type(error).__name__
+        why = why if len(why) <= 200 else f"{why[:200]}..."
+        raise ModelError(f"the model is damaged: {why}; copy it again") from error
     except TemplateError as error:
         raise ModelError(f"the model has a pattern that is not read: {error}") from error
 

@@ -17,7 +17,7 @@ from trellis.arguments import thread_count, whole_number
 from trellis.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.read import read
-from trellis.errors import LearnerError
+from trellis.errors import LearnerError, TemplateError
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import arc_templates, arc_vocabulary
 from trellis.features.vocabulary import Features
@@ -122,7 +122,7 @@ def train(
     """Train a parser on the trees in the columns ``head`` and ``deprel`` of a corpus.
 
     ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name ("mst", "ud"), a file or
-    a list of templates of arcs (docs/parsing.md); by default the templates of "ud" that read columns that are there.
+    a list of templates of arcs (docs/parsing.md); by default the templates of "ud" of columns that are there.
     ``learner`` is an online learner (default: ``MIRA(C=0.01)``) or a CRF, which trains by the log loss, or the name of
     one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets arcs cross (order 1 only).
     ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is considered only if one with the
@@ -153,6 +153,11 @@ def train(
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
     if features is None:
         features = default_templates([name for name in columns if _is_informative(treebank.corpus, name)])
+        try:
+            arc_templates(features, None, columns, order)
+        except TemplateError as error:
+            why = f"default features need words and their tags: {error}; give features of your own"
+            raise TemplateError(why) from None
     templates = arc_templates(features, filter, columns, order)
     if treebank.labels is None:
         templates = replace(templates, labelled=())
