@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import random
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from seqeval.metrics import classification_report  # type: ignore[import-untyped]
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]
 
+import trellis
 from trellis.corpus.corpus import Column, Strings
 from trellis.corpus.schemes import spans
 from trellis.errors import CorpusError
@@ -136,3 +138,16 @@ def test_refusals() -> None:
     column = Column(np.zeros(1, np.int32), Strings.of(["O"]))
     with pytest.raises(CorpusError, match="1 gold labels, 0 predicted"):
         evaluate_columns(column, column.slice(0, 0), np.array([0, 1]))
+
+
+def test_a_missing_gold_label_is_no_mistake_of_the_tagger(tmp_path: Path) -> None:
+    """It is an error that names the line, as in training."""
+    tagger = trellis.train({"form": [["a", "b"]] * 3, "upos": [["A", "B"]] * 3}, target="upos", features=["form[0]"])
+    path = tmp_path / "dev.conllu"
+    path.write_text("1\ta\t_\tA" + "\t_" * 6 + "\n2\tb\t_\t_" + "\t_" * 6 + "\n")
+    for corpus, place in ((str(path), r"dev\.conllu:2: "), ({"form": [["a", "b"]], "upos": [["A", ""]]}, "")):
+        for question in (tagger.evaluate, tagger.details, tagger.reliability, tagger.calibrated):
+            with pytest.raises(
+                trellis.CorpusError, match=f"{place}no label in column 'upos'; add it or remove the sent"
+            ):
+                question(corpus)  # type: ignore[operator]

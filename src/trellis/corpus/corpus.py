@@ -359,3 +359,34 @@ class Corpus:
     def _shuffled(self, seed: int) -> Longs:
         """The numbers of the sentences in a random order."""
         return np.random.default_rng(whole_number("seed", seed, 0)).permutation(len(self))
+
+
+# ------------------------------------------------------------ gold labels
+
+UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
+
+
+def labels_of(corpus: Corpus, target: str, otherwise: str = "") -> Column:
+    """The column of labels.
+
+    Raises
+    ------
+    CorpusError
+        If a label is missing. ``otherwise`` says what else to do than to add it.
+    """
+    column = corpus.column(target)
+    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
+    firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
+    empty = [v for v, first in enumerate(firsts) if first in nothing]
+    missing = np.flatnonzero(np.isin(column.codes, empty))
+    if len(missing):
+        line = None if corpus.lines is None else int(corpus.lines[missing[0]])
+        why = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
+        raise CorpusError(corpus.source, line, why)
+    return column
+
+
+def no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
+    """What stands where there is no label."""
+    first = columns_named(target, corpus.columns)[0]
+    return ("", NOTHING) if first in UNANNOTATED and "form" in corpus.columns else ("",)

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trellis.arguments import is_text
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import Column, Corpus, no_labels
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.write import write
 from trellis.errors import ArgumentError, CorpusError, TrellisError
 from trellis.serve.journal import Journal, Labels, sentence_keys
-from trellis.training.encoding import no_labels
 
 if TYPE_CHECKING:
     from trellis.learning.run import Event

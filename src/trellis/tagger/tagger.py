@@ -390,10 +390,11 @@ class Tagger:
 
     def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
         """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
+        from trellis.corpus.corpus import labels_of
         from trellis.corpus.read import read_like
 
         corpus = read_like(source, self._model.naming, self.info.get("corpus", {}), self._model.n_inputs)
-        return corpus, corpus.column(target or self.target)
+        return corpus, labels_of(corpus, target or self.target)
 
     def heaviest(self, n: int = 20) -> list[NamedWeight]:
         """The n weights farthest from zero, each with the name of its feature and its label or labels."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis.arguments import LARGEST
 from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
-from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
+from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
 from trellis.errors import CorpusError, LearnerError
 from trellis.features.dictionaries import Spans
@@ -34,7 +34,6 @@ from trellis.training.warm_start import carried_over
 
 # ------------------------------------------------------------ labels
 
-UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
 SEPARATOR = "|"  # between the labels a token may have
 Partial = bool | Literal["missing"]  # "missing": labels may be missing, and | is a letter of labels
 
@@ -70,7 +69,7 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
     """
     if partial and len(columns_named(target, corpus.columns)) == 2:
         raise LearnerError(f"partial labels A|B cannot be told from labels of two columns, {target!r}; choose one")
-    column = compact(target_column(corpus, target, missing_allowed=bool(partial)))
+    column = compact(corpus.column(target) if partial else labels_of(corpus, target, "or train with partial labels"))
     values = list(column.values)
     numbers = {label: i for i, label in enumerate(known)}
     if not partial:
@@ -88,26 +87,6 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
     gold = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)[column.codes]
     unknown = LabelSets.of(sets).at(column.codes) if (gold < 0).any() else None
     return Labelling(tuple(numbers), gold, unknown)
-
-
-def target_column(corpus: Corpus, target: str, *, missing_allowed: bool = False) -> Column:
-    """The column of labels, none of them missing unless that is allowed."""
-    column = corpus.column(target)
-    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
-    firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
-    empty = [v for v, first in enumerate(firsts) if first in nothing]
-    missing = np.flatnonzero(np.isin(column.codes, empty))
-    if len(missing) and not missing_allowed:
-        line = None if corpus.lines is None else int(corpus.lines[missing[0]])
-        why = f"no label in column {target!r}; fill it in, leave the sentence out or train with partial labels"
-        raise CorpusError(corpus.source, line, why)
-    return column
-
-
-def no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
-    """What stands where there is no label."""
-    first = columns_named(target, corpus.columns)[0]
-    return ("", NOTHING) if first in UNANNOTATED and "form" in corpus.columns else ("",)
 
 
 def _check_number(corpus: Corpus, target: str, n_labels: int) -> None:
@@ -318,7 +297,7 @@ class Setup:
     def __post_init__(self) -> None:
         if self.dev is not None:
             check_not_empty(self.dev, "compare epochs on")
-            check_dev_labels(self.dev, target_column(self.dev, self.target), self.labelling.labels)
+            check_dev_labels(self.dev, labels_of(self.dev, self.target), self.labelling.labels)
         self._check_levels()
         if self.beam and "beam" not in self.learner.abilities:
             name = type(self.learner).__name__
