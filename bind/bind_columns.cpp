@@ -91,5 +91,5 @@ void bind_columns(nb::module_& module) {
       "How many lines end in the text.");
   module.def(
       "last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
-      "The offset after the last blank line, 0 if there is none.");
+      "The offset after the last blank line, or 0.");
 }

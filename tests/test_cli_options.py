@@ -338,7 +338,7 @@ def test_options_of_files_reach_the_reader(name: str, recorded: Callable[[list[s
     assert reached == {*TABLE, *PLAIN}
 
 
-# ------------------------------------------------------------ files that are none
+# ------------------------------------------------------------ missing, empty and binary files
 
 BAD = {
     "absent": lambda path: None,

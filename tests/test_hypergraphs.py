@@ -18,7 +18,7 @@ import trellis
 from trellis.engine import chain, hypergraph
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 
-KINDS = ("floats", "ties", "forbidden", "mixed")
+KINDS = ("floats", "ties", "forbidden", "mixed", "far apart")
 SHAPES = ("lattice", "binary", "any")
 
 
@@ -59,7 +59,8 @@ def cases(request: pytest.FixtureRequest) -> list[tuple[Hypergraph, np.ndarray, 
         graph = random_hypergraph(rng, shape)
         if graph.count() > 400:
             continue
-        scores = random_scores(rng, kind, graph.n_edges)
+        far = 400 * rng.normal(size=graph.n_edges) if kind == "far apart" else None
+        scores = random_scores(rng, kind, graph.n_edges) if far is None else far
         every = {d: sum(scores[e] for e in d) for d in derivations(graph, graph.goal)}
         out.append((graph, scores, {d: s for d, s in every.items() if s > -np.inf}))
     return out

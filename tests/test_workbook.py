@@ -197,7 +197,7 @@ def test_damaged_lines_are_skipped_and_kept(tmp_path: Path) -> None:
 
 
 def test_labels_follow_their_words(tmp_path: Path) -> None:
-    """Equal sentences are told apart by their order; what has no sentence any more is reported, and not lost."""
+    """Equal sentences are distinguished by their order; labels without a sentence are reported and kept."""
     text = "a\nb\n\nc\nd\n\na\nb\n\ne\nf\n\n"
     with book(tmp_path, text=text) as one:
         for number, label in enumerate("PQRS"):

@@ -41,7 +41,7 @@ struct Decoder::State {
   std::mutex spare_mutex;
   std::vector<std::unique_ptr<Buffers>> spare;
   Heavy heavy;
-  explicit State(int forks_) : forks(forks_) { spare.reserve(kMostSpare); }  // what is given back needs no memory
+  explicit State(int forks_) : forks(forks_) { spare.reserve(kMostSpare); }  // so that returning a buffer allocates nothing
   static constexpr std::size_t kMostSpare = 4;
 };
 

@@ -27,7 +27,7 @@ LEARNERS = {
 
 
 def learner_named(name: str) -> type[Learner]:
-    """The class of a learner, in whatever case its name is written; LearnerError if there is none of that name."""
+    """The class of a learner by its name, ignoring case; LearnerError for an unknown name."""
     if (known := name.lower()) not in LEARNERS:
         raise LearnerError(f"no learner {name!r}; the learners are {', '.join(LEARNERS)}")
     found: Any = getattr(trellis, LEARNERS[known])
