@@ -37,8 +37,8 @@ test: $(VENV)/.tests
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "$(MARKS)"
 
 lint: $(VENV)/.lint
-	$(BIN)/ruff check src tests benchmarks examples docs/site
-	$(BIN)/ruff format --check src tests benchmarks examples docs/site
+	$(BIN)/ruff check src tests benchmarks examples experiments docs/site
+	$(BIN)/ruff format --check src tests benchmarks examples experiments docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -1,7 +1,8 @@
 """A model of CRFsuite in our hands: the same labels, the same probabilities, how much faster; and a search over c1, c2.
 
 Features are feature dicts as in python-crfsuite's tutorial, of CoNLL-2000. The model is trained by python-crfsuite. The
-search is GridSearchCV over four settings, three folds, with the estimators of sklearn-crfsuite and of trellis.sklearn.
+search is GridSearchCV over four settings, three folds, with the estimators of sklearn-crfsuite and
+of trellis.interfaces.sklearn.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 
 import trellis
 from benchmarks.common import Result, Setting, best_of, points, seconds, timed, versus
-from trellis.sklearn import CRF, metrics, scorers
+from trellis.interfaces.sklearn import CRF, metrics, scorers
 
 SEARCHED = 1500  # sentences
 GRID = {"c1": [0.05, 0.2], "c2": [0.05, 0.2]}

@@ -15,8 +15,8 @@ from __future__ import annotations
 import sys
 import types
 
-from trellis import sklearn
-from trellis.compat import pycrfsuite
+from trellis.interfaces import sklearn
+from trellis.interfaces.compat import pycrfsuite
 
 sys.modules["pycrfsuite"] = pycrfsuite
 theirs = types.ModuleType("sklearn_crfsuite")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trellis.papers import EXPERIMENTS, experiment
-from trellis.papers.data import SOURCES
-from trellis.papers.page import draw
-from trellis.papers.report import as_markdown
-from trellis.papers.steps import Figures, read_kept
+from experiments.papers import EXPERIMENTS, experiment
+from experiments.papers.data import SOURCES
+from experiments.papers.page import draw
+from experiments.papers.report import as_markdown
+from experiments.papers.steps import Figures, read_kept
 
 RESULTS = Path(__file__).parent.parent / "papers" / "results"
 
@@ -49,7 +49,7 @@ print(randomisation(a, b).p, bootstrap(a))
 And so are the experiments:
 
 ```python
-from trellis import papers
+from experiments import papers
 
 run = papers.run("label-bias", quick=True)
 for finding in run.report.findings:

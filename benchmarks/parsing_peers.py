@@ -17,10 +17,10 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting
-from trellis import parsing
-from trellis.papers import steps
-from trellis.papers.data import Parts
-from trellis.papers.parsing import DATA, treebank
+from experiments.papers import steps
+from experiments.papers.data import Parts
+from experiments.papers.parsing import DATA, treebank
+from trellis.tasks import parsing
 
 Row = dict[str, Any]
 Trees = list[tuple[list[int], list[str]]]

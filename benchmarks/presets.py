@@ -16,11 +16,11 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting, verdict
-from trellis import rerank
+from experiments.papers.data import corpus_of_letters, letters, noun_phrases
+from experiments.papers.steps import Setting as PaperSetting
 from trellis.evaluation.report import Report
 from trellis.features.presets import LETTER_RUNS
-from trellis.papers.data import corpus_of_letters, letters, noun_phrases
-from trellis.papers.steps import Setting as PaperSetting
+from trellis.tasks import reranking
 
 HELD_OUT, HELD_OUT_WORDS = 1536, 2500
 MANY = ", UPOS and features"
@@ -59,17 +59,17 @@ class Asked:
     wanted: float | None = None  # on test
     reranked: bool = False  # by a CRF over the 20 best of folds
 
-    def train(self, corpus: trellis.Corpus, target: str) -> trellis.Tagger | rerank.Reranker:
+    def train(self, corpus: trellis.Corpus, target: str) -> trellis.Tagger | reranking.Reranker:
         """The model of this row."""
         options = {"target": target, "features": self.features, "learner": LEARNERS[self.learner], **self.more}
 
         def tagger(part: trellis.Corpus) -> trellis.Tagger:
             return trellis.train(part, n_threads=1, **options)
 
-        return rerank.train(corpus, tagger, trellis.CRF(c2=1.0), n_threads=1) if self.reranked else tagger(corpus)
+        return reranking.train(corpus, tagger, trellis.CRF(c2=1.0), n_threads=1) if self.reranked else tagger(corpus)
 
 
-def figure(model: trellis.Tagger | rerank.Reranker, corpus: trellis.Corpus) -> float:
+def figure(model: trellis.Tagger | reranking.Reranker, corpus: trellis.Corpus) -> float:
     """Accuracy, or F1 where labels mark spans."""
     found = model.evaluate(corpus, n_threads=1)
     return 100 * (found if isinstance(found, Report) else found.chosen or found.first).headline

@@ -16,9 +16,9 @@ import numpy as np
 
 import trellis
 from benchmarks.common import Result, Setting
+from trellis.engine.weights import padded
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Problem
-from trellis.model.model import padded
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "roofline"

@@ -16,7 +16,7 @@ from typing import Any
 import trellis
 from benchmarks.common import Result, Setting
 from benchmarks.processes import usage
-from trellis.papers.segmentation import Line, lines_of, measured, scores
+from experiments.papers.segmentation import Line, lines_of, measured, scores
 
 
 def run(setting: Setting) -> Result:

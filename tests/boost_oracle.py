@@ -6,11 +6,11 @@ import numpy as np
 from gradient_oracle import allowed_of, potentials_of
 from oracle import paths_of, score_of
 
+from trellis.engine.weights import padded
 from trellis.learning.parameters import Parameters
+from trellis.learning.reference import Floats
+from trellis.learning.reference.boosting import WrongPaths
 from trellis.learning.run import Problem
-from trellis.model.model import padded
-from trellis.reference import Floats
-from trellis.reference.boosting import WrongPaths
 
 
 def counts_of(problem: Problem, parameters: Parameters, i: int, path: tuple[int, ...]) -> Floats:

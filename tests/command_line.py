@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from trellis.cli.main import module_of, run
-from trellis.cli.options import Parser
+from trellis.interfaces.cli.main import module_of, run
+from trellis.interfaces.cli.options import Parser
 
 NOUNS, VERBS = ("dog", "cat", "boat", "tree"), ("sees", "likes", "finds")
 SENTENCES = [(("the", "DT", "B-NP"), (n, "NN", "I-NP"), (v, "VB", "B-VP")) for n in NOUNS for v in VERBS]

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from trellis.corpus.corpus import Corpus
-from trellis.reference import Floats, Weights, add_features_of
-from trellis.tagger import Tagger
+from trellis.learning.reference import Floats, Weights, add_features_of
+from trellis.tasks.tagging.model import Tagger
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def solve(gram: Floats, costs: Floats, sentence: npt.NDArray[np.int64], bounds: 
 
 def observed(tagger: Tagger, corpus: Corpus) -> Floats:
     """The attributes of all tokens of the corpus, dense, as the tagger sees them."""
-    from trellis.model.kernels import Observations
+    from trellis.engine.kernels import Observations
 
     lists: Any = tagger._decoder.native.attribute_lists(tagger._decoder.encode(corpus), False)
     return Observations(*lists, tagger.model.weights.rows.n_attributes).dense()

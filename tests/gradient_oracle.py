@@ -10,13 +10,13 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from trellis import _core
-from trellis.arrays import LabelSets
+from trellis._support.arrays import LabelSets
 from trellis.corpus.label_parts import LabelParts
+from trellis.engine.weights import Ngrams, Rows, padded
 from trellis.learning.parameters import Parameters
+from trellis.learning.reference import Floats, Potentials, ngram_table, restrict
+from trellis.learning.reference.loglinear import crf_loss, local_loss
 from trellis.learning.run import Problem
-from trellis.model.model import Ngrams, Rows, padded
-from trellis.reference import Floats, Potentials, ngram_table, restrict
-from trellis.reference.loglinear import crf_loss, local_loss
 
 LENGTHS = (3, 1, 0, 4, 2)
 

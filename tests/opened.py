@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 from feature_oracle import Key, feature, parsed
 
-from trellis.arrays import Ragged
+from trellis._support.arrays import Ragged
 from trellis.corpus.corpus import Corpus
+from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.features.known import entries
 from trellis.features.vocabulary import Vocabulary
-from trellis.model.model import ChainWeights, Model, Rows, padded
-from trellis.tagger import Tagger
-from trellis.tagger.decoding import Decoder
+from trellis.tasks.tagging.chain_model import ChainModel
+from trellis.tasks.tagging.decoding import Decoder
+from trellis.tasks.tagging.model import Tagger
 
 
 def decoder_of(vocabulary: Vocabulary) -> Decoder:
@@ -30,7 +31,7 @@ def decoder_of(vocabulary: Vocabulary) -> Decoder:
     )
     has_edges = vocabulary.n_emission < len(vocabulary.templates)
     weights = ChainWeights(1, rows, edge_rows if has_edges else None, np.zeros((2, padded(1)), np.float32), None)
-    return Decoder(Model(("X",), "label", 1, vocabulary, weights))
+    return Decoder(ChainModel(("X",), "label", 1, vocabulary, weights))
 
 
 def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragged, Ragged | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trellis.trees.grammar import Grammar, Step
+from trellis.tasks.trees.grammar import Grammar, Step
 
 
 def all_derivations(grammar: Grammar, tags: Sequence[str]) -> list[list[Step]]:

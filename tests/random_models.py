@@ -14,10 +14,10 @@ from oracle import score_of
 import trellis
 from trellis.corpus.corpus import Corpus
 from trellis.engine.chain import Tables
-from trellis.model.model import Rows
-from trellis.reference import Potentials, ngram_table, restrict
-from trellis.reference.loglinear import local_loss
-from trellis.tagger import Tagger
+from trellis.engine.weights import Rows
+from trellis.learning.reference import Potentials, ngram_table, restrict
+from trellis.learning.reference.loglinear import local_loss
+from trellis.tasks.tagging.model import Tagger
 
 WORDS = ("a", "b", "c")
 TEMPLATES = ("word[0]", "word[-1] & word[0]", "bias")

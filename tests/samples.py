@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import trellis
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.errors import CorpusError
-from trellis.tagger import Tagger
+from trellis.tasks.tagging.model import Tagger
 
 LETTERS = "aAbB1-."
 

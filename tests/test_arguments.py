@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 import trellis
-from trellis import arguments
+from trellis._support import arguments
 
 SENTENCES = [["a", "b"], ["b", "c", "a"]]
 LABELS = [["B-X", "O"], ["O", "B-X", "I-X"]]

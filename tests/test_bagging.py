@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis.errors import LearnerError
-from trellis.training.bagging import mean_of
+from trellis._support.errors import LearnerError
+from trellis.tasks.tagging.training.bagging import mean_of
 
 rng = np.random.default_rng(4)
 WORDS = [[f"w{int(i)}" for i in rng.integers(0, 30, 6)] for _ in range(60)]
@@ -35,7 +35,7 @@ def test_weights_are_the_mean_of_the_members_weights(
         seen.extend(members)
         return mean_of(members)
 
-    monkeypatch.setattr("trellis.training.bagging.mean_of", kept)
+    monkeypatch.setattr("trellis.tasks.tagging.training.bagging.mean_of", kept)
     tagger = train(learner=learner, bagging=3, order=order)
     assert len(seen) == 3
     for attribute_rows in ("rows", "edge_rows"):
@@ -52,7 +52,7 @@ def test_weights_are_the_mean_of_the_members_weights(
 
 def test_members_take_sentences_in_other_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no feature is left out, members differ by the order of sentences alone."""
-    monkeypatch.setattr("trellis.training.bagging.LEFT_OUT", 0.0)
+    monkeypatch.setattr("trellis.tasks.tagging.training.bagging.LEFT_OUT", 0.0)
     for shuffle in (False, True):
         learner = trellis.MIRA(epochs=2, shuffle=shuffle)
         alone, bagged = (train(learner=learner, bagging=n).model.weights for n in (1, 3))

@@ -16,11 +16,11 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import SequenceBoost, _core
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
 from trellis.learning.parameters import Parameters
+from trellis.learning.reference import Floats
+from trellis.learning.reference.boosting import Round
 from trellis.learning.run import Event, Problem
-from trellis.reference import Floats
-from trellis.reference.boosting import Round
 
 BOUNDS = ("loose", "tight", "exact")
 STEPS = (-1.5, -0.3, 0.2, 1.1)
@@ -294,7 +294,7 @@ def test_the_history_is_the_model() -> None:
     for event in tagger.info["history"]:
         name = (event["feature"], event["label"])
         sums[name] = sums.get(name, 0.0) + event["step"]
-    from trellis.tagger.heaviest import heaviest
+    from trellis.tasks.tagging.top_features import heaviest
 
     weights = {(w.feature, w.label): w.weight for w in heaviest(tagger.model, 1000)}
     assert weights == pytest.approx(sums, rel=1e-5)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis.errors import CorpusError
+from trellis._support.errors import CorpusError
 from trellis.features.brown import brown_clusters
 
 

@@ -9,8 +9,8 @@ import pytest
 from command_line import refused
 
 import trellis
-from trellis.builtin import MODELS
-from trellis.builtin.truecase import casing, corpora, recased
+from experiments.truecaser import casing, corpora, recased
+from trellis.tasks.tagging.builtin import MODELS
 
 
 def test_the_truecaser_knows_the_manual() -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from random_models import LABELS, MODELS, all_paths, corpus_of, possible, random_tagger
 
 import trellis
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import spans
-from trellis.engine.temperature import LEAST, MOST, search
-from trellis.errors import CorpusError
 from trellis.evaluation.reliability import reliability
-from trellis.tagger import Tagger
+from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.temperature import LEAST, MOST, search
 
 
 def noisy_corpus(seed: int, n: int) -> Corpus:

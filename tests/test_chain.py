@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trellis import reference
 from trellis.engine import chain
+from trellis.learning import reference
 
 KINDS = ("floats", "ties", "forbidden", "mixed")
 CASES = list(itertools.product((1, 2), (False, True), (False, True), KINDS))

@@ -19,8 +19,8 @@ import pytest
 from command_line import COLUMNS, TRAIN, UPOS, Done, conllu, parser_of, refused, shell
 
 import trellis
-from trellis.cli import labelled_files
-from trellis.cli.main import COMMANDS
+from trellis.interfaces.cli import labelled_files
+from trellis.interfaces.cli.main import COMMANDS
 
 
 def test_lines_of_the_documentation(here: Path) -> None:
@@ -44,7 +44,7 @@ def test_lines_of_the_documentation(here: Path) -> None:
 def test_version_imports_nothing_slow() -> None:
     code = (
         "import sys; sys.argv = ['trellis', '--version']; from trellis.__main__ import main; main(); "
-        "assert not {'argparse', 'numpy', 'trellis.cli'} & set(sys.modules)"
+        "assert not {'argparse', 'numpy', 'trellis.interfaces.cli'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"trellis {trellis.__version__}\n", "")
@@ -136,7 +136,8 @@ def test_a_pipe_is_answered_before_it_ends(chunk: Path) -> None:
 
 def test_only_what_is_needed_is_imported(chunk: Path) -> None:
     slow = "import sys, trellis.__main__ as m; sys.argv[1:] = 'tag -m chunk.trellis test.txt'.split(); m.main()"
-    unused = "matplotlib pyarrow rich typer trellis.training trellis.learners trellis.model.kernels concurrent.futures"
+    unused = "matplotlib pyarrow rich typer concurrent.futures "
+    unused += "trellis.tasks.tagging.train trellis.tasks.tagging.training trellis.learners trellis.engine.kernels"
     watched = f"set(sys.modules) & set({unused.split()})"
     code = f"import atexit, sys; atexit.register(lambda: print({watched})); {slow}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -13,7 +13,7 @@ import pytest
 from command_line import COLUMNS, TRAIN, refused
 
 import trellis
-from trellis.cli import running_text
+from trellis.interfaces.cli import running_text
 
 CHUNKS = trellis.read({"chunk": [["B-NP", "I-NP", "B-VP"]] * 12}).sentences("chunk")
 

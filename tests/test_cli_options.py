@@ -16,8 +16,8 @@ from command_line import COLUMNS, Done, call_within, parser_of
 from test_cli_parsing import TREES
 from test_cli_trees import TEXT
 
-from trellis.cli.main import COMMANDS
-from trellis.cli.options import Parser
+from trellis.interfaces.cli.main import COMMANDS
+from trellis.interfaces.cli.options import Parser
 
 CSV = "sentence,word,label\n1,the,DT\n1,dog,NN\n2,the,DT\n2,cat,NN\n3,a,DT\n3,cat,NN\n"
 HASH = "# SYM O\n\n"  # a token, or a comment
@@ -228,13 +228,13 @@ Outcome = tuple[Done, set[str]]
 @pytest.fixture
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Outcome]:
     """Run a command line; what it left behind, and the names of the values that it read."""
-    import trellis.cli.papers
-    import trellis.serve.server
-    import trellis.serve.workbook
+    import experiments.papers_command
+    import trellis.interfaces.serve.server
+    import trellis.interfaces.studio.workbook
 
     monkeypatch.chdir(folder)
-    first = cache(lambda run=trellis.cli.papers.run: run("label-bias", quick=True, results="label-bias"))
-    monkeypatch.setattr(trellis.cli.papers, "run", lambda *_, **__: first())
+    first = cache(lambda run=experiments.papers_command.run: run("label-bias", quick=True, results="label-bias"))
+    monkeypatch.setattr(experiments.papers_command, "run", lambda *_, **__: first())
     records = list[Recorder]()
     parse = Parser.parse
 
@@ -243,11 +243,13 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[st
         return records[-1]
 
     monkeypatch.setattr(Parser, "parse", recording)
-    monkeypatch.setattr(trellis.serve.server, "run", lambda *_, told, **__: told("127.0.0.1", 1))
+    monkeypatch.setattr(trellis.interfaces.serve.server, "run", lambda *_, told, **__: told("127.0.0.1", 1))
     monkeypatch.setattr("webbrowser.open", lambda _: None)
-    workbook = trellis.serve.workbook.Workbook
+    workbook = trellis.interfaces.studio.workbook.Workbook
     monkeypatch.setattr(
-        trellis.serve.workbook, "Workbook", lambda *args: (sys.stdout.write(str(list(args[1]))), workbook(*args))[1]
+        trellis.interfaces.studio.workbook,
+        "Workbook",
+        lambda *args: (sys.stdout.write(str(list(args[1]))), workbook(*args))[1],
     )
 
     def run(arguments: list[str]) -> Outcome:

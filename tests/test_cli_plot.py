@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from command_line import TRAIN, refused
 
-from trellis.cli.plot import draw
 from trellis.display.figures import score_name
+from trellis.interfaces.cli.plot import draw
 
 
 def texts(path: Path) -> str:

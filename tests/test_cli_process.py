@@ -23,8 +23,8 @@ from test_cli_parsing import TREES
 from test_cli_trees import TEXT
 
 import trellis
-from trellis.cli.interrupts import keeping_the_best
-from trellis.cli.main import module_of
+from trellis.interfaces.cli.interrupts import keeping_the_best
+from trellis.interfaces.cli.main import module_of
 from trellis.learning.run import Event, StopTrainingError
 
 COMMAND = [sys.executable, "-m", "trellis"]
@@ -48,7 +48,7 @@ def children(folder: Path) -> set[str]:
 @pytest.mark.usefixtures("control_c")
 @pytest.mark.parametrize(
     "module",
-    ["argparse", "numpy", "numpy.linalg", "numpy._core.multiarray", "trellis._core", "trellis.tagger"],
+    ["argparse", "numpy", "numpy.linalg", "numpy._core.multiarray", "trellis._core", "trellis.tasks.tagging"],
 )
 def test_control_c_within_an_import_is_one_line(chunk: Path, module: str) -> None:
     code = f"""
@@ -73,7 +73,7 @@ def test_a_second_control_c_gives_up(here: Path) -> None:
     code = f"""
 import signal, sys
 from contextlib import contextmanager
-from trellis.cli import train
+from trellis.interfaces.cli import train
 @contextmanager
 def interrupting(quiet):
     def observe(event):

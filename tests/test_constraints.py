@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from random_models import LABELS, MODELS, all_paths, corpus_of, possible, random_tagger, sentences
 
 import trellis
+from trellis._support.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.corpus import schemes
-from trellis.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.learning.run import Problem
-from trellis.tagger import Tagger
-from trellis.tagger.heaviest import heaviest
+from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.top_features import heaviest
 
 few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

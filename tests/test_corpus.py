@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis import _core
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Strings
-from trellis.errors import ArgumentError, CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=100)
 SENTENCES = [["a", "b"], [], ["c"], ["a"], ["d", "e", "a"]]

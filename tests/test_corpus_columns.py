@@ -16,6 +16,7 @@ from samples import unreadable
 
 import trellis
 from trellis import _core
+from trellis._support.errors import CorpusError
 from trellis.corpus import stream
 from trellis.corpus.columns import (
     CONLLU,
@@ -28,7 +29,6 @@ from trellis.corpus.columns import (
 )
 from trellis.corpus.corpus import Column, Strings
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_file, pieces_of_path
-from trellis.errors import CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=300)
 LAYOUTS = [

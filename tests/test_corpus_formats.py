@@ -20,9 +20,9 @@ import pytest
 from samples import unreadable
 
 import trellis
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import BagColumn
 from trellis.corpus.tables import corpus_to_arrow
-from trellis.errors import ArgumentError, CorpusError
 
 DEEP: list[Any] = []  # deeper than Python shows
 for _ in range(5000):

@@ -129,8 +129,8 @@ LARGE_CLAIM = (
     ONE_COLUMN
     + """
 import os, resource, tempfile
-from trellis.model.tensor_file import write_tensors
-from trellis.model import model_file
+from trellis._support.tensor_file import write_tensors
+from trellis.tasks.tagging import file as model_file
 header = model_file._header(t.model)
 tensors = model_file._tensors(t.model)
 tensors["tri.places"], tensors["tri.weights"] = tensors["edge.places"], tensors["edge.weights"]
@@ -159,7 +159,8 @@ DAEMONS = """
 import threading, time
 import numpy as np
 import trellis
-from trellis import _core, parsing
+from trellis import _core
+from trellis.tasks import parsing
 corpus = {"w": [["a", "b", "c"]] * 20, "y": [["A", "B", "A"]] * 20}
 t = trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.Perceptron(epochs=1))
 treebank = {"word": [["a", "b"]] * 9, "pos": [["A", "B"]] * 9, "head": [["2", "0"]] * 9, "deprel": [["x", "root"]] * 9}
@@ -261,7 +262,7 @@ void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::f
 # Each of the first allocations of a call is refused once, in a child of its own; afterwards the call must succeed.
 REFUSED = """
 import ctypes, os, signal, trellis
-from trellis import parsing
+from trellis.tasks import parsing
 library = ctypes.CDLL(os.environ["LD_PRELOAD"])
 refuse = lambda n: library.refuse_new(ctypes.c_long(n))
 corpus = {"w": [["a", "b", "c"]] * 20, "p": [["x", "y", "x"]] * 20, "y": [["A", "B", "A"]] * 20}
@@ -319,7 +320,7 @@ def test_refused_memory_is_an_error_and_no_more(tmp_path: Path) -> None:
 
 
 ROOM = """
-import resource, sys, numpy, trellis, trellis.model.model_file, trellis.tagger.tagger
+import resource, sys, numpy, trellis, trellis.tasks.tagging.file, trellis.tasks.tagging.model
 path = sys.argv[1]  # nothing is loaded before: the stacks of threads that have ended are used again
 used = int(open("/proc/self/statm").read().split()[0]) * 4096
 for megabytes in range(30):

@@ -12,12 +12,12 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
-from trellis.cli.learner_options import build_learner
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import padded
+from trellis.interfaces.cli.learner_options import build_learner
 from trellis.learning.descent import Passes
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event
-from trellis.model.model import padded
 
 SLOW = {"tolerance": 1e-12, "epochs": 2000}
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import Done, refused
 
 import trellis
-from trellis.errors import ModelError
+from trellis._support.errors import ModelError
 
 LABELS = ("B-NP", "I-NP", "O", "B-VP")
 

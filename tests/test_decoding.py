@@ -9,9 +9,9 @@ import pytest
 from random_models import MODELS, WORDS, all_paths, corpus_of, random_tagger, sentences
 
 import trellis
-import trellis.tagger.decoding
-from trellis.model.model import START
-from trellis.tagger import Tagger
+import trellis.tasks.tagging.decoding
+from trellis.engine.weights import START
+from trellis.tasks.tagging.model import Tagger
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -62,8 +62,8 @@ def test_batches(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = trellis.read({"word": many})
     alone = [tagger.marginals(sentence, edges=True) for sentence in many]
     by_label = [tagger.tag(sentence, by="label") for sentence in many]
-    for piece_bytes in (1, 4000, trellis.tagger.decoding.PIECE_BYTES):
-        monkeypatch.setattr(trellis.tagger.decoding, "PIECE_BYTES", piece_bytes)
+    for piece_bytes in (1, 4000, trellis.tasks.tagging.decoding.PIECE_BYTES):
+        monkeypatch.setattr(trellis.tasks.tagging.decoding, "PIECE_BYTES", piece_bytes)
         for given, n_threads in itertools.product((many, corpus), (1, 2)):
             found = tagger.marginals_batch(given, edges=True, n_threads=n_threads)
             for one, other in zip(found, alone, strict=True):

@@ -13,9 +13,9 @@ from test_explain import check_sums
 
 import trellis
 from trellis.corpus import schemes
+from trellis.engine.weights import MANY_LABELS
 from trellis.learners import LEARNERS, learner_named
-from trellis.model.model import MANY_LABELS
-from trellis.tagger import Tagger
+from trellis.tasks.tagging.model import Tagger
 
 QUICK: dict[str, dict[str, Any]] = {
     "crf": {"epochs": 20},

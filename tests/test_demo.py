@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import trellis
-import trellis.cli.demo
-from trellis.cli.demo import NEIGHBOURS, make_typos, measure, mistype
-from trellis.cli.main import run
+import trellis.interfaces.cli.demo
+from trellis.interfaces.cli.demo import NEIGHBOURS, make_typos, measure, mistype
+from trellis.interfaces.cli.main import run
 
 TEXT = (
     "the object of this module is a list with strings that name every class and function which raises an exception "
@@ -26,7 +26,7 @@ def text(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(3)
     paragraphs = [" ".join(chance.choices(TEXT.split(), k=40)).capitalize() + "." for _ in range(600)]
     topics = {"one": "\n\n".join(paragraphs[:400]), "two": "\n\n".join(paragraphs[350:])}
-    monkeypatch.setattr(trellis.cli.demo, "topics", topics)
+    monkeypatch.setattr(trellis.interfaces.cli.demo, "topics", topics)
 
 
 @pytest.fixture(autouse=True)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis import _core
+from trellis._support.errors import CorpusError, LearnerError, ModelError, TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.errors import CorpusError, LearnerError, ModelError, TemplateError
 from trellis.features.dictionaries import ANYONE, NOBODY, VALUES, Dictionary, Spans, learn_dictionary, read_dictionary
 from trellis.features.extraction import extract
 from trellis.features.vocabulary import feature_set
-from trellis.training.encoding import read_labels
-from trellis.training.entries import FOLDS, spans_twice, twice
+from trellis.tasks.tagging.training.encoding import read_labels
+from trellis.tasks.tagging.training.entries import FOLDS, spans_twice, twice
 
 few = settings(max_examples=60, deadline=None)
 NAMES = {
@@ -301,7 +301,7 @@ def test_damaged_dictionaries_in_a_model_are_errors(tmp_path: Path) -> None:
     for dictionary in bad:
         broken = replace(tagger.model, vocabulary=replace(vocabulary, dictionaries=(dictionary, other)))
         path = tmp_path / "broken"
-        trellis.model.model_file.save(broken, path)
+        trellis.tasks.tagging.file.save(broken, path)
         with pytest.raises(ModelError):
             trellis.load(path)
     # One of another view: fewer tokens than the view has strings.

@@ -16,8 +16,8 @@ import pytest
 from command_line import call_within, parser_of
 
 import trellis
-from trellis.cli.main import COMMANDS, module_of
-from trellis.training.fit import DEFAULT_LEARNER
+from trellis.interfaces.cli.main import COMMANDS, module_of
+from trellis.tasks.tagging.train import DEFAULT_LEARNER
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,7 +41,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # How models, corpora and training problems are stored: of no use to those who only call trellis.
 STORED = {"Checkpoint", "Dual", "Expansion", "Extras", "FeatureNames", "LabelSets", "Sources", "Strings"}
 STORED |= {"ArcVocabulary", "Ngrams", "PhraseVocabulary", "SegmentVocabulary", "Tables", "Vocabulary", "Votes"}
-INSIDE = ("trellis._core", "trellis.reference")
+INSIDE = ("trellis._core", "trellis.learning.reference")
 
 
 def objects_of_the_api() -> dict[str, object]:

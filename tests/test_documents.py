@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
+from trellis._support.errors import CorpusError, LearnerError, ModelError
 from trellis.corpus.corpus import Column, Strings
-from trellis.errors import CorpusError, LearnerError, ModelError
-from trellis.model.model import FIRST_PASS
-from trellis.tagger.documents import elsewhere, word_column
-from trellis.training.documents import part_bounds, train_twice
+from trellis.tasks.tagging.chain_model import FIRST_PASS
+from trellis.tasks.tagging.documents import elsewhere, word_column
+from trellis.tasks.tagging.training.documents import part_bounds, train_twice
 
 # In every document the name is plain once ("Mr X") and unclear once ("X went" beside "rain went").
 NAMES = [f"Name{i}" for i in range(24)]
@@ -177,7 +177,7 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         bad.append(trellis.train(other, target="name", features=features).model)
     bad.append(tagger.model)
     for first in bad:
-        trellis.model.model_file.save(replace(tagger.model, first=first), tmp_path / "m")
+        trellis.tasks.tagging.file.save(replace(tagger.model, first=first), tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
     for info in (
@@ -188,7 +188,7 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         {"history": [{"epoch": []}]},
     ):
         changed = replace(tagger.model, info={**tagger.info, **info})
-        trellis.model.model_file.save(changed, tmp_path / "m")
+        trellis.tasks.tagging.file.save(changed, tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
 

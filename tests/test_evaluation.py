@@ -13,9 +13,9 @@ from seqeval.metrics import classification_report  # type: ignore[import-untyped
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]
 
 import trellis
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Strings
 from trellis.corpus.schemes import spans
-from trellis.errors import CorpusError
 from trellis.evaluation.report import evaluate, evaluate_columns
 from trellis.evaluation.spans import SpanReading
 

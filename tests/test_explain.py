@@ -13,8 +13,8 @@ from samples import KINDS, PART_KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
-from trellis.tagger import Tagger
-from trellis.tagger.explanation import Explanation, shown
+from trellis.tasks.tagging.explain import Explanation, shown
+from trellis.tasks.tagging.model import Tagger
 
 
 def check_sums(tagger: Tagger, sentence: object, found: Explanation) -> None:

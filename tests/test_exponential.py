@@ -11,10 +11,10 @@ from samples import KINDS, random_corpus
 from scipy.optimize import minimize as scipy_minimize
 
 from trellis import CRF, ExponentialLoss
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
 from trellis.learning.parameters import Parameters
+from trellis.learning.reference import Floats
 from trellis.learning.run import Event
-from trellis.reference import Floats
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
 

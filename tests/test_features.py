@@ -17,15 +17,15 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import _core
-from trellis.arrays import Ragged
+from trellis._support.arrays import Ragged
+from trellis._support.errors import CorpusError, TemplateError
 from trellis.corpus.corpus import Corpus, Strings
-from trellis.errors import CorpusError, TemplateError
 from trellis.features import functions
 from trellis.features.extraction import Extraction, extract, freeze, view_table
 from trellis.features.templates import Call
 from trellis.features.vocabulary import Vocabulary, feature_set, function_of, native_calls
-from trellis.training.edges import Seen
-from trellis.training.encoding import select
+from trellis.tasks.tagging.training.edges import Seen
+from trellis.tasks.tagging.training.encoding import select
 
 few = settings(max_examples=60, derandomize=True, deadline=None)
 

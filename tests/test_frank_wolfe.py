@@ -16,10 +16,10 @@ from online_twin import Case, case, flat
 from samples import KINDS, random_corpus
 
 import trellis
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import Ngrams
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.run import Event, Problem, StopTrainingError, run
-from trellis.model.model import Ngrams
 
 KINDS_OF_PROBLEM = ["plain", "edges", "dictionary", "values", "weights", "costs", "constraints", "seen", "parts"]
 grid = pytest.mark.parametrize(

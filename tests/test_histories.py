@@ -282,7 +282,7 @@ def test_rows_of_a_damaged_file_are_errors() -> None:
         labels[-1] = column
         return replace(model, weights=replace(weights, edge_rows=replace(rows, labels=labels)))
 
-    from trellis.model.model_file import from_bytes, to_bytes
+    from trellis.tasks.tagging.file import from_bytes, to_bytes
 
     for damaged in (
         with_column(first + n + 2 + len(weights.ngrams.parents)),

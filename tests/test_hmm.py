@@ -14,10 +14,10 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import HMM
+from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Corpus
-from trellis.errors import LearnerError, TemplateError
 from trellis.learners.hmm import label_probabilities
-from trellis.reference.counting import Counts, suffix_probability
+from trellis.learning.reference.counting import Counts, suffix_probability
 
 
 def counts_of(corpus: Corpus, order: int, k: float) -> Counts:

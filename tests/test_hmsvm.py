@@ -13,8 +13,8 @@ from dual_oracle import enumerate_all, observed, solve
 from samples import random_corpus
 
 import trellis
-from trellis.errors import LearnerError, ModelError
-from trellis.model.kernels import Observations
+from trellis._support.errors import LearnerError, ModelError
+from trellis.engine.kernels import Observations
 
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 Floats = npt.NDArray[np.float64]
@@ -457,8 +457,8 @@ HOSTILE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
-    from trellis.model import model_file
-    from trellis.model.tensor_file import read_tensors, write_tensors
+    from trellis._support.tensor_file import read_tensors, write_tensors
+    from trellis.tasks.tagging import file as model_file
 
     path = tmp_path / "model"
     train(corpus_of(0, 12), trellis.HMSVM(kernel="poly", epochs=3)).save(path)

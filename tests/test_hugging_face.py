@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import trellis
-from trellis.errors import CorpusError
+from trellis._support.errors import CorpusError
 
 NAMES = ["O", "B-PER", "I-PER"]
 

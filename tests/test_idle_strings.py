@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis.training import fit
+from trellis.tasks.tagging import train as fit
 
 chance = np.random.default_rng(1)
 WORDS = [f"{a}{b}{c}" for a in ("x", "Yy", "12", "é-") for b in "abcde" for c in ("ing", "ed", "s", "")]

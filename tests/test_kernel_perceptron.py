@@ -11,8 +11,8 @@ from dual_oracle import observed
 from samples import random_corpus
 
 import trellis
-from trellis import reference
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
+from trellis.learning import reference
 
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 

@@ -19,13 +19,14 @@ from test_structured import SENTENCES, Listed
 from test_tree_parser import TREES
 
 import trellis
-from trellis import errors, parsing, rerank, structured, trees
-from trellis.compat.pycrfsuite import CRFSuiteError, NotOpenError
-from trellis.features.templates import UnknownFunctionError
-from trellis.papers.data import MissingCorpusError
-from trellis.serve.door import TurnedAwayError
-from trellis.serve.models import UnknownModelError
-from trellis.serve.workbook import ConflictError
+from experiments.papers.data import MissingCorpusError
+from trellis._support import errors
+from trellis._support.errors import UnknownFunctionError
+from trellis.interfaces.compat.pycrfsuite import CRFSuiteError, NotOpenError
+from trellis.interfaces.serve.door import TurnedAwayError
+from trellis.interfaces.serve.models import UnknownModelError
+from trellis.interfaces.studio.workbook import ConflictError
+from trellis.tasks import parsing, reranking, structured, trees
 
 CORPUS = trellis.read(
     {"word": [["a", "b"], ["b", "a"], ["a"], ["c", "a"]], "label": [[*"AB"], [*"BA"], ["A"], [*"CA"]]}
@@ -35,8 +36,8 @@ BAGS = trellis.read({"attributes": [[{"p": 1.0}, {"q": 2.0}]], "label": [["A", "
 PROJECTIVE = treebank(8, 1)
 
 
-def rerankers(corpus: trellis.Corpus) -> rerank.Reranker:
-    return rerank.train(corpus, lambda part: trellis.train(part, target="label"), k=3, folds=2)
+def rerankers(corpus: trellis.Corpus) -> reranking.Reranker:
+    return reranking.train(corpus, lambda part: trellis.train(part, target="label"), k=3, folds=2)
 
 
 KINDS: dict[str, Callable[[], Any]] = {

@@ -15,8 +15,8 @@ import pytest
 from samples import PART_KINDS
 
 import trellis
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis.corpus.label_parts import LabelParts
-from trellis.errors import ArgumentError, CorpusError, LearnerError
 
 WORDS = {
     "the": ("DET", "Definite=Def"),
@@ -338,5 +338,5 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
 
 
 def test_a_separator_has_a_character() -> None:
-    with pytest.raises(trellis.errors.ArgumentError, match=r"such as '\|', not ''"):
+    with pytest.raises(trellis._support.errors.ArgumentError, match=r"such as '\|', not ''"):
         trellis.train({"word": [["a"]], "label": [["A|b"]]}, target="label", label_parts="")

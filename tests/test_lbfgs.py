@@ -11,7 +11,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis.learning.lbfgs import MEMORY, WINDOW, History, Minimizer
-from trellis.reference import Floats
+from trellis.learning.reference import Floats
 
 Function = Callable[[Floats], tuple[float, Floats]]
 

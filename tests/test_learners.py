@@ -11,9 +11,9 @@ import pytest
 from samples import random_corpus
 
 import trellis
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.learners import LEARNERS, learner_named
-from trellis.model.model import ChainWeights, Rows, padded
 
 CLASSES = [learner_named(name) for name in LEARNERS]
 every_learner = pytest.mark.parametrize("learner", CLASSES, ids=list(LEARNERS))

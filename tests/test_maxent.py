@@ -14,12 +14,12 @@ from samples import KINDS, random_corpus
 
 import trellis
 from trellis import MaxEnt, _core
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
 from trellis.learning.parameters import Parameters
+from trellis.learning.reference import Potentials, restrict
+from trellis.learning.reference.loglinear import local_loss
 from trellis.learning.run import Event, Problem
-from trellis.reference import Potentials, restrict
-from trellis.reference.loglinear import local_loss
-from trellis.tagger import Tagger
+from trellis.tasks.tagging.model import Tagger
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
 

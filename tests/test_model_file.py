@@ -26,10 +26,11 @@ from test_tagger import rows_of
 
 import trellis
 from trellis import Perceptron, _core
-from trellis.errors import ConstraintError, LearnerError, ModelError
+from trellis._support import tensor_file
+from trellis._support.errors import ConstraintError, LearnerError, ModelError
 from trellis.features import known
-from trellis.model import model_file, tensor_file
-from trellis.tagger import Tagger
+from trellis.tasks.tagging import file as model_file
+from trellis.tasks.tagging.model import Tagger
 
 Change = Callable[[dict[str, np.ndarray], dict[str, Any]], None]
 
@@ -125,7 +126,7 @@ def test_loading_imports_no_training_code(tmp_path: Path) -> None:
     KINDS["functions"].train().save(tmp_path / "model")
     code = (
         f"import sys, trellis\ntrellis.load({str(tmp_path / 'model')!r}).tag([('a', 'P1')])\n"
-        "heavy = ('trellis.training', 'trellis.learners', 'trellis.evaluation', 'pyarrow', 'safetensors')\n"
+        "heavy = ('trellis.tasks.tagging.train', 'trellis.learners', 'trellis.evaluation', 'pyarrow', 'safetensors')\n"
         "print(*(name for name in sys.modules if name.startswith(heavy)))\n"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -459,7 +460,7 @@ def test_label_pairs_at_every_token_are_bounded(tmp_path: Path, monkeypatch: pyt
     tagger = trellis.train(corpus, target="y", features=["w[0]", "label[-1] & w[0]"])
     write_hostile(tagger, tmp_path / "hostile", lambda tensors, header: header.update(labels=labels))
     with monkeypatch.context() as patch:
-        patch.setattr("trellis.model.model.SMALL_TABLE", 1 << 40)  # as if the file had enough weights for one table
+        patch.setattr("trellis.engine.weights.SMALL_TABLE", 1 << 40)  # as if the file had enough weights for one table
         with pytest.raises(ModelError, match="templates of label pairs with 20,000 labels"):
             trellis.load(tmp_path / "hostile")
     many = {"w": [labels], "y": [labels]}

@@ -11,7 +11,7 @@ import pytest
 from command_line import refused
 
 import trellis
-from trellis.errors import ModelError
+from trellis._support.errors import ModelError
 
 LABELS = ["DT", "JJ", "NN", "VB", "."]
 WORDS = [

@@ -25,8 +25,8 @@ import trellis
 from trellis import _core
 from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.parameters import Parameters
+from trellis.learning.reference import Floats
 from trellis.learning.run import Problem
-from trellis.reference import Floats
 
 ALL = SPECS | PARTIAL | PARTS
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis import rerank
+from trellis.tasks import reranking
 
 FOLDER = Path(__file__).parent / "files" / "models"
 WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"], []]
@@ -69,7 +69,7 @@ def answers(tagger: trellis.Tagger) -> dict[str, Any]:
 
 def write_reranker(folder: Path) -> None:
     data = {"word": WORDS[:3] * 2, "chunk": LABELS[:3] * 2}
-    reranker = rerank.train(data, lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
+    reranker = reranking.train(data, lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
     reranker.save(folder / "reranker.rerank")
     (folder / "reranker.json").write_text(json.dumps([reranker.kbest(words) for words in NEW]) + "\n", "utf-8")
 
@@ -105,7 +105,7 @@ def test_model_files_stay_loadable(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.rerank")), ids=lambda p: p.parent.name)
 def test_files_of_rerankers_stay_loadable(path: Path) -> None:
-    reranker = rerank.load(path)
+    reranker = reranking.load(path)
     for words, expected in zip(NEW, json.loads(path.with_suffix(".json").read_text("utf-8")), strict=True):
         found = reranker.kbest(words)
         assert [labels for labels, _ in found] == [labels for labels, _ in expected]

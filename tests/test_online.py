@@ -15,12 +15,13 @@ from online_twin import Twin, case, flat, vote
 from samples import KINDS, random_corpus
 
 import trellis
-from trellis import AROW, MIRA, PassiveAggressive, Perceptron, reference
-from trellis.cli.learner_options import build_learner
-from trellis.errors import LearnerError, ModelError
+from trellis import AROW, MIRA, PassiveAggressive, Perceptron
+from trellis._support.errors import LearnerError, ModelError
+from trellis.engine.weights import Rows, padded
+from trellis.interfaces.cli.learner_options import build_learner
+from trellis.learning import reference
 from trellis.learning.online import OnlineRun
-from trellis.model.model import Rows, padded
-from trellis.tagger import Tagger
+from trellis.tasks.tagging.model import Tagger
 
 EPOCHS = 3
 LEARNERS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {  # how to make it, of what rule its twin is

@@ -10,12 +10,12 @@ from command_line import refused
 from small_corpora import make_corpora, make_treebank
 
 from benchmarks.papers_page import figures
-from trellis import papers
-from trellis.errors import ArgumentError, CorpusError
-from trellis.papers import steps
-from trellis.papers.data import MissingCorpusError, ptb
-from trellis.papers.report import Finding, Report, Table, as_markdown, as_text
-from trellis.papers.steps import Figures, Kept, Setting, Step, run_steps
+from experiments import papers
+from experiments.papers import steps
+from experiments.papers.data import MissingCorpusError, ptb
+from experiments.papers.report import Finding, Report, Table, as_markdown, as_text
+from experiments.papers.steps import Figures, Kept, Setting, Step, run_steps
+from trellis._support.errors import ArgumentError, CorpusError
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis.errors import ModelError
-from trellis.model.pattern_models import _Pattern
+from trellis._support.errors import ModelError
+from trellis.interfaces.compat.pattern_models import _Pattern
 
 FILES = Path(__file__).parent / "files" / "other_tools"
 

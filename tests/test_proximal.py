@@ -11,7 +11,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis import _core
-from trellis.arrays import Bools, Doubles
+from trellis._support.arrays import Bools, Doubles
 from trellis.learning import proximal
 from trellis.learning.lbfgs import Function
 from trellis.learning.proximal import Curvature, ProximalMinimizer

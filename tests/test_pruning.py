@@ -10,13 +10,13 @@ import pytest
 
 import trellis
 from trellis import _core
-from trellis.arrays import LabelSets
-from trellis.cli.info import _text as shown_facts
-from trellis.cli.info import facts_of
-from trellis.errors import LearnerError
-from trellis.model.model import LabelFilter
-from trellis.training.encoding import has_too_many_labels
-from trellis.training.pruning import learn_filter
+from trellis._support.arrays import LabelSets
+from trellis._support.errors import LearnerError
+from trellis.interfaces.cli.info import _text as shown_facts
+from trellis.interfaces.cli.info import facts_of
+from trellis.tasks.tagging.chain_model import LabelFilter
+from trellis.tasks.tagging.training.encoding import has_too_many_labels
+from trellis.tasks.tagging.training.pruning import learn_filter
 
 N_LABELS = 70
 
@@ -112,9 +112,9 @@ def test_pruning_can_be_turned_off_and_changed() -> None:
     assert (np.diff(candidates(tagger.pruned(1e9), DEV).starts) == tagger.model.filter.most).all()  # type: ignore[union-attr]
     assert np.diff(candidates(tagger.pruned(0), DEV).starts).max() == 1
     assert np.diff(candidates(tagger.pruned(0.1), DEV).starts).max() < 16  # 0.1 is no float of 32 bits
-    with pytest.raises(trellis.errors.ArgumentError, match="margin"):
+    with pytest.raises(trellis._support.errors.ArgumentError, match="margin"):
         tagger.pruned(-1)
-    with pytest.raises(trellis.errors.ModelError, match="prune="):
+    with pytest.raises(trellis._support.errors.ModelError, match="prune="):
         tagger.pruned(None).pruned(2)
 
 
@@ -149,7 +149,7 @@ def test_gold_labels_survive(share: float) -> None:
 def test_survival_counts_what_the_filters_of_other_folds_keep(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, gold = encoded()
     for most in (2, 30):
-        monkeypatch.setattr("trellis.training.pruning.MOST", most)
+        monkeypatch.setattr("trellis.tasks.tagging.training.pruning.MOST", most)
         found, sets = learn_filter(corpus, gold, [0.9], 1)
         sizes = np.diff(sets.starts)[sets.set_of]
         n_beyond = int((sizes > most).sum())
@@ -163,7 +163,7 @@ def test_survival_counts_what_the_filters_of_other_folds_keep(monkeypatch: pytes
 def test_a_filter_of_few_tokens_knows_attributes_seen_once(
     large: int, knows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trellis.training.pruning.LARGE", large)
+    monkeypatch.setattr("trellis.tasks.tagging.training.pruning.LARGE", large)
     ids = np.arange(40, dtype=np.int32).repeat(5)
     ids[-5:] = [0, 0, 0, 0, 39]  # the last attribute is seen once
     n, gold = len(ids), ids % 7
@@ -290,7 +290,7 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
     assert (has_too_many_labels(200, 2), has_too_many_labels(201, 3)) == (False, True)
     assert not has_too_many_labels(9999, 0)  # where nothing is decoded
     assert train().to_bytes() == train(prune=False).to_bytes()
-    monkeypatch.setattr("trellis.training.encoding.TOO_MANY", (2, 3))
+    monkeypatch.setattr("trellis.tasks.tagging.training.encoding.TOO_MANY", (2, 3))
     automatic, asked = train(), train(prune=True)
     assert automatic.info.pop("prune") == "auto"
     assert automatic.to_bytes() == asked.to_bytes()
@@ -305,7 +305,7 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
 
 
 def test_pruning_is_said_on_the_command_line(monkeypatch: pytest.MonkeyPatch, here: Path, call: Any) -> None:
-    monkeypatch.setattr("trellis.training.encoding.TOO_MANY", (2, 2))
+    monkeypatch.setattr("trellis.tasks.tagging.training.encoding.TOO_MANY", (2, 2))
     (here / "tags.txt").write_text("a A\nb B\n\nc C\na A\n")
     line = "train tags.txt --columns word,pos --model m --epochs 1"
     lines = call(line).err.splitlines()

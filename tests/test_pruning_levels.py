@@ -14,12 +14,12 @@ from test_pruning import DEV, FEATURES, N_LABELS, TRAIN
 
 import trellis
 from trellis import _core
-from trellis.arrays import LabelSets, Lattice
-from trellis.cli.info import _text as shown_facts
-from trellis.cli.info import facts_of
+from trellis._support.arrays import LabelSets, Lattice
+from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.chain import Chains
-from trellis.errors import ArgumentError, LearnerError
-from trellis.training.pruning import learn_filter
+from trellis.interfaces.cli.info import _text as shown_facts
+from trellis.interfaces.cli.info import facts_of
+from trellis.tasks.tagging.training.pruning import learn_filter
 
 LEVELS = {2: [0.95, 0.95], 3: [0.95, 0.97, 0.95]}
 

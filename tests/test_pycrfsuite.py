@@ -12,7 +12,7 @@ import pycrfsuite as theirs
 import pytest
 
 import trellis
-from trellis.compat import pycrfsuite as ours
+from trellis.interfaces.compat import pycrfsuite as ours
 
 TOKENS = [
     ["a", "b"],

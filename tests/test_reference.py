@@ -12,17 +12,17 @@ from gradient_oracle import SPECS, Spec, problem_of
 
 import trellis
 from trellis.learning.parameters import Parameters
-from trellis.reference import Floats, Tokens, Weights, features_of, potentials
-from trellis.reference.boosting import Round, wrong_paths
-from trellis.reference.loglinear import (
+from trellis.learning.reference import Floats, Tokens, Weights, features_of, potentials
+from trellis.learning.reference.boosting import Round, wrong_paths
+from trellis.learning.reference.loglinear import (
     crf_gradient,
     crf_loss,
     exponential_gradient,
     local_gradient,
     local_loss,
 )
-from trellis.reference.margin import most_violated, sizes_in_the_dual
-from trellis.reference.steps import mira_step
+from trellis.learning.reference.margin import most_violated, sizes_in_the_dual
+from trellis.learning.reference.steps import mira_step
 
 SENTENCES: list[Tokens] = [[[0], [1, 3], [2]], [[1, 2], [0, 3]], [[3]]]
 GOLDS = [[0, 2, 1], [1, 1], [2]]

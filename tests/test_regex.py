@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.errors import TemplateError
+from trellis._support.errors import TemplateError
 from trellis.features.regex import escaped, match, matches, search
 from trellis.features.templates import parse_template
 

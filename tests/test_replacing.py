@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import trellis
-from trellis.errors import CorpusError, ModelError
-from trellis.replacing import replacing
+from trellis._support.errors import CorpusError, ModelError
+from trellis._support.replacing import replacing
 
 KILLED = """
 import os, signal, sys
-from trellis.errors import ModelError
-from trellis.replacing import replacing
+from trellis._support.errors import ModelError
+from trellis._support.replacing import replacing
 with replacing(sys.argv[1], ModelError) as temporary:
     temporary.write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -14,8 +14,8 @@ from command_line import TRAIN, refused
 from test_display import NASTY, Checked
 
 import trellis
-from trellis.tagger.decoding import Decoder
-from trellis.tagger.errors_found import find_errors
+from trellis.tasks.tagging.decoding import Decoder
+from trellis.tasks.tagging.errors_found import find_errors
 
 WORDS = [["the", "dog", NASTY], ["Ann", "ran"], ["a", "cat", "ran", "a", "cat", "ran"]]
 GOLD = [["B-NP", "I-NP", "O"], ["B-NP", "B-VP"], ["B-NP", "I-NP", "B-VP", "B-NP", "I-NP", "B-VP"]]
@@ -60,7 +60,7 @@ def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
         monkeypatch.setattr(Decoder, name, counted)
     find_errors(tagger, corpus, by=by)
     assert calls == ({"best_codes": 1, "_encoded": 2} if by == "path" else {"best_codes": 2, "_encoded": 3})
-    monkeypatch.setattr("trellis.tagger.decoding.PIECE_BYTES", 1)
+    monkeypatch.setattr("trellis.tasks.tagging.decoding.PIECE_BYTES", 1)
     assert find_errors(tagger, corpus, by=by).calibration == found.calibration
     assert calls["_encoded"] > 4
 

@@ -14,16 +14,16 @@ import pytest
 from command_line import COLUMNS, Done, refused
 
 import trellis
-from trellis import rerank, structured
-from trellis.cli import rerank_train
-from trellis.cli.rerank_train import RERANKERS
+from trellis._support.tensor_file import read_tensors, write_tensors
 from trellis.corpus.schemes import spans
+from trellis.interfaces.cli import rerank_train
+from trellis.interfaces.cli.rerank_train import RERANKERS
 from trellis.learners import LEARNERS as ALL_LEARNERS
 from trellis.learners import learner_named
-from trellis.model.tensor_file import read_tensors, write_tensors
-from trellis.rerank.features import GlobalFeatures
-from trellis.rerank.lists import Candidate, KBestList, Reading, cost_named, kbest_lists
-from trellis.rerank.reranker import FORMAT
+from trellis.tasks import reranking, structured
+from trellis.tasks.reranking.features import GlobalFeatures
+from trellis.tasks.reranking.lists import Candidate, KBestList, Reading, cost_named, kbest_lists
+from trellis.tasks.reranking.model import FORMAT
 
 Call = Callable[..., Done]
 
@@ -55,7 +55,7 @@ LEARNERS = [
 
 @pytest.fixture(scope="module")
 def lists() -> list[KBestList]:
-    return rerank.held_out_lists(one_verb(200, 0), by_words, k=8, folds=4)
+    return reranking.held_out_lists(one_verb(200, 0), by_words, k=8, folds=4)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_whole_sequences_tell_what_words_do_not(
     lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
 ) -> None:
     test = trellis.read(one_verb(200, 1))
-    found = rerank.fit(tagger, lists, learner, k=8, features=["score", "counts"]).evaluate(test)
+    found = reranking.fit(tagger, lists, learner, k=8, features=["score", "counts"]).evaluate(test)
     assert found.chosen is not None
     assert found.first.token_accuracy < 0.9
     assert found.chosen.token_accuracy > found.first.token_accuracy + 0.05
@@ -78,9 +78,9 @@ def test_whole_sequences_tell_what_words_do_not(
 def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     """With the score alone the tagger's choice stays; one verb outweighs none and two."""
     test = trellis.read(one_verb(50, 1))
-    alone = rerank.fit(tagger, lists, k=8, features=["score"])
+    alone = reranking.fit(tagger, lists, k=8, features=["score"])
     assert alone.tag_batch(test) == tagger.tag_batch(test)
-    model = rerank.fit(tagger, lists, k=8, features=["score", "counts"]).model
+    model = reranking.fit(tagger, lists, k=8, features=["score", "counts"]).model
     assert model["counts: V=1"] > max(model["counts: V=2"], 0)
     assert model["score"] > 0
 
@@ -90,30 +90,30 @@ def test_scores_are_in_units_of_the_typical_gap(lists: list[KBestList], tagger: 
     gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
     gap = sum(gaps) / len(gaps)
     assert not 0.9 < gap < 1.1
-    reranker = rerank.fit(tagger, lists, features=["score"])
+    reranker = reranking.fit(tagger, lists, features=["score"])
     assert reranker.problem.scale == pytest.approx(gap)
     features = reranker.problem.features.of(lists[0], reranker.problem.scale)
     assert features.own[1]["score"] == pytest.approx(
         (lists[0].candidates[1].score - lists[0].candidates[0].score) / gap
     )
     alone = [replace(one, candidates=one.candidates[:1]) for one in lists]
-    assert rerank.fit(tagger, alone, features=["score"]).problem.scale == 1.0
+    assert reranking.fit(tagger, alone, features=["score"]).problem.scale == 1.0
 
 
 def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, lists: list[KBestList]) -> None:
     dev = trellis.read(one_verb(60, 2))
     held_out = kbest_lists(tagger, dev, 8, dev.sentences("tag"))
     how: dict[str, Any] = {"k": 8, "features": ["score", "types", "counts"]}
-    epochs = [rerank.fit(tagger, lists, trellis.Perceptron(epochs=n, average=False), **how) for n in range(1, 6)]
-    scores = [rerank.report(held_out, one.choose(held_out)).chosen for one in epochs]
+    epochs = [reranking.fit(tagger, lists, trellis.Perceptron(epochs=n, average=False), **how) for n in range(1, 6)]
+    scores = [reranking.report(held_out, one.choose(held_out)).chosen for one in epochs]
     shares = [one.token_accuracy for one in scores if one is not None]
-    kept = rerank.fit(tagger, lists, trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
+    kept = reranking.fit(tagger, lists, trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
     assert [event["dev_score"] for event in kept.model.info["history"]] == pytest.approx(shares)
     assert kept.choose(held_out) == epochs[shares.index(max(shares))].choose(held_out)
-    again = rerank.train(one_verb(40, 0), by_words, trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1)
+    again = reranking.train(one_verb(40, 0), by_words, trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1)
     assert len(again.model.info["history"]) < 9
     with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
-        rerank.fit(tagger, lists, dev=[])
+        reranking.fit(tagger, lists, dev=[])
 
 
 # ------------------------------------------------------------ lists
@@ -139,7 +139,7 @@ def test_no_list_comes_from_a_tagger_that_saw_its_sentence() -> None:
         seen.append({word for sentence in part.sentences("word") for word in sentence})
         return by_words(part)
 
-    found = rerank.held_out_lists(corpus, noted, k=2, folds=3)
+    found = reranking.held_out_lists(corpus, noted, k=2, folds=3)
     assert [one.candidates[0].sentence["word"] for one in found] == corpus.sentences("word")
     assert [one.gold for one in found] == [tuple(labels) for labels in corpus.sentences("tag")]
     everything = {f"w{i}" for i in range(7)}
@@ -157,13 +157,13 @@ def test_segments_are_spans_and_single_tokens() -> None:
 
 
 def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
-    found = rerank.held_out_lists(CHUNKS[:3], chunker, k=6, folds=3)
+    found = reranking.held_out_lists(CHUNKS[:3], chunker, k=6, folds=3)
     right = missed = false = 0
     for one in found:
         gold = set(spans(one.gold or ()))
         best = min((set(spans(z.labels)) for z in one.candidates), key=lambda z: len(gold ^ z))
         right, missed, false = right + len(gold & best), missed + len(gold - best), false + len(best - gold)
-    told = rerank.report(found)
+    told = reranking.report(found)
     assert told.oracle.spans is not None
     assert told.oracle.spans.micro.f1 == pytest.approx(2 * right / (2 * right + missed + false))
     assert told.oracle.headline > told.first.headline
@@ -189,7 +189,7 @@ def naive(z: Candidate, scale: float, best: float) -> Counter[str]:
     """Some of the default features, read off their definition."""
     n = len(z.labels)
     words = list(z.sentence["word"])
-    line = [rerank.Segment("<s>", 0, 0)] * 2 + list(z.segments) + [rerank.Segment("</s>", n, n)] * 2
+    line = [reranking.Segment("<s>", 0, 0)] * 2 + list(z.segments) + [reranking.Segment("</s>", n, n)] * 2
     out: Counter[str] = Counter()
     for i in range(2, len(line) - 2):
         types = [one.type for one in line]
@@ -239,7 +239,7 @@ class Unpacked:
 def test_a_packed_list_teaches_what_its_candidates_teach(
     lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
 ) -> None:
-    packed = rerank.fit(tagger, lists[:40], learner, k=8, features=["score", "types", "counts"])
+    packed = reranking.fit(tagger, lists[:40], learner, k=8, features=["score", "types", "counts"])
     problem = Unpacked(packed.problem.features, packed.problem.scale)
     plain = structured.fit(problem, [(one, one.gold) for one in lists[:40]], learner)
     assert set(plain.names) == set(packed.model.names)
@@ -253,14 +253,14 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     def verbs(candidate: Candidate) -> dict[str, float]:
         return {"how many": candidate.labels.count("V"), "one": candidate.labels.count("V") == 1}
 
-    reranker = rerank.fit(tagger, lists, k=8, features=["score", verbs])
+    reranker = reranking.fit(tagger, lists, k=8, features=["score", verbs])
     assert reranker.model["verbs: one"] > 0
     test = trellis.read(one_verb(50, 1))
     reranker.save(tmp_path / "m")
-    again = rerank.load(tmp_path / "m", functions=[verbs])
+    again = reranking.load(tmp_path / "m", functions=[verbs])
     assert again.tag_batch(test) == reranker.tag_batch(test) != tagger.tag_batch(test)
     with pytest.raises(trellis.ModelError, match=r"its feature verbs\(\) is a function, .*functions="):
-        rerank.load(tmp_path / "m")
+        reranking.load(tmp_path / "m")
 
 
 class Has:
@@ -289,20 +289,20 @@ def test_functions_of_one_name_are_an_error(
     lists: list[KBestList], tagger: trellis.Tagger, features: Any, name: str
 ) -> None:
     with pytest.raises(trellis.ArgumentError, match=f"two feature functions have the name {name}; give one of them"):
-        rerank.fit(tagger, lists[:9], features=features)
+        reranking.fit(tagger, lists[:9], features=features)
 
 
 def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trellis.Tagger, tmp_path: Path) -> None:
     noun, verb = Has("N"), Has("V")
     noun.__name__, verb.__name__ = "noun", "verb"  # type: ignore[attr-defined]
-    found = rerank.fit(tagger, lists, k=8, features=[noun, verb, noun])
+    found = reranking.fit(tagger, lists, k=8, features=[noun, verb, noun])
     assert {"noun: N", "verb: V"} == set(found.model.names)
     found.save(tmp_path / "m")
-    assert rerank.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
+    assert reranking.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
     with pytest.raises(trellis.ArgumentError, match=r"functions must be a list of functions, such as .*, not <"):
-        rerank.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
+        reranking.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
     with pytest.raises(trellis.ArgumentError, match="two functions have the name Has"):
-        rerank.load(tmp_path / "m", functions=[Has("N"), Has("V")])
+        reranking.load(tmp_path / "m", functions=[Has("N"), Has("V")])
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_a_function_gives_names_or_a_dict(lists: list[KBestList], tagger: trelli
         return gives if candidate.rank == 1 else []
 
     with pytest.raises(trellis.TrellisError, match=why) as told:
-        rerank.fit(tagger, lists[:9], features=["score", broken])
+        reranking.fit(tagger, lists[:9], features=["score", broken])
     assert "broken" in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -332,11 +332,11 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
     data = one_verb(9, 0)
     other = trellis.train({"w": data["word"], "tag": data["tag"]}, target="tag", features=["w[0]"])
     with pytest.raises(trellis.ArgumentError, match="lists must have the columns of the tagger; 0 has word, not w"):
-        rerank.fit(other, lists)
+        reranking.fit(other, lists)
     corpus = trellis.read({"w": data["word"], "tag": data["tag"]})
     dev = kbest_lists(other, corpus, 2, corpus.sentences("tag"))
     with pytest.raises(trellis.ArgumentError, match="dev must have the columns of the tagger; 0 has w, not word"):
-        rerank.fit(tagger, lists, dev=dev)
+        reranking.fit(tagger, lists, dev=dev)
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
 )
 def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tagger, features: Any, why: str) -> None:
     with pytest.raises(trellis.TrellisError, match=r".") as told:
-        rerank.fit(tagger, lists[:2], features=features)
+        reranking.fit(tagger, lists[:2], features=features)
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -363,7 +363,7 @@ def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tag
 
 
 def test_k_best_and_explanations_agree(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    reranker = rerank.fit(tagger, lists, k=8)
+    reranker = reranking.fit(tagger, lists, k=8)
     sentence = ["w9", "w8", "w1", "w2", "w3"]
     best = reranker.kbest(sentence)
     assert best[0][0] == reranker.tag(sentence) == ["V", "N", "N", "N", "N"]
@@ -385,7 +385,7 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
     def two_columns(part: trellis.Corpus) -> trellis.Tagger:
         return trellis.train(part, target="tag", features=["word[0]", "pos[0]"])
 
-    reranker = rerank.train(data, two_columns, k=3, folds=2)
+    reranker = reranking.train(data, two_columns, k=3, folds=2)
     assert any("pos[0]" in name for name in reranker.model.names)
     wanted = reranker.tag([("a", "x"), ("b", "y")])
     assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
@@ -399,30 +399,32 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
 def test_the_same_bits_on_any_number_of_threads(tmp_path: Path) -> None:
     files = []
     for n in (1, 2, 3):
-        reranker = rerank.train(
+        reranker = reranking.train(
             CHUNKS, chunker, trellis.Perceptron(epochs=3, shuffle=True, seed=7), k=6, folds=3, n_threads=n
         )
         reranker.save(tmp_path / "m")
         files.append((tmp_path / "m").read_bytes())
     assert files[0] == files[1] == files[2]
-    reranker = rerank.train(CHUNKS, chunker, trellis.Perceptron(epochs=3, shuffle=True, seed=8), k=6, folds=3)
+    reranker = reranking.train(CHUNKS, chunker, trellis.Perceptron(epochs=3, shuffle=True, seed=8), k=6, folds=3)
     reranker.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() != files[0]
 
 
 def test_a_file_has_all_of_it(tmp_path: Path) -> None:
-    reranker = rerank.train(CHUNKS, chunker, k=6, folds=3)
+    reranker = reranking.train(CHUNKS, chunker, k=6, folds=3)
     reranker.save(tmp_path / "m")
-    again = rerank.load(tmp_path / "m")
+    again = reranking.load(tmp_path / "m")
     assert again.tag_batch(CHUNKS) == reranker.tag_batch(CHUNKS)
     assert again.kbest(["the", "cat"]) == reranker.kbest(["the", "cat"])
     assert (again.k, again.cost, again.info, again.tagger.labels) == (6, "auto", reranker.info, reranker.tagger.labels)
     assert again.info["lists"]["oracle"] >= again.info["lists"]["first"]
-    with pytest.raises(trellis.ModelError, match=r"not a tagger but a reranker; open it with trellis\.rerank\.load"):
+    with pytest.raises(
+        trellis.ModelError, match=r"not a tagger but a reranker; open it with trellis.tasks.reranking.load"
+    ):
         trellis.load(tmp_path / "m")
     reranker.tagger.save(tmp_path / "t")
     with pytest.raises(trellis.ModelError, match="not a reranker but a tagger"):
-        rerank.load(tmp_path / "t")
+        reranking.load(tmp_path / "t")
 
 
 HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = [
@@ -449,14 +451,14 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
 
 @pytest.mark.parametrize(("why", "change"), HOSTILE)
 def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[..., object]) -> None:
-    reranker = rerank.train(CHUNKS, chunker, k=3, folds=2, features=["score", "types"])
+    reranker = reranking.train(CHUNKS, chunker, k=3, folds=2, features=["score", "types"])
     reranker.save(tmp_path / "m")
     opened = read_tensors(tmp_path / "m", FORMAT, "a reranker")
     tensors, text = dict(opened.tensors), json.loads(opened.text)
     change(tensors, text)
     write_tensors(tmp_path / "m", FORMAT, tensors, json.dumps(text))
     with pytest.raises(trellis.ModelError) as told:
-        rerank.load(tmp_path / "m")
+        reranking.load(tmp_path / "m")
     assert why in str(told.value)
     assert str(told.value).count(str(tmp_path / "m")) == 1
     assert "\n" not in str(told.value)
@@ -489,7 +491,7 @@ def test_settings_that_make_no_sense_are_told_before_any_training(settings: dict
         raise AssertionError
 
     with pytest.raises(trellis.TrellisError) as told:
-        rerank.train(CHUNKS, **{"tagger": untrained, "folds": 2, **settings})
+        reranking.train(CHUNKS, **{"tagger": untrained, "folds": 2, **settings})
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -510,29 +512,29 @@ def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any],
         return chunker(part)
 
     with pytest.raises(trellis.TrellisError, match=why):
-        rerank.train(CHUNKS, counted, folds=2, **settings)
+        reranking.train(CHUNKS, counted, folds=2, **settings)
     assert calls == [6]
     with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
-        rerank.train(one_verb(9, 0), lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
+        reranking.train(one_verb(9, 0), lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
     assert calls == [6, 0]
     with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
-        rerank.train(CHUNKS, lambda part: None)  # type: ignore[arg-type, return-value]
+        reranking.train(CHUNKS, lambda part: None)  # type: ignore[arg-type, return-value]
 
 
 def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    named, given = (rerank.fit(tagger, lists[:20], one, k=8).model for one in ("mira", trellis.MIRA()))
+    named, given = (reranking.fit(tagger, lists[:20], one, k=8).model for one in ("mira", trellis.MIRA()))
     assert named.names == given.names
     assert [named[name] for name in named.names] == [given[name] for name in given.names]
-    assert rerank.train(CHUNKS, chunker, "arow", k=2, folds=2).model.info["learner"]["name"] == "AROW"
+    assert reranking.train(CHUNKS, chunker, "arow", k=2, folds=2).model.info["learner"]["name"] == "AROW"
 
 
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
-        rerank.fit(tagger, lists, cost="spans")
+        reranking.fit(tagger, lists, cost="spans")
     with pytest.raises(trellis.ArgumentError, match="right labels"):
-        rerank.report(kbest_lists(tagger, [["w1"]], 2))
+        reranking.report(kbest_lists(tagger, [["w1"]], 2))
     with pytest.raises(trellis.ArgumentError, match="right labels"):
-        rerank.fit(tagger, [])
+        reranking.fit(tagger, [])
 
 
 # ------------------------------------------------------------ the command line
@@ -548,7 +550,7 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
     assert "oracle" in done.err
     assert all(0 <= event["dev_score"] <= 1 for event in told["history"])
     assert call("rerank apply --model r test.txt --output tagged.txt").code == 0
-    reranker = rerank.load("r")
+    reranker = reranking.load("r")
     wanted = [
         label for labels in reranker.tag_batch(trellis.read("test.txt", columns="word,pos,chunk")) for label in labels
     ]
@@ -570,7 +572,7 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
 def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call: Call, chunk: Path) -> None:
     train = "rerank train train.txt --columns word,pos,chunk --features chunking --kbest 3 --folds 2 --model r --quiet"
     assert call(train).code == 0
-    wanted = rerank.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
+    wanted = reranking.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
     for name in ("o.jsonl", "o.parquet", "o.feather", "o.tsv", "o.jsonl.gz"):
         assert call(f"rerank apply --model r test.txt --output {name} --quiet").code == 0
         named = {"columns": "word,pos,chunk"} if ".tsv" in name else {}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.schemes import (
     SCHEMES,
     Span,
@@ -16,7 +17,6 @@ from trellis.corpus.schemes import (
     labels_of,
     spans,
 )
-from trellis.errors import ArgumentError, CorpusError
 
 ORDERLY = settings(derandomize=True, deadline=None, max_examples=150)
 

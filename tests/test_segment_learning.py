@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis import structured
 from trellis.corpus.schemes import Span, labels_of, spans
 from trellis.engine.hypergraph import Hypergraph
 from trellis.features.templates import parse_template
 from trellis.learning.learner import ALL_ABILITIES, Ability
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Problem
+from trellis.tasks import structured
 
 WORDS = [["a", "b", "a", "c"], ["b", "c"], ["c", "a", "a"], ["a"], ["b", "b", "c", "a", "a"]]
 SPANS = [

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
-from trellis.errors import ArgumentError, CorpusError, LearnerError, ModelError
-from trellis.segmentation.scores import compare_words
-from trellis.segmentation.text import LABELS, characters, labels_of, narrow, read_segmented, to_points, to_text
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError
+from trellis.corpus.unspaced import LABELS, characters, labels_of, narrow, read_segmented, to_points, to_text
+from trellis.evaluation.words import compare_words
 
 few = settings(max_examples=150, deadline=None)
 LINES = [

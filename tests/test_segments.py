@@ -14,13 +14,13 @@ from test_model_file import write_hostile
 
 import trellis
 from trellis import _core
-from trellis.arrays import LabelSets
+from trellis._support.arrays import LabelSets
+from trellis._support.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.corpus.schemes import SCHEMES, Span, check, labels_of, spans
 from trellis.engine.chain import Tables
-from trellis.engine.segments import SegmentChains
-from trellis.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
-from trellis.model.model import padded
-from trellis.model.segments import SegmentTypes, segments_of
+from trellis.engine.weights import padded
+from trellis.tasks.tagging.segments.chains import SegmentChains
+from trellis.tasks.tagging.segments.weights import SegmentTypes, segments_of
 
 LABELS = {
     "iob1": ("O", "I-A", "B-A", "I-B", "B-B"),
@@ -357,13 +357,13 @@ def test_sentences_left_out_are_as_if_they_were_not_there() -> None:
 
 def test_segments_that_cannot_fit_are_rejected_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [" ".join(["B-X", *["I-X"] * 799]), *[" ".join(["O"] * 1000)] * 8]
-    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: 120_000_000)
+    monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: 120_000_000)
     # 16 * 8,800 * 800 in lists; the lattice of 1,000 tokens: 800 * 8 * 4 by labels, 28 per edge, 801 edges per token.
     why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are free; choose .* segments=80$"
     with pytest.raises(LearnerError, match=why):
         train_on(rows)
-    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: None)  # not known
-    monkeypatch.setattr("trellis.training.fit.encode", lambda setup: 1 / 0)
+    monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: None)  # not known
+    monkeypatch.setattr("trellis.tasks.tagging.train.encode", lambda setup: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train_on(rows)
 
@@ -372,7 +372,7 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     tagger = train_on([" ".join(["B-X", *["I-X"] * 49, "O"])])
     sentences = [[str(t) for t in range(51)]] * 9
     tags = tagger.tag_batch(sentences)
-    monkeypatch.setattr("trellis.tagger.decoding.PIECE_BYTES", 20 * 50 * 102)  # less than two sentences
+    monkeypatch.setattr("trellis.tasks.tagging.decoding.PIECE_BYTES", 20 * 50 * 102)  # less than two sentences
     sizes = list[int]()
     extract = tagger._decoder.segments.lists  # type: ignore[union-attr]
 
@@ -380,7 +380,7 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
         sizes.append(len(some))
         return extract(decoder, some, *rest)
 
-    monkeypatch.setattr("trellis.tagger.segments.SegmentDecoder.lists", counted)
+    monkeypatch.setattr("trellis.tasks.tagging.segments.decoding.SegmentDecoder.lists", counted)
     assert tagger.tag_batch(sentences) == tags
     assert sum(sizes) == 9
     assert max(sizes) == 1
@@ -445,7 +445,7 @@ def test_rules_of_segments_are_checked() -> None:
 def test_a_damaged_model_of_segments_is_rejected() -> None:
     from dataclasses import replace
 
-    from trellis.tagger import Tagger
+    from trellis.tasks.tagging.model import Tagger
 
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
     segments = tagger.model.segments

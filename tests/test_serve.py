@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import trellis
-from trellis.serve import Limits, Models, make_app
-from trellis.serve import app as serve_app
-from trellis.serve.app import EXPLAINING
-from trellis.serve.batching import Batcher
-from trellis.serve.door import Door, RequestCounts
-from trellis.serve.messages import Request
+from trellis.interfaces.serve import Limits, Models, make_app
+from trellis.interfaces.serve import app as serve_app
+from trellis.interfaces.serve.app import EXPLAINING
+from trellis.interfaces.serve.batching import Batcher
+from trellis.interfaces.serve.door import Door, RequestCounts
+from trellis.interfaces.serve.messages import Request
 
 CORPUS = {
     "word": [["Ann", "lives", "in", "Rome", "."], ["Bob", "saw", "New", "York", "."]] * 3,
@@ -308,7 +308,7 @@ def test_pages_from_elsewhere_cannot_post(client: TestClient) -> None:
 
 def test_other_names_for_this_machine(folder: Path) -> None:
     """A page whose name was made to point here cannot ask under it."""
-    from trellis.serve.app import LOOPBACK
+    from trellis.interfaces.serve.app import LOOPBACK
 
     with TestClient(app(folder, hosts=LOOPBACK)) as client:
         for host in ("localhost:8000", "127.0.0.1", "[::1]:80"):
@@ -409,7 +409,7 @@ def test_work_that_was_given_up_stops(folder: Path, ner: trellis.Tagger, monkeyp
 
 
 def test_batches_have_a_largest_size(ner: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.serve.batching.MOST_TOKENS", 4 * len(SENTENCE))
+    monkeypatch.setattr("trellis.interfaces.serve.batching.MOST_TOKENS", 4 * len(SENTENCE))
 
     async def ask() -> Batcher:
         batcher = Batcher(1)

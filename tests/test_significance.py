@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 import trellis
+from trellis._support.errors import ArgumentError
 from trellis.corpus.objects import from_mapping
-from trellis.errors import ArgumentError
 from trellis.evaluation.significance import bootstrap, f1_of, mcnemar, randomisation, sentence_counts
 
 

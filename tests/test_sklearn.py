@@ -30,7 +30,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 import trellis
-from trellis.sklearn import CRF, SequenceTagger, metrics, scorers
+from trellis.interfaces.sklearn import CRF, SequenceTagger, metrics, scorers
 
 WORDS = [["the", "dog", "sees", "a", "cat"], ["a", "big", "cat"], ["dogs", "bark"], ["the", "cat", "sees", "dogs"]] * 6
 TAGS = {"the": "D", "a": "D", "dog": "N", "cat": "N", "dogs": "N", "sees": "V", "bark": "V", "big": "A"}
@@ -274,7 +274,7 @@ report = metrics.flat_classification_report(y, search.best_estimator_.predict(X)
 accuracies = [scorer(search.best_estimator_, X, y) for scorer in (scorers.flat_accuracy, scorers.sequence_accuracy)]
 """
     names = {"make_scorer": make_scorer, "RandomizedSearchCV": RandomizedSearchCV, "X": X, "y": Y}
-    exec(tutorial.replace("sklearn_crfsuite", "trellis.sklearn"), names)
+    exec(tutorial.replace("sklearn_crfsuite", "trellis.interfaces.sklearn"), names)
     assert names["accuracies"] == [1.0, 1.0]
     assert "1.000" in names["report"]
 

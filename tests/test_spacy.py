@@ -14,8 +14,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 import trellis
-from trellis.errors import ArgumentError, ModelError
-from trellis.spacy import TrellisTagger
+from trellis._support.errors import ArgumentError, ModelError
+from trellis.interfaces.spacy import TrellisTagger
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of spaCy's dependencies
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from random_models import LABELS, MODELS, all_paths, random_tagger, sentences
 
 import trellis
+from trellis._support.errors import CorpusError
 from trellis.corpus.schemes import Span, spans
-from trellis.errors import CorpusError
-from trellis.tagger import Tagger
+from trellis.tasks.tagging.model import Tagger
 
 
 def every_span(n: int) -> list[Span]:

@@ -13,8 +13,8 @@ import pytest
 from beam_oracle import plain_beams, plain_score, plain_training
 
 import trellis
-from trellis import structured
-from trellis.structured.beam import BeamSearch, violations
+from trellis.tasks import structured
+from trellis.tasks.structured.beam import BeamSearch, violations
 
 UPDATES = ("standard", "early", "max-violation")
 LABELS = "ABC"

@@ -12,8 +12,8 @@ from command_line import COLUMNS, UPOS
 from samples import random_corpus
 
 import trellis
+from trellis._support.errors import CorpusError, LearnerError, ModelError
 from trellis.corpus.corpus import Corpus
-from trellis.errors import CorpusError, LearnerError, ModelError
 
 FEATURES = ["word[0]", "word[-1]", "pos[0] & word[0]", "suffix(word[0], 1)"]
 LEARNERS = {

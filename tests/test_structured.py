@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis import reference, structured
-from trellis.model import tensor_file
-from trellis.structured import Parts, Weights
+from trellis._support import tensor_file
+from trellis.learning import reference
+from trellis.tasks import structured
+from trellis.tasks.structured import Parts, Weights
 
 WORDS = [
     ["the", "dog", "barks"],
@@ -408,7 +409,7 @@ class Odd(Lattice):
         (lambda: structured.fit(Lattice(), SENTENCES, sample_weight=[1]), "sample_weight must be 4 finite numbers"),
         (
             lambda: structured.fit(Odd(parts=5), SENTENCES),
-            "example 0: parts\\(x\\) must give trellis.structured.Parts, not int",
+            "example 0: parts\\(x\\) must give trellis.tasks.structured.Parts, not int",
         ),
         (
             lambda: structured.fit(Odd(parts=Parts(trellis.Hypergraph([1], [0]), [])), SENTENCES),
@@ -457,7 +458,7 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
         tensor_file.write_tensors(tmp_path / "matrix", metadata["format"], {**tensors, **matrix}, metadata["text"])
         with pytest.raises(trellis.ModelError, match="votes that do not fit together"):
             structured.load(tmp_path / "matrix", Lattice())
-    with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis\.structured\.load"):
+    with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis.tasks.structured.load"):
         trellis.load(tmp_path / "m")
 
 
@@ -611,7 +612,7 @@ def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
 
 
 def test_a_state_that_is_none_is_an_error() -> None:
-    from trellis.structured.encoding import Encoder
+    from trellis.tasks.structured.encoding import Encoder
 
     encoded = Encoder(ListedWithCosts()).encode(NOISY, None, 1)
     for learner in (trellis.Perceptron(vote=True), trellis.HMSVM(solver="frank-wolfe", epochs=2)):

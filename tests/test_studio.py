@@ -14,7 +14,7 @@ pytest.importorskip("fastapi")
 from studio_browser import check_access, launched, opened, shot, studio
 
 import trellis
-from trellis.serve.workbook import Workbook
+from trellis.interfaces.studio.workbook import Workbook
 
 SENTENCES = [["Ann", "lives", "in", "Rome", "."], ["Bob", "saw", "New", "York", "."], ["Rome", "is", "old", "."]]
 NAMES = [["B-PER", "O", "O", "B-LOC", "O"], ["B-PER", "O", "B-LOC", "I-LOC", "O"], ["B-LOC", "O", "O", "O"]]

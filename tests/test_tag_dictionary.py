@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis.errors import LearnerError, ModelError
-from trellis.model.model_file import from_bytes, to_bytes
-from trellis.training import dictionary
+from trellis._support.errors import LearnerError, ModelError
+from trellis.tasks.tagging.file import from_bytes, to_bytes
+from trellis.tasks.tagging.training import dictionary
 
 SENTENCES = [
     [("the", "D"), ("dogs", "N"), ("bark", "V")],
@@ -29,7 +29,7 @@ FEATURES = ["word[0]"]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers for a few sentences: words seen four times are frequent, those seen twice rare."""
-    monkeypatch.setattr("trellis.training.fit.SURE", 4)
+    monkeypatch.setattr("trellis.tasks.tagging.train.SURE", 4)
     monkeypatch.setattr(dictionary, "RARE", 2)
     monkeypatch.setattr(dictionary, "ENOUGH", 2)
 

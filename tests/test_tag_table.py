@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.errors import ArgumentError
+from trellis._support.errors import ArgumentError
 
 WORDS = [["the", "dog"], ["a", "cat", "ran"]]
 POS = [["D", "N"], ["D", "N", "V"]]

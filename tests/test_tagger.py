@@ -14,11 +14,12 @@ from opened import weights_of
 from samples import KINDS, Kind, random_corpus
 
 import trellis
-import trellis.tagger.tagger
-from trellis import Perceptron, reference
+import trellis.tasks.tagging.model
+from trellis import Perceptron
+from trellis._support.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.errors import ArgumentError, ConstraintError, CorpusError
-from trellis.tagger import Tagger
+from trellis.learning import reference
+from trellis.tasks.tagging.model import Tagger
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -132,7 +133,7 @@ def test_empty(tagger: Tagger, corpora: list[Corpus]) -> None:
 def test_a_bounded_memory_gives_the_same_answers(
     kind: Kind, tagger: Tagger, corpora: list[Corpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trellis.tagger.decoding, "CACHE_BYTES", 1)
+    monkeypatch.setattr(trellis.tasks.tagging.decoding, "CACHE_BYTES", 1)
     forgetful = Tagger(tagger.model)
     for corpus in corpora:
         rows = rows_of(tagger, corpus)
@@ -149,7 +150,7 @@ def test_many_python_threads(kind: Kind, tagger: Tagger, cache_bytes: int, monke
     corpus = kind.corpus(8, 120)
     rows = rows_of(tagger, corpus)
     expected = tagger.tag_batch(rows)
-    monkeypatch.setattr(trellis.tagger.decoding, "CACHE_BYTES", cache_bytes)
+    monkeypatch.setattr(trellis.tasks.tagging.decoding, "CACHE_BYTES", cache_bytes)
     fresh = Tagger(tagger.model)
     wrong: list[object] = []
 
@@ -221,7 +222,7 @@ def test_new_words_are_the_same_by_native_code_and_by_python(n_threads: int, mon
 
     native = attributes()
     with monkeypatch.context() as patch:
-        patch.setattr(trellis.tagger.decoding, "native_calls", lambda view: None)
+        patch.setattr(trellis.tasks.tagging.decoding, "native_calls", lambda view: None)
         assert attributes() == native
     assert len(native[1]) > 4 * len(words)
 

@@ -10,8 +10,8 @@ import pytest
 from test_structured import LEARNERS, SENTENCES, STRUCTURES, Searched
 
 import trellis
-from trellis import structured
-from trellis.structured import Weights
+from trellis.tasks import structured
+from trellis.tasks.structured import Weights
 
 # Which letters of a word are its stem? Only the stem is given; where it starts is hidden.
 WORDS = [("abab", "ab"), ("baab", "a"), ("bbab", "ab"), ("aaba", "ba"), ("abba", "zz")]

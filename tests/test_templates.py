@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
-from trellis.errors import TemplateError
+from trellis._support.errors import TemplateError
 from trellis.features import functions, templates
 from trellis.features.phrases import phrase_templates
 from trellis.features.presets import PRESETS

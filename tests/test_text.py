@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
-from trellis.cli import running_text
+from trellis.interfaces.cli import running_text
 
 SENTENCES = [
     ("Ann's dog didn't bark. It ran!", "Ann 's dog did n't bark . | It ran !"),

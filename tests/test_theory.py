@@ -13,7 +13,8 @@ import pytest
 from command_line import refused
 
 import trellis
-from trellis import structured, theory
+from experiments import theory
+from trellis.tasks import structured
 
 WORDS, TAGS = "abcdefgh", "XYZ"
 

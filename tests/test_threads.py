@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis import parsing, rerank, structured, trees
 from trellis.corpus.columns import Layout
 from trellis.corpus.stream import map_pieces
+from trellis.tasks import parsing, reranking, structured, trees
 
 LIMIT = """
 import resource
@@ -104,7 +104,7 @@ FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "parser": (lambda folder: parsing.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), parsing.load),
     "tree parser": (tree_parser, trees.load),
     "segmenter": (lambda folder: trellis.Segmenter.train(SEGMENTED), trellis.Segmenter.load),
-    "reranker": (lambda folder: rerank.train(trellis.read(CORPUS), tagger, k=2, folds=2), rerank.load),
+    "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger, k=2, folds=2), reranking.load),
     "structured": (
         lambda folder: structured.fit(Colours(), [("x", "a"), ("y", "b"), ("z", "c")]),
         lambda path: structured.load(path, Colours()),

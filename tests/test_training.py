@@ -14,10 +14,10 @@ import pytest
 from samples import learners, random_corpus
 
 import trellis
-from trellis.errors import LearnerError, ModelError
+from trellis._support import tensor_file
+from trellis._support.errors import LearnerError, ModelError
+from trellis.engine.kernels import Observations
 from trellis.learning.run import Event, StopTrainingError
-from trellis.model import tensor_file
-from trellis.model.kernels import Observations
 
 
 def products(a: Observations, b: Observations) -> Any:
@@ -735,19 +735,19 @@ def test_what_cannot_fit_is_rejected_at_once(
 ) -> None:
     labels = [f"L{i}" for i in range(978)]
     corpus = trellis.read({"word": [labels], "label": [labels]})
-    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: 12_000_000_000)
+    monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: 12_000_000_000)
     name = type(learner).__name__
     said = f"order 2 with 978 labels needs {size} for the label tables of {name}, and 12.0 GB of memory are free"
     with pytest.raises(LearnerError, match=said):
         trellis.train(corpus, target="label", learner=learner, order=2)
-    monkeypatch.setattr("trellis.training.encoding.free_bytes", lambda: None)  # not known
-    monkeypatch.setattr("trellis.training.fit.encode", lambda setup: 1 / 0)
+    monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: None)  # not known
+    monkeypatch.setattr("trellis.tasks.tagging.train.encode", lambda setup: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trellis.train(corpus, target="label", learner=learner, order=2)
 
 
 def test_free_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trellis import memory
+    from trellis._support import memory
 
     free = memory.free_bytes()
     assert free is None or free > 10_000_000

@@ -11,13 +11,13 @@ import pytest
 from phrase_oracle import all_derivations
 
 import trellis
-from trellis import structured
-from trellis.errors import ArgumentError, CorpusError, LearnerError, ModelError, TemplateError
+from trellis._support import tensor_file
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.learning.site_problem import SiteWeights
-from trellis.model import tensor_file
-from trellis.trees import PhraseTree, TreeParser, load, parse_trees, train
-from trellis.trees.grammar import Markov, build_tree, derive, read_grammar
-from trellis.trees.lexicon import Lexicon
+from trellis.tasks import structured
+from trellis.tasks.trees import PhraseTree, TreeParser, load, parse_trees, train
+from trellis.tasks.trees.grammar import Markov, build_tree, derive, read_grammar
+from trellis.tasks.trees.lexicon import Lexicon
 
 TEXT = """
 ( (S (NP-SBJ (DT the) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))
@@ -226,7 +226,7 @@ def test_unknown_words_are_counted_by_rare_words() -> None:
 
 def test_a_lexicon_forgets_words_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that meets new words for ever does not grow for ever."""
-    monkeypatch.setattr("trellis.trees.lexicon.MOST_KNOWN", 10)
+    monkeypatch.setattr("trellis.tasks.trees.lexicon.MOST_KNOWN", 10)
     parser = train(TREES, learner="pcfg")
     first = parser.lexicon.scores("new0")
     for i in range(50):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trellis.errors import ArgumentError, CorpusError
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.evaluation.brackets import brackets
-from trellis.trees import PhraseTree, evaluate_trees, parse_trees, read_trees, write_trees
+from trellis.tasks.trees import PhraseTree, evaluate_trees, parse_trees, read_trees, write_trees
 
 SAT = "(TOP (S (NP (DT the) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (NN mats)))) (. .)))"
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import trellis
-from trellis.errors import CorpusError
+from trellis._support.errors import CorpusError
 
 RNG = np.random.default_rng(0)
 VECTORS = [RNG.normal(size=(n, 4)) * (RNG.random((n, 4)) < 0.7) for n in (3, 1, 5, 2)] * 3

@@ -12,7 +12,7 @@ import pytest
 from samples import learners, random_corpus
 
 import trellis
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
 
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 

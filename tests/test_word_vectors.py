@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import trellis
-from trellis.errors import ModelError, TemplateError
+from trellis._support.errors import ModelError, TemplateError
 from trellis.features.vectors import Vectors, read_vectors
 
 WORDS = ["a", "b", "c", "d", "e", "f", "G", "ö"]
@@ -95,7 +95,7 @@ def test_damaged_vectors_in_a_model_are_errors(path: Path, tmp_path: Path) -> No
     words, matrix = vocabulary.vectors[str(path)]
     for damaged in (matrix[:-1], matrix[:, :0], matrix[0], matrix.astype(np.float64), matrix * np.float32(np.nan)):
         changed = replace(vocabulary, vectors={str(path): Vectors(words, damaged)})
-        trellis.model.model_file.save(replace(tagger.model, vocabulary=changed), tmp_path / "broken")
+        trellis.tasks.tagging.file.save(replace(tagger.model, vocabulary=changed), tmp_path / "broken")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "broken")
 

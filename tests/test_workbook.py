@@ -21,9 +21,9 @@ from command_line import call, refused  # noqa: F401
 from fastapi.testclient import TestClient
 
 import trellis
-from trellis.serve import Models, make_app
-from trellis.serve.lessons import lessons, path_features, viterbi
-from trellis.serve.workbook import ConflictError, Workbook
+from trellis.interfaces.serve import Models, make_app
+from trellis.interfaces.studio.lessons import lessons, path_features, viterbi
+from trellis.interfaces.studio.workbook import ConflictError, Workbook
 
 TEXT = "Ann\nsaw\nRome\n\nBob\nran\n\n"
 
@@ -281,7 +281,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         assert str(error.value) == f"{place}: another studio has it open (process {os.getpid()}); close that one first"
     killed = f"""
 import os, signal, trellis
-from trellis.serve.workbook import Workbook
+from trellis.interfaces.studio.workbook import Workbook
 book = Workbook({str(place)!r}, trellis.read({str(place)!r}, columns="word"), "ner")
 book.set(1, ["A", "A"])
 os.kill(os.getpid(), signal.SIGKILL)
@@ -403,7 +403,7 @@ def test_a_training_that_fails_says_why(
 
     with book(tmp_path) as one:
         one.set(0, ["A", "A", "A"])
-        monkeypatch.setattr("trellis.training.train" if in_thread else "threading.Thread.start", fail)
+        monkeypatch.setattr("trellis.tasks.tagging.train.train" if in_thread else "threading.Thread.start", fail)
         assert train(one, message) == []
         monkeypatch.undo()
         assert train(one)[0].labels == ("A",)
@@ -513,8 +513,8 @@ def test_a_model_called_studio_is_another_one(tmp_path: Path, model: Path) -> No
 
 def test_the_studio_on_the_command_line(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     options = dict[str, Any]()
-    monkeypatch.setattr("trellis.serve.make_app", lambda models, **more: options.update(more))
-    monkeypatch.setattr("trellis.serve.server.run", lambda *parts, **more: None)
+    monkeypatch.setattr("trellis.interfaces.serve.make_app", lambda models, **more: options.update(more))
+    monkeypatch.setattr("trellis.interfaces.serve.server.run", lambda *parts, **more: None)
     line = ["studio", str(tmp_path / "words.txt"), "--columns", "word", "--target", "ner", "--no-browser"]
     with book(tmp_path) as one:
         one.set(0, ["A", "A", "A"])

@@ -5,8 +5,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from trellis import theory
-from trellis.cli.plot import draw_mistakes
+from experiments import theory
+from trellis.interfaces.cli.plot import draw_mistakes
 
 N_WORDS, TAGS = 150, "XYZ"
 

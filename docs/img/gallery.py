@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 import trellis
-from trellis.cli.demo import make_typos
+from trellis.interfaces.cli.demo import make_typos
 from trellis.corpus.brackets import parse_trees
 
 HERE = Path(__file__).parent

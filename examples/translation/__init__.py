@@ -1,1 +1,1 @@
-"""Phrase-based translation whose weights `trellis.structured` learns (Liang et al. 2006); see docs/translation.md."""
+"""Phrase-based translation with weights learned by `tasks.structured` (Liang et al. 2006); see docs/translation.md."""

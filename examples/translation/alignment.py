@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from examples.translation.corpus import Pair, numbered
-from trellis.arrays import Doubles, Ints, Longs, starts_of
+from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis.engine.chain import Potentials, best_path_batch, marginals_batch
 
 Links = set[tuple[int, int]]  # (position in the source, position in the target)

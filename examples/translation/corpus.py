@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from trellis.errors import CorpusError
+from trellis._support.errors import CorpusError
 
 Words = tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""The weights of a translator, learnt by `trellis.structured`: perceptrons with three kinds of updates, and MIRA.
+"""The weights of a translator, learnt by `trellis.tasks.structured`: perceptrons with three kinds of updates, and MIRA.
 
 A translation y can be derived in many ways, or in none: the right output is hidden, and has to be found before the
 learner can step towards it. Liang et al. 2006 look at three ways to choose it:
@@ -24,10 +24,11 @@ import numpy as np
 from examples.translation.corpus import Pair, Words
 from examples.translation.decoder import Decoder
 from examples.translation.features import UNTUNED, Derivation, words_of
-from trellis import MIRA, Learner, Perceptron, structured
+from trellis import MIRA, Learner, Perceptron
 from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Observer
-from trellis.structured import StructuredModel, Weights
+from trellis.tasks import structured
+from trellis.tasks.structured import StructuredModel, Weights
 
 Update = Literal["bold", "local", "hybrid"]
 ORDER = 4  # of n-grams in BLEU
@@ -50,7 +51,7 @@ def sentence_bleu(words: Words, reference: Words) -> float:
 
 @dataclass
 class Translation:
-    """Translation as a problem of `trellis.structured`: an input is a sentence, and an output a derivation."""
+    """Translation as a problem of `trellis.tasks.structured`: an input is a sentence, and an output a derivation."""
 
     decoder: Decoder
     update: Update = "hybrid"

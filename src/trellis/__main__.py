@@ -55,7 +55,7 @@ def main() -> None:
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hears:
         signal.signal(signal.SIGINT, leave_at_once)
-    from trellis.cli.main import buffer_output, run
+    from trellis.interfaces.cli.main import buffer_output, run
 
     buffer_output()
     run(sys.argv[1:], begin)

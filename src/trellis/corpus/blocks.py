@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trellis.arguments import file_path, whole_number
+from trellis._support.arguments import file_path, whole_number
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension
 from trellis.corpus.read import Options, format_of, read
 from trellis.corpus.stream import pieces_of_path
-from trellis.errors import ArgumentError, CorpusError
 
 BLOCK_BYTES = 4 << 20  # of text, some hundred thousand tokens
 

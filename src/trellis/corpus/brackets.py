@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trellis.arguments import file_path
+from trellis._support.arguments import file_path
+from trellis._support.errors import CorpusError
 from trellis.corpus.files import message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
-from trellis.errors import CorpusError
 
 MAX_DEPTH = 200  # brackets within brackets
 _TOKEN = re.compile(r"[()]|[^\s()]+")

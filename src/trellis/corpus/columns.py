@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arguments import items
-from trellis.arrays import Bytes, Ints, Longs
+from trellis._support.arguments import items
+from trellis._support.arrays import Bytes, Ints, Longs
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Extras, Strings, columns_named
-from trellis.errors import CorpusError
 
 
 def default_names(n_columns: int) -> tuple[str, ...]:

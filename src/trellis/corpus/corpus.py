@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arguments import instance, is_text, real_number, whole_number
-from trellis.arrays import Bytes, Ints, Longs, Ragged, runs_of
-from trellis.errors import ArgumentError, CorpusError
+from trellis._support.arguments import instance, is_text, real_number, whole_number
+from trellis._support.arrays import Bytes, Ints, Longs, Ragged, runs_of
+from trellis._support.errors import ArgumentError, CorpusError
 
 JOINT = "|"  # between the strings of two columns that are one, as between the features of CoNLL-U
 NOTHING = "_"  # in CoNLL-U, where a column has nothing

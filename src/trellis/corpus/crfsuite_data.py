@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import BagColumn, Column, Corpus
 from trellis.corpus.objects import Origin, from_mapping
-from trellis.errors import CorpusError
 
 COLUMNS = ("attributes", "label")
 _ESCAPED = re.compile(r"\\([:\\])")

@@ -11,10 +11,10 @@ import io
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trellis.arrays import Longs
+from trellis._support.arrays import Longs
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.objects import Origin, from_mapping
-from trellis.errors import CorpusError
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
 

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from trellis.errors import CorpusError
-from trellis.replacing import replacing
+from trellis._support.errors import CorpusError
+from trellis._support.replacing import replacing
 
 STANDARD_STREAM = "-"
 

@@ -6,9 +6,9 @@ import itertools
 import json
 from collections.abc import Sequence
 
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.objects import Origin, from_records
-from trellis.errors import CorpusError
 
 
 def parse_jsonl(text: bytes, source: str, names: Sequence[str] | None) -> Corpus:

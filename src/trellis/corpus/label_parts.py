@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arguments import instance
-from trellis.arrays import Ints, Longs, runs_of, starts_of
-from trellis.errors import ArgumentError
+from trellis._support.arguments import instance
+from trellis._support.arrays import Ints, Longs, runs_of, starts_of
+from trellis._support.errors import ArgumentError
 
 
 def check_separator(label_parts: Any) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arguments import items
-from trellis.arrays import Longs, starts_of
+from trellis._support.arguments import items
+from trellis._support.arrays import Longs, starts_of
+from trellis._support.errors import CorpusError
 from trellis.corpus.columns import default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.errors import CorpusError
 
 
 @dataclass(frozen=True, slots=True)

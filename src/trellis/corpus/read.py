@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from trellis.arguments import file_path, instance
+from trellis._support.arguments import file_path, instance
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, message_name, name_of, read_bytes
-from trellis.errors import ArgumentError, CorpusError
 
 FORMATS = ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather")
 _BY_EXTENSION = {

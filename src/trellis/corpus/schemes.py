@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from trellis.errors import ArgumentError, CorpusError
+from trellis._support.errors import ArgumentError, CorpusError
 
 OUTSIDE = "O"
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Longs
+from trellis._support.arrays import Longs
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import reading
-from trellis.errors import CorpusError
 
 try:
     import pyarrow as pa

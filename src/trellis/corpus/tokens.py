@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from trellis.errors import ArgumentError
+from trellis._support.errors import ArgumentError
 
 
 class Token(NamedTuple):

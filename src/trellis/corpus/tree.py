@@ -85,13 +85,13 @@ class PhraseTree:
 
     def draw(self) -> str:
         """The tree as lines of text, from the top down, words below."""
-        from trellis.corpus.tree_drawing import draw
+        from trellis.display.phrase_trees import draw
 
         return draw(self)
 
     def to_svg(self) -> str:
         """The tree as an SVG picture."""
-        from trellis.corpus.tree_drawing import to_svg
+        from trellis.display.phrase_trees import to_svg
 
         return to_svg(self)
 

@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from trellis.arguments import file_path, instance
+from trellis._support.arguments import file_path, instance
+from trellis._support.errors import CorpusError
 from trellis.corpus.columns import CONLLU_NAMES, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, is_gzip, write_bytes, writing_whole
 from trellis.corpus.jsonl import format_jsonl
 from trellis.corpus.read import FORMATS, format_of
-from trellis.errors import CorpusError
 
 BYTE_ORDER_MARK = "\ufeff"
 

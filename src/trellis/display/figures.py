@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trellis.corpus.schemes import guess_scheme
-from trellis.errors import ArgumentError
+from trellis._support.errors import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +28,8 @@ def empty_figure(width: float, height: float) -> Figure:
 
 def score_name(metric: str | None, labels: Sequence[str]) -> str:
     """What the score on dev is."""
+    from trellis.corpus.schemes import guess_scheme
+
     return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]
 
 

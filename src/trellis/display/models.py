@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from trellis.evaluation.details import Details
     from trellis.evaluation.report import Report
     from trellis.evaluation.spans import Score
-    from trellis.tagger.explanation import Explanation, TokenExplanation
-    from trellis.tagger.tagger import Tagger
+    from trellis.tasks.tagging.explain import Explanation, TokenExplanation
+    from trellis.tasks.tagging.model import Tagger
 
 SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
 

@@ -11,7 +11,7 @@ from trellis.display.models import scores_table
 
 if TYPE_CHECKING:
     from trellis.evaluation.reliability import Reliability
-    from trellis.tagger.errors_found import ErrorsFound, WrongSentence
+    from trellis.tasks.tagging.errors_found import ErrorsFound, WrongSentence
 
 MOST_LABELS = 40  # rows of the table of confusions
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trellis.display.html import Html, colours_of, element, piece
 
 if TYPE_CHECKING:
-    from trellis.tagger.text import TaggedSentence, TaggedText
+    from trellis.tasks.tagging.text import TaggedSentence, TaggedText
 
 
 def text_html(tagged: TaggedText) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trellis.arrays import Doubles
-from trellis.errors import ArgumentError
-from trellis.replacing import replacing
+from trellis._support.arrays import Doubles
+from trellis._support.errors import ArgumentError
+from trellis._support.replacing import replacing
 
 # What XML cannot hold.
 _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), 65533)

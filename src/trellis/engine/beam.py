@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trellis import _core
-from trellis.arrays import Doubles, Ints, LabelSets, Lists, Longs
+from trellis._support.arrays import Doubles, Ints, LabelSets, Lists, Longs
 from trellis.engine.chain import PathBatch, Tables
 
 

@@ -1,6 +1,6 @@
 """Chains of any order: the best path, the k best, log Z and marginals, for one sentence or a batch.
 
-Everything is a function of `Potentials`, the scores of label choices; `trellis.reference` says what they mean
+Everything is a function of `Potentials`, the scores of label choices; `trellis.learning.reference` says what they mean
 and is the same theory in plain NumPy. Ties: the lowest label wins, decided from the last label backwards.
 
     >>> import numpy as np
@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arguments import whole_number
-from trellis.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, starts_of
+from trellis._support.arguments import whole_number
+from trellis._support.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, starts_of
 
 Scores = Doubles | Floats
 

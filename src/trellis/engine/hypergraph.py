@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arguments import items, thread_count, whole_number
-from trellis.arrays import Doubles, Ints, Longs, starts_of
-from trellis.errors import ArgumentError
+from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.arrays import Doubles, Ints, Longs, starts_of
+from trellis._support.errors import ArgumentError
 
 _EXACT = 2.0**53  # beyond it a double does not hold every whole number
 
@@ -181,7 +181,7 @@ class Hypergraph:
         edge_names: Sequence[str] | None = None,
     ) -> str:
         """A picture, for small ones: the best derivation by ``scores`` is marked."""
-        from trellis.engine.drawing import MOST_EDGES, MOST_NODES, Drawing
+        from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES, Drawing
 
         if self.n_nodes > MOST_NODES or self.n_edges > MOST_EDGES:
             raise ArgumentError(
@@ -195,7 +195,7 @@ class Hypergraph:
         return Drawing(self.heads.tolist(), tails, nodes, edges, set(marked)).to_svg()
 
     def _repr_svg_(self) -> str | None:
-        from trellis.engine.drawing import MOST_EDGES, MOST_NODES
+        from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES
 
         return self.to_svg() if self.n_nodes <= MOST_NODES and self.n_edges <= MOST_EDGES else None
 

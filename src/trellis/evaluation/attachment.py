@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arrays import Bools, Ints, Longs
-from trellis.errors import ArgumentError
+from trellis._support.arrays import Bools, Ints, Longs
+from trellis._support.errors import ArgumentError
 
 
 @dataclass(frozen=True, slots=True)

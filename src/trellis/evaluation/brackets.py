@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trellis._support.errors import ArgumentError
 from trellis.corpus.tree import ROOTS, PhraseTree
-from trellis.errors import ArgumentError
 from trellis.evaluation.report import score_figures, score_table
 from trellis.evaluation.spans import Score
 

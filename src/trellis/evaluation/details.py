@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trellis.arrays import Bools, Longs
+from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme

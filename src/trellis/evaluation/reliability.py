@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arguments import whole_number
-from trellis.errors import ArgumentError
+from trellis._support.arguments import whole_number
+from trellis._support.errors import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

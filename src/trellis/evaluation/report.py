@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arrays import Bools, Longs
+from trellis._support.arrays import Bools, Longs
+from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
-from trellis.errors import CorpusError, LearnerError
 from trellis.evaluation.parts import Parts, PartScores, part_scores
 from trellis.evaluation.spans import Score, SpanScores, span_scores
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arrays import Doubles, Longs
+from trellis._support.arrays import Doubles, Longs
+from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Column
-from trellis.errors import ArgumentError
 from trellis.evaluation.report import right_tokens
 from trellis.evaluation.spans import span_counts
 

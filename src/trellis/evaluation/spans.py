@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trellis.arrays import Bools, Bytes, Ints, Longs
+from trellis._support.arrays import Bools, Bytes, Ints, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import OUTSIDE, split_label, starts_anew
 

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Ints
+from trellis._support.arrays import Ints
+from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Column, Corpus
-from trellis.errors import TemplateError
 from trellis.features.arc_presets import ARC_PRESETS
 from trellis.features.extraction import column_vocabulary, compact
 from trellis.features.templates import ARC_MEASURES, Look, Template, parse_templates

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arguments import file_path, instance, thread_count, whole_number
+from trellis._support.arguments import file_path, instance, thread_count, whole_number
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import write_bytes
-from trellis.errors import ArgumentError, CorpusError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trellis.errors import TemplateError
+from trellis._support.errors import TemplateError
 from trellis.features.regex import escaped
 from trellis.features.templates import MAX_OFFSET, Call, Look, Template
 

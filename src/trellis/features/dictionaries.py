@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Ints, Longs, runs_of, starts_of
+from trellis._support.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.features.functions import MATCHED, Function, fields_of, read_lookup
 from trellis.features.templates import Call, Look, Template

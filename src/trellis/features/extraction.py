@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
+from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
+from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.errors import TemplateError
 from trellis.features.dictionaries import (
     Dictionary,
     DictionaryView,

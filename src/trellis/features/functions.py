@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from trellis.errors import TemplateError
+from trellis._support.errors import TemplateError
 from trellis.features.regex import match, matches
 
 Function = Callable[[str], str | None]

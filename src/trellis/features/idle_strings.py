@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.arrays import Ints, Ragged, starts_of
+from trellis._support.arrays import Ints, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.features.extraction import Extraction, Extractor, freeze
 from trellis.features.known import entries

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arrays import Ints
+from trellis._support.arrays import Ints
+from trellis._support.errors import ModelError
 from trellis.corpus.corpus import BagColumn, Column, Strings
-from trellis.errors import ModelError
 from trellis.features.templates import Look, vector_file
 from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
 

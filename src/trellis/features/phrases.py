@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from trellis.arguments import items
-from trellis.arrays import Ints
+from trellis._support.arguments import items
+from trellis._support.arrays import Ints
+from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
-from trellis.errors import TemplateError
 from trellis.features.arcs import Coded, lay_out
 from trellis.features.extraction import column_vocabulary, compact, frequent_words
 from trellis.features.phrase_presets import PHRASE_PRESETS

@@ -27,8 +27,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trellis.arguments import is_text
-from trellis.errors import TemplateError
+from trellis._support.arguments import is_text
+from trellis._support.errors import TemplateError, UnknownFunctionError
 from trellis.features.functions import (
     COUNTED,
     FILED,
@@ -54,10 +54,6 @@ PHRASE_PLACES, PHRASE_MEASURES = ("first", "last", "split"), ("length", "outline
 PLACES = tuple(dict.fromkeys((*SEGMENT_PLACES, *ARC_PLACES, *PHRASE_PLACES)))
 MEASURES = tuple(dict.fromkeys((*SEGMENT_MEASURES, *ARC_MEASURES, *PHRASE_MEASURES)))
 RANGES = ("segment", "between")
-
-
-class UnknownFunctionError(TemplateError):
-    """A function that this version does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +242,7 @@ class _Parser:
         elif template.of_arc:
             self.check_arc(template)
         elif any(look.place in ("split", "outline") for look in template.looks):
-            raise self.error("split and outline are of phrases, for parsers of trellis.trees", 0)
+            raise self.error("split and outline are of phrases, for parsers of trellis.tasks.trees", 0)
         elif template.of_segment:
             self.check_segment(template)
         return template

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trellis.arrays import Floats, Ints, Longs, Ragged, starts_of
+from trellis._support.arrays import Floats, Ints, Longs, Ragged, starts_of
+from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.errors import TemplateError
 from trellis.features.functions import fields_of, read_lines
 from trellis.features.templates import Template, vector_file
 

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arguments import items
-from trellis.arrays import Bytes, Floats, Ints, Longs
+from trellis._support.arguments import items
+from trellis._support.arrays import Bytes, Floats, Ints, Longs
+from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.errors import TemplateError
 from trellis.features.dictionaries import (
     VALUES,
     Dictionary,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import trellis
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
 
 if TYPE_CHECKING:
     from trellis.learning.learner import Learner

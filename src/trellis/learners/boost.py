@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Doubles, Longs, runs_of
-from trellis.errors import LearnerError
+from trellis._support.arrays import Doubles, Longs, runs_of
+from trellis._support.errors import LearnerError
 from trellis.learning.descent import BatchLearner, VectorWork
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters

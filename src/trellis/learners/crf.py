@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
 from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer, vector_of
 from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole

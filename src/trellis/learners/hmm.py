@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trellis.arrays import starts_of
-from trellis.errors import LearnerError
+from trellis._support.arrays import starts_of
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
 from trellis.learning.learner import Ability, Constraints, Learner, choice, flag, real
 from trellis.learning.ngram_probabilities import NgramCounts
 from trellis.learning.run import Event, Problem, Work
-from trellis.model.model import ChainWeights, Ngrams, Rows, padded
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

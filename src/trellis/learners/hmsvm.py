@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from trellis.arrays import array_in
-from trellis.errors import LearnerError
+from trellis._support.arrays import array_in
+from trellis._support.errors import LearnerError
+from trellis.engine.kernels import KernelFunction
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.feature_problem import FeatureFrankWolfe, FeatureProblem
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring
-from trellis.model.kernels import KernelFunction
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from trellis.engine.kernels import KernelFunction
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.learner import Ability, Constraints
 from trellis.learning.online import OnlineLearner
 from trellis.learning.run import Event, Problem
-from trellis.model.kernels import KernelFunction
 
 AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does not see
 

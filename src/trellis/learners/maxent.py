@@ -12,8 +12,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Lists, array_in
-from trellis.errors import LearnerError
+from trellis._support.arrays import Lists, array_in
+from trellis._support.errors import LearnerError
 from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
 from trellis.learning.lbfgs import Floats
 from trellis.learning.learner import Ability, Constraints, choice, real, whole

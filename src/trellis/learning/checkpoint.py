@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Arrays
+from trellis._support.arrays import Arrays
+from trellis._support.errors import ModelError
+from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.corpus.corpus import Strings
-from trellis.errors import ModelError
+from trellis.engine.weights import ChainWeights
 from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Event, Progress
 from trellis.learning.site_problem import SiteWeights
-from trellis.model.model import ChainWeights
-from trellis.model.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 
 FORMAT = "trellis-checkpoint-1"
 

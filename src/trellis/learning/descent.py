@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Bools, array_in
-from trellis.errors import LearnerError
+from trellis._support.arrays import Bools, array_in
+from trellis._support.errors import LearnerError
 from trellis.learning.feature_problem import FeatureProblem, FeatureVector
 from trellis.learning.flat_vector import FlatParameters
 from trellis.learning.lbfgs import Floats, Function, Minimizer

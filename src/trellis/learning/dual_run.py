@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.errors import LearnerError
+from trellis._support.errors import LearnerError
+from trellis.engine.dual import Dual, Support
+from trellis.engine.kernels import Expansion, Kernel, Observations
+from trellis.engine.weights import ChainWeights, Rows
 from trellis.learning.learner import Constraint, Learner, choice, real, whole
 from trellis.learning.run import Problem, State, Work, restoring
-from trellis.model.dual import Dual, Support
-from trellis.model.kernels import Expansion, Kernel, Observations
-from trellis.model.model import ChainWeights, Rows
 
 _SEQUENCES = ("sentence", "alpha", "past", "paths")
 MOST_ALPHA = 1e30  # scores are kernels, of up to 1e100, times this

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
-from trellis.errors import LearnerError
+from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
+from trellis._support.errors import LearnerError
 from trellis.learning.learner import OnlineOptions
 from trellis.learning.run import COST_AUGMENTED, Event, ExampleOrder, State, Work, restoring, wrong_parts
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Bools, Doubles
+from trellis._support.arrays import Bools, Doubles
 
 
 class FlatVector(Protocol):

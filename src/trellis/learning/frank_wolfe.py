@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import array_in
-from trellis.errors import LearnerError
+from trellis._support.arrays import array_in
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import ChainWeights, padded
 from trellis.learning.online import NGRAMS, ROWS, TABLE, learnt_weights, packed, unpacked
 from trellis.learning.run import Event, Problem, State, Work, restoring
-from trellis.model.model import ChainWeights, padded
 
 _BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
 _PARTS = {

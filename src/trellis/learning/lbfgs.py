@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import array_in
+from trellis._support.arrays import array_in
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]  # the smooth part: value and gradient

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from trellis.arguments import LARGEST, range_text, real_number, whole_number
-from trellis.errors import LearnerError
+from trellis._support.arguments import LARGEST, range_text, real_number, whole_number
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import ChainWeights
 from trellis.learning.run import Event, Observer, Problem, Work, run
-from trellis.model.model import ChainWeights
 
 Pairs = Literal["seen", "all"]
-# To train at any order; on structures other than chains (trellis.structured); to give weights to parts of labels; and
+# To train at any order; on structures other than chains (tasks/structured); to give weights to parts of labels; and
 # to attributes with label n-grams of three labels and more; to learn from the best paths that a beam finds; to train
 # semi-Markov chains; to train parsers.
 Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments", "trees"]
@@ -118,7 +118,8 @@ class Learner:
 
     __slots__ = ()
 
-    # What its scores are (trellis.model.model.FAMILIES), and for which labels attributes have weights by default.
+    # What its scores are (FAMILIES of tasks/tagging/chain_model.py), and for which labels attributes have weights by
+    # default.
     family: ClassVar[str] = "scores"
     default_pairs: ClassVar[Pairs] = "all"
     # What it uses of a problem beside the corpus and its labels.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Bools, Doubles, Longs
+from trellis._support.arrays import Bools, Doubles, Longs
+from trellis.engine.weights import Ngrams
 from trellis.learning.run import Problem
-from trellis.model.model import Ngrams
 
 
 class NgramCounts:

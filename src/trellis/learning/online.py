@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from trellis import _core
-from trellis.arrays import Longs
-from trellis.errors import LearnerError
+from trellis._support.arrays import Longs
+from trellis._support.errors import LearnerError
+from trellis.engine.weights import ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.learning.feature_problem import FeatureProblem, FeatureRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
 from trellis.learning.run import Event, Problem, State, Work, restoring, wrong_parts
 from trellis.learning.site_problem import SiteProblem, SiteRun
-from trellis.model.model import ChainWeights, Ngrams, Rows, Votes, padded
 
 Update = Literal["standard", "early", "max-violation"]
 ROWS = ("starts", "labels", "weights", "sums", "variances")

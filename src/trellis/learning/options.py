@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from trellis.arguments import file_path
+from trellis._support.arguments import file_path
+from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Corpus
-from trellis.errors import CorpusError, LearnerError
 from trellis.learning.learner import whole
 
 USER = "user"  # the entry of a model's record that holds the notes of its user

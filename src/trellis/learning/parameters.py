@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
+from trellis._support.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis.corpus.label_parts import LabelParts
+from trellis.engine.weights import START, ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import history_name
 from trellis.learning.run import FeatureNames, Problem
-from trellis.model.model import START, ChainWeights, Ngrams, Rows, padded
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Bools, Longs, array_in
+from trellis._support.arrays import Bools, Longs, array_in
 from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, WINDOW, Floats, Function
 
 MEMORY = 10  # pairs of steps and gradient changes kept

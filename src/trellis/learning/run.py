@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis.arrays import Doubles, Floats, Ints, LabelSets, Longs
+from trellis._support.arrays import Doubles, Floats, Ints, LabelSets, Longs
+from trellis._support.errors import LearnerError, ModelError
 from trellis.corpus.label_parts import LabelParts
-from trellis.errors import LearnerError, ModelError
+from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows
 from trellis.features.vocabulary import Sources
-from trellis.model.model import MANY_LABELS, ChainWeights, Ngrams, Rows
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint

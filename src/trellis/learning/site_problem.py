@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
-from trellis.arrays import Arrays, Doubles, Ints, Longs
-from trellis.errors import LearnerError
+from trellis._support.arrays import Arrays, Doubles, Ints, Longs
+from trellis._support.errors import LearnerError
 from trellis.learning.flat_vector import FlatVector
 from trellis.learning.learner import OnlineOptions
 from trellis.learning.run import Event, ExampleOrder, State, Work, restoring, wrong_parts
@@ -80,7 +80,7 @@ class SiteRun(Work):
         given = OnlineOptions(**options)
         given.update_of(stepwise=False)
         if given.vote:
-            raise LearnerError("vote is for chains and for trellis.structured; omit it")
+            raise LearnerError("vote is for chains and for trellis.tasks.structured; omit it")
         self.problem, self.average, self.batch = problem, given.average, given.batch
         self.epochs, self.seed = given.epochs, given.seed_of_order
         self.rule, self.native = rule, problem.online(rule, given.k, given.c)

@@ -1,0 +1,1 @@
+"""The papers' experiments and the theory on a corpus; run from a clone: ``python -m experiments``."""

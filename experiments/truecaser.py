@@ -1,0 +1,76 @@
+"""The truecaser: how each word of a text without capitals should be written. Its labels are lower, Title, UPPER, MiXed.
+
+It is trained on the manual of Python (pydoc_data.topics), which is under the licence of the Python Software Foundation.
+``python -m experiments.truecaser`` trains it again, and says how good it is on paragraphs that were held out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from pydoc_data.topics import topics
+
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.objects import from_mapping
+from trellis.corpus.tokens import tokenize
+from trellis.learners.crf import CRF
+from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.train import train
+
+HELD_OUT = 10  # one paragraph in so many
+FEATURES = [
+    "bias",
+    "is_first",
+    "word[0]",
+    "word[-1]",
+    "word[1]",
+    "word[-1] & word[0]",
+    "word[0] & word[1]",
+    "suffix(word[0], 3)",
+    "suffix(word[0], 5)",
+    "prefix(word[0], 3)",
+    "shape(word[0])",
+]
+
+
+def casing(word: str) -> str:
+    """How a word is written."""
+    letters = [c for c in word if c.isalpha()]
+    if not any(c.isupper() for c in letters):
+        return "lower"
+    if word[0].isupper() and not any(c.isupper() for c in letters[1:]):
+        return "Title"
+    return "UPPER" if all(c.isupper() for c in letters) else "MiXed"
+
+
+def recased(word: str, label: str) -> str:
+    """The word as its label says; of MiXed words nobody knows how, so that they stay."""
+    return {"lower": word.lower(), "Title": word[:1].upper() + word[1:].lower(), "UPPER": word.upper()}.get(label, word)
+
+
+def _corpus(paragraphs: Iterable[str]) -> Corpus:
+    sentences = [[token.text for token in sentence] for part in paragraphs for sentence in tokenize(part)]
+    words = [[word.lower() for word in sentence] for sentence in sentences]
+    return from_mapping({"word": words, "case": [[casing(word) for word in s] for s in sentences]}, None)
+
+
+def corpora() -> tuple[Corpus, Corpus]:
+    """To train on, held out. A paragraph counts once; code and tables are left out."""
+    parts = dict.fromkeys(part for name in sorted(topics) for part in topics[name].split("\n\n"))
+    prose = [part for part in parts if len(part) > 80 and not part.startswith(("   ", "+", "|"))]
+    return _corpus(p for i, p in enumerate(prose) if i % HELD_OUT), _corpus(prose[::HELD_OUT])
+
+
+def truecaser() -> tuple[Tagger, Corpus]:
+    """The tagger, and what it was not trained on."""
+    training, test = corpora()
+    learner = CRF(c1=1.0, c2=0.0, epochs=200)
+    about = {"text": "the manual of Python, pydoc_data.topics", "licence": "PSF-2.0"}
+    return train(training, target="case", features=FEATURES, learner=learner, cutoff=2, info=about), test
+
+
+if __name__ == "__main__":
+    tagger, test = truecaser()
+    sys.stdout.write(f"{tagger}\n{tagger.evaluate(test)}\n{tagger.details(test)}\n")
+    tagger.save(Path(__file__).with_suffix(".trellis"))

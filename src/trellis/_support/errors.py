@@ -1,0 +1,47 @@
+"""One family of errors. Each message is one line that names the place and says what to do.
+
+The command line prints that line and exits with 2.
+"""
+
+from __future__ import annotations
+
+
+class TrellisError(Exception):
+    """What all errors of trellis have in common."""
+
+
+class CorpusError(TrellisError):
+    """Input data that cannot be used: where it is, and what to do about it."""
+
+    def __init__(self, path: str, line: int | None, why: str) -> None:
+        self.path, self.line, self.why = path, line, why
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(f"{place}: {why}" if place else why)
+
+    def __reduce__(self) -> tuple[type[CorpusError], tuple[str, int | None, str]]:
+        """A copy: an exception is pickled by what it was made of, else a pool of processes waits for it for ever."""
+        return type(self), (self.path, self.line, self.why)
+
+
+class TemplateError(TrellisError):
+    """A feature template that cannot be understood or does not fit the corpus."""
+
+
+class ModelError(TrellisError):
+    """A model file that is damaged, foreign, or does not fit what is asked of it."""
+
+
+class LearnerError(TrellisError):
+    """A learner's parameter or training set that makes no sense."""
+
+
+class ConstraintError(TrellisError):
+    """Labels or transitions asked for that cannot be."""
+
+
+class ArgumentError(TrellisError, ValueError):
+    """An argument of a call that makes no sense: which, what it was, and what it may be."""
+
+
+class UnknownFunctionError(TemplateError):
+    """A function that this version does not have."""

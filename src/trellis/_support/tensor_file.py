@@ -1,0 +1,251 @@
+"""Named arrays and a text in one safetensors file, written whole or not at all.
+
+The layout is written out here because the same content must give the same bytes, and reading must not copy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import os
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+import trellis
+from trellis import _core
+from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError
+from trellis._support.replacing import replacing
+
+Tensors = Mapping[str, npt.NDArray[Any]]
+T = TypeVar("T")
+
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "U8": np.dtype("u1"),
+    "U16": np.dtype("<u2"),
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "F64": np.dtype("<f8"),
+}
+_NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
+_MAX_HEADER = 100_000_000  # the limit of the safetensors format
+_MAX_DIMENSIONS = 8
+_MAX_REASON = 200  # letters of a message that a file's content may fill
+
+
+def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, text: str) -> None:
+    """Write arrays and a text; the file appears whole or not at all."""
+    parts = _parts(format, tensors, text)
+
+    def failed(why: str) -> ModelError:
+        return ModelError(f"cannot write {os.fspath(path)}: {why}")
+
+    with replacing(path, failed) as temporary, temporary.open("wb") as file:
+        file.writelines(parts)
+
+
+def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
+    """What ``write_tensors`` would write."""
+    return b"".join(_parts(format, tensors, text))
+
+
+def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
+    """What ``read_tensors`` gives, of bytes in memory."""
+    with rejecting_damage("bytes", what):
+        return _opened(bytes(data), Path("bytes"), format, what)  # what can be changed is copied
+
+
+def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    return safetensors_parts(arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text})
+
+
+def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: bool = True) -> Opened:
+    """The arrays and the text of a file; ModelError unless it is ``what`` it should be.
+
+    Without ``copy`` the arrays share the file's memory map: whoever truncates or overwrites the file in place (``cp``
+    does) ends the process that has it mapped.
+    """
+    with rejecting_damage(path, what):
+        where = Path(path)
+        if where.is_dir():
+            raise ModelError(f"{path}: a folder, not {what}")
+        with where.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise ModelError(f"{path}: not {what}: too short")
+            if not copy:
+                return _opened(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), where, format, what)
+            whole = np.empty(size, np.uint8)
+            done = 0
+            while n := file.readinto(whole.data[done:]):
+                done += n
+        return _opened(whole.data[:done].toreadonly(), where, format, what)
+
+
+# What files are by their formats, and how to open them.
+KINDS = {
+    "trellis-model-1": "a tagger; open it with trellis.load or trellis tag",
+    "trellis-reranker-1": "a reranker; open it with trellis.tasks.reranking.load or trellis rerank apply",
+    "trellis-parser-1": "a dependency parser; open it with trellis.tasks.parsing.load or trellis parse run",
+    "trellis-tree-parser-1": "a constituency parser; open it with trellis.tasks.trees.load or trellis trees run",
+    "trellis-checkpoint-1": "a checkpoint; training goes on from it with checkpoint=",
+    "trellis structured model 1": "a model of another structure; open it with trellis.tasks.structured.load",
+}
+
+
+def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, format: str, what: str) -> Opened:
+    tensors, header = _split(whole, path, what)
+    found = header.get("format")
+    if found != format:
+        if found in KINDS:
+            wanted = KINDS.get(format, what).partition(";")[0]
+            raise ModelError(f"{path}: not {wanted} but {KINDS[found]}")
+        raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
+    return Opened(path, what, tensors, header["text"], str(header["digest"]), Digest(header["text"], tensors))
+
+
+class Opened:
+    """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
+
+    def __init__(self, path: Path, what: str, tensors: Tensors, text: str, given: str, check: Digest) -> None:
+        self.path, self.what, self.tensors, self.text = path, what, tensors, text
+        self._given, self._check = given, check
+
+    def made(self, make: Callable[[Tensors, str], T]) -> T:
+        """What ``make`` makes of arrays and text, while the digest is computed beside it; ModelError if damaged."""
+        try:
+            with rejecting_damage(self.path, self.what):
+                return make(self.tensors, self.text)
+        finally:
+            self._verify()
+
+    def _verify(self) -> None:
+        with rejecting_damage(self.path, self.what):
+            if self._given != self._check.result():
+                raise ModelError(f"{self.path}: damaged: its content does not match its digest; copy or make it again")
+
+
+@contextmanager
+def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Whatever goes wrong with a file's content is a ModelError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise ModelError(f"cannot read {path}: not enough memory") from error
+    except UnknownFunctionError as error:
+        newer = f"made by a newer release than {trellis.__version__}, with features that this one lacks"
+        raise ModelError(f"{path}: {newer} ({brief(error)}); update trellis") from error
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        TemplateError,
+    ) as error:
+        raise ModelError(f"{path}: damaged or not {what} ({brief(error)})") from error
+
+
+def brief(error: Exception) -> str:
+    """The first line of a message, cut: a damaged file may have filled it."""
+    text = str(error).partition("\n")[0]
+    return text if len(text) <= _MAX_REASON else f"{text[:_MAX_REASON]}..."
+
+
+def parse_header(text: str) -> Any:
+    """What the JSON in a file's header says; ValueError where a string could not be written again."""
+    header = json.loads(text)
+    if "\\ud" in text.lower():  # perhaps half a surrogate pair, which a file of trellis never has
+        json.dumps(header, ensure_ascii=False).encode()
+    return header
+
+
+def _split(
+    whole: bytes | memoryview | mmap.mmap, path: Path, what: str
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+    """A safetensors file as arrays that share its memory, and the strings of its header."""
+    size = len(whole)
+    if size < 8:
+        raise ModelError(f"{path}: not {what}: too short")
+    header_size = int.from_bytes(whole[:8], "little")
+    if header_size > min(size - 8, _MAX_HEADER):
+        raise ModelError(f"{path}: not {what}, or cut short")
+    try:
+        header = json.loads(bytes(whole[8 : 8 + header_size]))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not {what}") from error
+    if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
+        raise ModelError(f"{path}: not {what}")
+    first, room = 8 + header_size, size - 8 - header_size
+    metadata = header.pop("__metadata__")
+    tensors, last = dict[str, npt.NDArray[Any]](), 0
+    # One after the other, without gaps or overlaps: what is read is never more than the file.
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, end = entry["data_offsets"]
+        kind, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        n = math.prod(shape) if len(shape) <= _MAX_DIMENSIONS else -1
+        if not last == begin <= end <= room or end - begin != kind.itemsize * n:
+            raise ModelError(f"{path}: cut short or damaged at tensor {reprlib.repr(name)}")
+        last = end
+        tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
+        if len(shape) != 1:
+            tensor = tensor.reshape(shape)
+        tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # another program may have written it
+    if last != room:
+        raise ModelError(f"{path}: {room - last:,} bytes too many at the end; copy or make it again")
+    return tensors, metadata
+
+
+def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[bytes]:
+    """The parts of a safetensors file: the same bytes for the same content, the widest numbers first to align all."""
+    names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        array = tensors[name]
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for name in names:
+        yield tensors[name].tobytes()
+
+
+class Digest:
+    """A hash of all content, the header's too, to tell a damaged file. It is computed beside other work."""
+
+    def __init__(self, text: str, tensors: Tensors) -> None:
+        self.text, self.tensors, self.names = text, tensors, sorted(tensors)
+        self.work = _core.Digests([_bytes_of(tensors[name]) for name in self.names])
+
+    def result(self) -> str:
+        """The hash as text."""
+        tensors = self.tensors
+        kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in self.names]
+        heads = [_hash_text(self.text), _hash_text("\n".join(kinds))]
+        parts = np.array([*heads, *self.work.result()], np.uint64)
+        return f"{_core.hash_array(_bytes_of(parts)):016x}"
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    flat = array if array.ndim == 1 else np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8)
+
+
+def _hash_text(text: str) -> int:
+    return _core.hash_array(np.frombuffer(text.encode(), np.uint8))

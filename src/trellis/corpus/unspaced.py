@@ -1,0 +1,166 @@
+"""Text as code points, blanks apart from characters, and lines of words as they are learned from.
+
+White space of any kind ends a word, and so does a byte order mark. A line ends at a line feed.
+"""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis._support.arguments import items
+from trellis._support.arrays import Bools, Ints, Longs, starts_of
+from trellis._support.errors import CorpusError
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.files import message_name, read_bytes
+
+CHARACTER, LABEL = "character", "label"  # the columns
+LABELS = ("B", "M", "E", "S")
+NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+
+Points = npt.NDArray[np.uint32]
+
+_MARK = "\ufeff"
+_BLANKS = [point for point in range(0x3001) if chr(point).isspace()] + [
+    ord(_MARK)
+]  # none is beyond U+3000 but the mark
+_IS_BLANK = np.zeros(0x110000, bool)
+_IS_BLANK[_BLANKS] = True
+_IS_BLANK[0xDC80:0xDD00] = True  # bytes that are not UTF-8, where those are let through
+_WIDE = 0xFF01, 0xFF5E, 0xFEE0  # ASCII in full width: the first, the last, how far from ASCII
+
+
+def to_points(text: str) -> Points:
+    """The code points of a text."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def to_text(points: Points) -> str:
+    """The text of code points."""
+    return points.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def is_blank(points: Points) -> Bools:
+    """Which code points are white space."""
+    return _IS_BLANK[points]
+
+
+def words_of(text: str) -> list[str]:
+    """What stands between blanks."""
+    return text.replace(_MARK, " ").split()
+
+
+def narrow(points: Points) -> Points:
+    """The same with letters, digits and signs of ASCII where they are written in full width."""
+    first, last, far = _WIDE
+    return np.where((points >= first) & (points <= last), points - np.uint32(far), points)
+
+
+def characters(points: Points) -> Column:
+    """The column of characters that taggers read."""
+    points = narrow(points)
+    if len(points) < 1 << 14:
+        values, codes = np.unique(points, return_inverse=True)
+        codes = codes.reshape(-1)
+    else:  # without sorting all of them
+        seen = np.zeros(len(_IS_BLANK), bool)
+        seen[points] = True
+        values, codes = np.flatnonzero(seen).astype(np.uint32), (np.cumsum(seen) - 1)[points]
+    return Column(codes.astype(np.int32), Strings.of(map(chr, values.tolist())))
+
+
+def labels_of(lengths: Longs) -> Ints:
+    """The labels of words with so many characters each, by their numbers."""
+    starts = starts_of(lengths)
+    codes = np.full(starts[-1], LABELS.index("M"), np.int32)
+    codes[starts[1:] - 1] = LABELS.index("E")
+    codes[starts[:-1]] = np.where(lengths == 1, LABELS.index("S"), LABELS.index("B"))
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentedText:
+    """Lines of words."""
+
+    lines: list[list[str]]
+    source: str = ""
+    n_skipped: int = 0  # lines that were left out
+
+    def corpus(self) -> Corpus:
+        """Characters with labels B, M, E, S."""
+        words = [word for line in self.lines for word in line]
+        lengths = np.array([len(word) for word in words], np.int64)
+        columns = {
+            CHARACTER: characters(to_points("".join(words))),
+            LABEL: Column(labels_of(lengths), Strings.of(LABELS)),
+        }
+        return Corpus(columns, starts_of([sum(map(len, line)) for line in self.lines]), self.source)
+
+
+Source = str | os.PathLike[str] | Iterable[str | Sequence[str]]
+
+
+def read_segmented(source: Source | SegmentedText, *, lenient: bool = False) -> SegmentedText:
+    """Lines of words from a file (``-`` is standard input), or from a list of lines or of lists of words.
+
+    An empty line is none. A line of blanks alone and one that is not UTF-8 are errors; ``lenient`` leaves them out.
+    """
+    if isinstance(source, SegmentedText):
+        return source
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        given, name = list[Any](read_bytes(path).split(b"\n")), message_name(path)
+    else:
+        listed = items(source)
+        if listed is None:
+            raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
+        given, name = listed, ""
+    lines, n_skipped = list[list[str]](), 0
+    for number, line in enumerate(given, 1):
+        try:
+            words = _words(line)
+        except ValueError as error:
+            if not lenient:
+                raise CorpusError(name, number, str(error)) from None
+            n_skipped += 1
+            continue
+        if words:
+            lines.append(words)
+    return SegmentedText(lines, name, n_skipped)
+
+
+def _words(line: Any) -> list[str]:
+    """The words of a line; ValueError says what is wrong."""
+    if isinstance(line, bytes):
+        try:
+            line = line.decode()
+        except UnicodeDecodeError:
+            raise ValueError(NOT_UTF8) from None
+    if isinstance(line, str):
+        check_encodable(line)
+        words = words_of(line)
+        if not words and line.strip("\r\n"):
+            raise ValueError("a line of blanks alone; delete it, or leave such lines out with lenient")
+        return words
+    given = items(line)
+    if given is None or not all(isinstance(word, str) for word in given):
+        raise ValueError(f"a line is a string or a list of words, not {reprlib.repr(line)}")
+    for word in given:
+        check_encodable(word)
+        if words_of(word) != [word]:
+            raise ValueError(f"{word!r} is not one word: it is empty or has a blank")
+    return given
+
+
+def check_encodable(text: str) -> None:
+    """ValueError for half a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half a surrogate pair, or bytes that are not UTF-8; decode the text properly") from None

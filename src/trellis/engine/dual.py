@@ -1,0 +1,121 @@
+"""What a model learnt in the dual keeps of it: its support sequences, and with a kernel what scores are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis._support.arrays import Arrays, Doubles, Ints, Longs, array_in
+from trellis.engine.kernels import Expansion, Kernel, KernelFunction, Observations
+
+_SUPPORT = ("sentences", "alphas", "starts", "positions", "gold", "labels")
+_EXPANSION = ("starts", "labels", "coefs")
+_OBSERVATIONS = ("starts", "ids", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportSequence:
+    """A label sequence of a training sentence that the model is made of: where it differs from the gold one."""
+
+    sentence: int  # its number in the training corpus
+    alpha: float  # how much it counts
+    positions: tuple[int, ...]  # where it differs
+    gold: tuple[str, ...]  # the gold labels there
+    labels: tuple[str, ...]  # its own
+
+    def __str__(self) -> str:
+        parts = zip(self.positions, self.gold, self.labels, strict=True)
+        changes = ", ".join(f"{t}: {gold} -> {label}" for t, gold, label in parts)
+        return f"sentence {self.sentence}, alpha {self.alpha:.4g}: {changes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """All sequences with alpha > 0 as arrays, by sentence; of each only where it differs from the gold one."""
+
+    sentences: Longs  # [n]
+    alphas: Doubles  # [n]
+    starts: Longs  # [n + 1]
+    positions: Ints  # [n_differences]
+    gold: npt.NDArray[np.uint16]  # [n_differences]
+    labels: npt.NDArray[np.uint16]  # [n_differences]
+
+    def check(self, n_labels: int) -> None:
+        """ValueError if the arrays do not fit together."""
+        n, sizes = len(self.sentences), {len(self.positions), len(self.gold), len(self.labels)}
+        fits = len(self.alphas) == n and len(self.starts) == n + 1 and len(sizes) == 1
+        if not fits or self.starts[0] != 0 or self.starts[-1] != len(self.labels):
+            raise ValueError("support sequences that do not fit together")
+        if (np.diff(self.starts) < 0).any() or (n and self.sentences.min() < 0):
+            raise ValueError("support sequences that do not fit together")
+        for named in (self.gold, self.labels):
+            if named.max(initial=0) >= n_labels:
+                raise ValueError("a support sequence with a label out of range")
+
+    def named(self, labels: Sequence[str]) -> list[SupportSequence]:
+        """With the labels' names."""
+        out = []
+        for i, (begin, end) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
+            here = slice(int(begin), int(end))
+            out.append(
+                SupportSequence(
+                    int(self.sentences[i]),
+                    float(self.alphas[i]),
+                    tuple(self.positions[here].tolist()),
+                    tuple(labels[z] for z in self.gold[here].tolist()),
+                    tuple(labels[z] for z in self.labels[here].tolist()),
+                )
+            )
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """Beside the weights of a chain: the support, and of a kernel model the expansion that scores labels."""
+
+    support: Support
+    # None with the linear kernel, whose weights are in rows like any other's.
+    expansion: Expansion | None = None
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files; a kernel that is a function is left out."""
+        out = {f"support.{part}": getattr(self.support, part) for part in _SUPPORT}
+        if self.expansion is not None:
+            out["kernel"] = self.expansion.kernel.parameters
+            out |= {f"expansion.{part}": getattr(self.expansion, part) for part in _EXPANSION}
+            out |= {f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS}
+        return {f"dual.{name}": array for name, array in out.items()}
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any], n_attributes: int) -> Dual:
+        """From such arrays; LookupError or ValueError if they make no sense."""
+        support = Support(*(tensors[f"dual.support.{part}"] for part in _SUPPORT))
+        if "dual.kernel" not in tensors:
+            return cls(support)
+        lists: list[Any] = [tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS]
+        ids = array_in(tensors, "dual.observations.ids", np.int32, None)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < n_attributes:
+            raise ValueError("observations of other attributes")
+        observed = Observations(lists[0], lists[1], lists[2], n_attributes)
+        parts: list[Any] = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
+        return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))
+
+    def renumbered(self, attributes: Ints) -> Dual:
+        """With other numbers for attributes; none that the expansion knows may have been dropped."""
+        if self.expansion is None:
+            return self
+        old = self.expansion.observations
+        observed = replace(
+            old, ids=attributes[old.ids].astype(np.int32), n_attributes=int(attributes.max(initial=-1)) + 1
+        )
+        return replace(self, expansion=replace(self.expansion, observations=observed))
+
+    def with_function(self, function: KernelFunction | None) -> Dual:
+        """With a function for a kernel that is one."""
+        if self.expansion is None or self.expansion.kernel.name != "callable":
+            return self
+        return replace(self, expansion=self.expansion.with_function(function))

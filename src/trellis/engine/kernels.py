@@ -1,0 +1,129 @@
+"""Kernels over observations, and models whose scores of labels are sums of kernel values.
+
+An observation is what is seen at a token: a sparse vector of attributes. A kernel k(a, b) is an inner product of two of
+them in a space of its own; ``linear``, ``poly`` and ``rbf`` are computed natively, any other is a function of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis._support.arrays import Doubles, Lists, Longs, Ragged
+from trellis._support.errors import ModelError
+
+KERNELS = ("linear", "poly", "rbf", "callable")
+# A function's kernel values are asked for in pieces of so many bytes.
+PIECE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Observations(Ragged):
+    """Sparse vectors of attributes, one per token: what a kernel that is a function gets two of."""
+
+    n_attributes: int
+
+    def dot(self, other: Observations, n_threads: int = 1) -> Doubles:
+        """The inner product of each of these with each of the others, [len(self), len(other)]."""
+        return _core.sparse_products(self.arrays, other.arrays, self.n_attributes, n_threads)
+
+    def squares(self) -> Doubles:
+        """|x|² of each, [len(self)]."""
+        token = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        keys, place = np.unique(token * self.n_attributes + self.ids, return_inverse=True)
+        once = np.bincount(place, weights=self.full_values(), minlength=len(keys))
+        out = np.bincount(keys // max(1, self.n_attributes), weights=once**2, minlength=len(self))
+        return out.astype(np.float64)
+
+    def dense(self) -> Doubles:
+        """As one array [len(self), n_attributes]."""
+        out = np.zeros((len(self), self.n_attributes))
+        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        np.add.at(out, (rows, self.ids), self.full_values())
+        return out
+
+
+KernelFunction = Callable[[Observations, Observations], npt.ArrayLike]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """linear <a, b>; poly (gamma <a, b> + coef0)^degree; rbf exp(-gamma |a - b|²); or a function of Observations."""
+
+    name: str  # one of KERNELS
+    degree: int = 1
+    gamma: float = 1.0
+    coef0: float = 0.0
+    function: KernelFunction | None = None  # of a kernel that is callable; no file can hold it
+
+    @property
+    def native(self) -> _core.Kernel:
+        """As native code takes it."""
+        name = "given" if self.name == "callable" else self.name
+        return _core.Kernel(name, self.degree, float(self.gamma), float(self.coef0))
+
+    @property
+    def parameters(self) -> Doubles:
+        """As an array, for files."""
+        return np.array([KERNELS.index(self.name), self.degree, self.gamma, self.coef0])
+
+    @classmethod
+    def of_parameters(cls, parameters: npt.NDArray[Any]) -> Kernel:
+        """From such an array; ValueError if it is none."""
+        if parameters.shape != (4,) or not np.isfinite(parameters).all():
+            raise ValueError("parameters that are not of a kernel")
+        kind, degree, gamma, coef0 = (float(p) for p in parameters)
+        if kind not in range(len(KERNELS)) or degree not in range(1, 1000):
+            raise ValueError("parameters that are not of a kernel")
+        return cls(KERNELS[int(kind)], int(degree), gamma, coef0)
+
+    def values(self, a: Observations, b: Observations) -> Doubles:
+        """The values of a kernel that is a function, of each of a with each of b, [len(a), len(b)], checked."""
+        if self.function is None:
+            raise ModelError("the model's kernel is a function that it was loaded without")
+        out = np.ascontiguousarray(np.asarray(self.function(a, b), np.float64))
+        if out.shape != (len(a), len(b)):
+            raise ModelError(f"the kernel must give an array of {len(a)} rows and {len(b)} columns, not {out.shape}")
+        if not np.isfinite(out).all():
+            raise ModelError("the kernel gave values that are not finite numbers")
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """emit[t, z] = sum over support observations o of coef(o, z) · k(x_t, o)."""
+
+    kernel: Kernel
+    observations: Observations  # the support
+    starts: Longs  # [n_support + 1] coefficients of each
+    labels: npt.NDArray[np.uint16]  # [n_coefs]
+    coefs: Doubles  # [n_coefs]
+
+    def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
+        """Checked, and ready to score; ValueError or IndexError if the parts do not fit."""
+        lists, coefs = self.observations.arrays, (self.starts, self.labels, self.coefs)
+        return _core.Expansion(self.kernel.native, lists, coefs, n_attributes=n_attributes, n_labels=n_labels)
+
+    def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:
+        """Scores of the labels of some tokens, [n_tokens, n_labels]."""
+        if self.kernel.name != "callable":
+            return native.emit(lists, n_threads)
+        tokens = Observations(*lists, self.observations.n_attributes)
+        step = max(1, PIECE_BYTES // (8 * max(1, len(self.observations))))
+        return np.concatenate(
+            [
+                native.emit_given(
+                    self.kernel.values(self.observations, tokens.take(np.arange(t, min(t + step, len(tokens)))))
+                )
+                for t in range(0, max(1, len(tokens)), step)
+            ]
+        )
+
+    def with_function(self, function: KernelFunction | None) -> Expansion:
+        """The same with another function for its kernel."""
+        return replace(self, kernel=replace(self.kernel, function=function))

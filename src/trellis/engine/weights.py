@@ -1,0 +1,358 @@
+"""Weights of chains as data, in the layout that native code reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis._support.arrays import Arrays, Bools, Floats, Ints, Longs
+
+if TYPE_CHECKING:
+    from trellis.corpus.label_parts import LabelParts
+    from trellis.engine.dual import Dual
+    from trellis.engine.kernels import Expansion
+
+
+START = "<start>"  # the label before the sentence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
+
+    A weight is known by its row and its place in it. Rows are attributes, then edge attributes, then one row for label
+    pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp); where n-grams are sparse,
+    the places of the last row are their numbers, and the model keeps all that any update changed.
+    """
+
+    counts: Longs  # [n_updates + 1] votes of the weights after 0, 1, 2 ... updates
+    starts: Longs  # [n_updates + 1]
+    rows: npt.NDArray[np.uint32]  # [n_changes]
+    places: npt.NDArray[np.uint32]  # [n_changes]
+    changes: Floats  # [n_changes]
+
+    def native(
+        self, n_attributes: int, n_edge_attributes: int, n_labels: int, order: int, ngrams: _core.Ngrams | None = None
+    ) -> _core.Votes:
+        """Checked, and ready to be replayed; ValueError if the updates are not those of such a model."""
+        arrays = (self.counts, self.starts, self.rows, self.places, self.changes)
+        return _core.Votes(*arrays, n_attributes, n_edge_attributes, n_labels, order, ngrams)
+
+    def renumbered(self, attributes: Ints, edges: Ints) -> Votes:
+        """With other numbers for attributes and edge attributes; none that has a change may have been dropped."""
+        n, n_edges = int(attributes.max(initial=-1)) + 1, int(edges.max(initial=-1)) + 1
+        numbers = np.concatenate([attributes, n + edges, n + n_edges + np.arange(2)])
+        return replace(self, rows=numbers[self.rows].astype(np.uint32))
+
+
+LANES = 8
+MAX_ORDER = 99
+# With more labels than these, triples at order 2 have weights only where training needs them: a table takes their cube.
+MANY_LABELS = 60
+
+
+def padded(n: int) -> int:
+    """Rows over labels are padded to a multiple of the kernels' lanes."""
+    return (n + LANES - 1) // LANES * LANES
+
+
+MOST_PAIRS = 1 << 26  # cells of a table of label pairs that each token has of its own: 256 MB
+
+
+def dense_cells(n_labels: int, order: int) -> int:
+    """How many numbers the tables of label pairs and triples have, NULL and padding included."""
+    pairs = (n_labels + 1) * padded(n_labels)
+    return pairs if order < 2 else pairs + (n_labels + 1) * pairs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
+
+    starts: npt.NDArray[np.uint32]  # [n_attributes + 1]
+    # [n_slots]; of edge rows: previous * stride + label, or (n_labels + 1) * stride + the number of an n-gram. Where
+    # labels have parts, columns of labels and of parts.
+    labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+    weights: Floats  # [n_slots]
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Floats]:
+        """The arrays as native code takes them."""
+        return self.starts, self.labels, self.weights
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes have a row."""
+        return len(self.starts) - 1
+
+    def tensors(self, name: str) -> Arrays:
+        """As named arrays, for files."""
+        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    @classmethod
+    def of_tensors(cls, name: str, tensors: Mapping[str, Any]) -> Rows:
+        """From such arrays."""
+        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
+
+    def check(self, n_attributes: int) -> None:
+        """ValueError unless the arrays fit together and have a row for each of so many attributes."""
+        shapes = [array.ndim for array in self.arrays] == [1, 1, 1] and len(self.labels) == len(self.weights)
+        kinds = self.starts.dtype == np.uint32 and self.weights.dtype == np.float32 and self.labels.dtype.kind == "u"
+        if not shapes or not kinds or self.n_attributes != n_attributes:
+            raise ValueError("weights of other attributes")
+        if self.starts[0] != 0 or self.starts[-1] != len(self.labels) or (self.starts[1:] < self.starts[:-1]).any():
+            raise ValueError("weights whose rows do not follow one another")
+
+    def without_empty(self, beside: Rows | None = None) -> tuple[Rows, Ints]:
+        """Only the attributes that have a weight here or ``beside``, and the new number of each (-1: it has none)."""
+        alive = np.diff(self.starts) > 0
+        if beside is not None:
+            alive |= np.diff(beside.starts) > 0
+        rank = np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
+        return self.only(alive), rank
+
+    def only(self, alive: Bools) -> Rows:
+        """The rows of these attributes; the others have no weights."""
+        return Rows(np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights)
+
+
+def is_finite(table: Floats | None) -> bool:
+    """Whether no score is NaN or infinity; minus infinity forbids."""
+    return table is None or table.size == 0 or bool(table.max() < np.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ngrams:
+    """Weights of label n-grams, of which only some exist: those of three labels and more count, pairs have a table.
+
+    N-grams are numbered: the empty one, every label alone, START alone, then those of two labels and more in the order
+    of these arrays. One stands after its parent (without its last label) and the one without its first label.
+    """
+
+    parents: npt.NDArray[np.uint32]  # [n]
+    labels: npt.NDArray[np.uint16]  # [n] the last label
+    weights: Floats  # [n]
+
+    @classmethod
+    def none(cls) -> Ngrams:
+        """No n-gram but single labels."""
+        return cls(np.empty(0, np.uint32), np.empty(0, np.uint16), np.empty(0, np.float32))
+
+    def lengths(self, n_labels: int) -> Longs:
+        """How many labels each has."""
+        parents = self.parents.astype(np.int64) - (n_labels + 2)  # negative: one label
+        lengths, at = np.full(len(parents), 2, np.int64), parents
+        while (at >= 0).any():
+            lengths += at >= 0
+            at = np.where(at >= 0, parents[at], at)
+        return lengths
+
+    def label_runs(self, which: Sequence[int], n_labels: int) -> list[tuple[int, ...]]:
+        """The labels of some of them, START as label n_labels."""
+        runs = list[tuple[int, ...]]()
+        for i in which:
+            run: tuple[int, ...] = (int(self.labels[i]),)
+            node = int(self.parents[i])
+            while node > n_labels + 1:
+                run, node = (int(self.labels[node - n_labels - 2]), *run), int(self.parents[node - n_labels - 2])
+            runs.append((node - 1, *run))
+        return runs
+
+    def weights_in(self, others: Ngrams, n_labels: int) -> Floats:
+        """The weights that these have, for the n-grams of ``others``; 0 for those that are not here."""
+        first, out = n_labels + 2, np.zeros(len(others.weights), np.float32)
+        keys = others.parents.astype(np.int64) << 16 | others.labels
+        if len(keys) == 0:
+            return out
+        order = np.argsort(keys)
+        number = np.arange(first + len(self.weights))  # of each of these among the others, -1: not there
+        lengths = self.lengths(n_labels)
+        for length in range(2, int(lengths.max(initial=1)) + 1):  # parents first
+            here = np.flatnonzero(lengths == length)
+            parent = number[self.parents[here]]
+            wanted = parent << 16 | self.labels[here]
+            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+            found = (parent >= 0) & (keys[at] == wanted)
+            number[first + here] = np.where(found, first + at, -1)
+            out[at[found]] = self.weights[here[found]]
+        return out
+
+    def native(self, n_labels: int, order: int, beam: int = 0) -> _core.Ngrams:
+        """Checked for native code; ValueError if they make no sense."""
+        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, beam)
+
+    def tensors(self, name: str = "ngrams") -> Arrays:
+        """As named arrays, for files."""
+        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any], name: str = "ngrams") -> Ngrams:
+        """From such arrays."""
+        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainWeights:
+    """All weights of a chain: of attributes with labels, with label pairs, of label pairs, triples and n-grams."""
+
+    n_labels: int
+    rows: Rows
+    edge_rows: Rows | None
+    edge: Floats  # [n_labels + 1, stride]; row n_labels is NULL, the label before the sentence
+    tri: Floats | None  # [n_labels + 1, n_labels + 1, stride] at order 2
+    end: Floats | None = None  # [stride] what a last label gives; minus infinity forbids it
+    # Where given, tagging is by these; all else (scores, k best) by the weights above.
+    votes: Votes | None = None
+    # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
+    dual: Dual | None = None
+    parts: LabelParts | None = None  # of labels; then rows have columns for parts too
+    # Of three labels and more, in a chain of any order; tri is None then.
+    ngrams: Ngrams | None = None
+    beam: int = 0  # states per token that best paths are looked for in; 0: all
+
+    def is_finite(self) -> bool:
+        """Whether no weight is NaN or infinity; minus infinity forbids."""
+        more = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
+        return all(is_finite(table) for table in (self.rows.weights, self.edge, self.tri, self.end, *more))
+
+    def check(self, n_labels: int, n_attributes: int, n_edge_attributes: int) -> None:
+        """ValueError unless the weights are those of so many labels and attributes."""
+        if self.n_labels != n_labels or (self.edge_rows is None) != (n_edge_attributes == 0):
+            raise ValueError("weights of other labels or label pairs")
+        self.rows.check(n_attributes)
+        if len(self.rows.labels) and self.rows.labels.max() >= n_labels and self.parts is None:
+            raise ValueError("weights of other labels")
+        if self.edge_rows is not None:
+            self.edge_rows.check(n_edge_attributes)
+
+    def run_at(self, column: int) -> tuple[int, ...]:
+        """The labels that a column of edge rows stands for: a pair, or a longer n-gram."""
+        n, stride = self.n_labels, padded(self.n_labels)
+        if column < (n + 1) * stride or self.ngrams is None:
+            return divmod(column, stride)
+        return self.ngrams.label_runs([column - (n + 1) * stride - (n + 2)], n)[0]
+
+    @property
+    def expansion(self) -> Expansion | None:
+        """What scores labels in place of rows, of a kernel model."""
+        return None if self.dual is None else self.dual.expansion
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many weights are not zero; what is forbidden has none."""
+        parts: list[npt.NDArray[Any]] = [
+            self.rows.weights,
+            self.edge,
+            *([] if self.tri is None else [self.tri]),
+        ]
+        parts += [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
+        parts += [] if self.expansion is None else [self.expansion.coefs]
+        return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)
+
+    def native(self, ngrams: _core.Ngrams | None = None, *, local: bool = False) -> _core.Weights:
+        """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one."""
+        edge_rows = None if self.edge_rows is None else self.edge_rows.arrays
+        return _core.Weights(
+            rows=self.rows.arrays,
+            edge_rows=edge_rows,
+            edge=self.edge,
+            tri=self.tri,
+            end=self.end,
+            parts=None if self.parts is None else self.parts.arrays,
+            ngrams=ngrams,
+            local=local,
+        )
+
+    def squares(self) -> float:
+        """|w|²; what is forbidden has no weight."""
+        parts = [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri])]
+        parts += [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
+        flat = np.concatenate([part.reshape(-1) for part in parts]).astype(np.float64)
+        flat[np.isinf(flat)] = 0
+        return _core.dot(flat, flat)
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files; of the tables of labels only what is not zero."""
+        n = self.n_labels
+        out = {**self.rows.tensors("rows"), **_nonzero("edge", self.edge[:, :n])}
+        out |= {} if self.edge_rows is None else self.edge_rows.tensors("edge_rows")
+        out |= {} if self.tri is None else _nonzero("tri", self.tri[:, :, :n])
+        out |= {} if self.end is None else _nonzero("end", self.end[:n])
+        out |= {} if self.ngrams is None else self.ngrams.tensors()
+        out |= {"beam": np.array([self.beam], np.int64)} if self.beam else {}
+        if self.votes is not None:
+            out |= {f"votes.{part.name}": getattr(self.votes, part.name) for part in fields(Votes)}
+        return out if self.dual is None else out | self.dual.tensors()
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int, parts: LabelParts | None = None) -> ChainWeights:
+        """From such arrays; LookupError or ValueError if they make no sense."""
+        n, rows = n_labels, Rows.of_tensors("rows", tensors)
+        beam = tensors.get("beam", np.zeros(1, np.int64))
+        if beam.shape != (1,) or beam.dtype != np.int64 or not 0 <= beam[0] < 2**31:
+            raise ValueError("a beam that is no number of states")
+        edge_rows = Rows.of_tensors("edge_rows", tensors) if "edge_rows.starts" in tensors else None
+        ngrams = Ngrams.of_tensors(tensors) if "ngrams.parents" in tensors else None
+        if edge_rows is not None:
+            _check_runs(edge_rows.labels, n, 0 if ngrams is None else len(ngrams.parents))
+        return cls(
+            n,
+            rows,
+            edge_rows,
+            _expand("edge", tensors, (n + 1, n)),
+            _expand("tri", tensors, (n + 1, n + 1, n)) if "tri.places" in tensors else None,
+            _expand("end", tensors, (n,)) if "end.places" in tensors else None,
+            Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
+            _dual(tensors, rows.n_attributes),
+            parts,
+            ngrams,
+            int(beam[0]),
+        )
+
+
+def _check_runs(columns: npt.NDArray[Any], n_labels: int, n_ngrams: int) -> None:
+    """ValueError unless each column of edge rows stands for a pair of labels or for an n-gram."""
+    n, stride = n_labels, padded(n_labels)
+    of_ngrams = columns.astype(np.int64) - (n + 1) * stride - (n + 2)
+    pairs = columns % stride < n if stride else np.zeros(len(columns), bool)
+    if not np.where(of_ngrams < -(n + 2), pairs, (of_ngrams >= 0) & (of_ngrams < n_ngrams)).all():
+        raise ValueError("invalid label pairs")
+
+
+def _dual(tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:
+    if "dual.support.alphas" not in tensors:
+        return None
+    from trellis.engine.dual import Dual
+
+    return Dual.of_tensors(tensors, n_attributes)
+
+
+def _nonzero(name: str, array: Floats) -> Arrays:
+    """Only the numbers that are not zero, with their places."""
+    flat = array.reshape(-1)
+    places = np.flatnonzero(flat)
+    return {f"{name}.places": places.astype(np.uint32), f"{name}.weights": flat[places]}
+
+
+# Bytes that a table of labels may take, whatever is in the file; a larger one may take so many times the file's.
+SMALL_TABLE, LARGE_TABLE_RATIO = 1 << 28, 256
+
+
+def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Floats:
+    """The table again, its rows padded for the kernels; what holds no weight takes no memory until it is read."""
+    n, places = shape[-1], tensors[f"{name}.places"]
+    stored = sum(tensor.nbytes for tensor in tensors.values())
+    if 4 * math.prod(shape) > max(SMALL_TABLE, LARGE_TABLE_RATIO * stored):
+        raise ValueError(f"weights of {stored:,} bytes for the labels of a table of {4 * math.prod(shape):,}")
+    if len(places) and int(places.max()) >= math.prod(shape):
+        raise ValueError(f"{name} has a place out of range")
+    out = np.zeros((*shape[:-1], padded(n)), np.float32)
+    rows, labels = np.divmod(places.astype(np.int64), n)
+    out.reshape(-1)[rows * padded(n) + labels] = tensors[f"{name}.weights"]
+    return out

@@ -1,0 +1,66 @@
+"""Cluster the words of a text by the words beside them (Brown clustering), for features of words never labelled.
+
+The text needs no labels. The file that is written has a line per word: its path in the tree of classes, the word, how
+often it was seen. Templates read it: cluster(word[0], "clusters.tsv", 8).
+
+examples:
+  trellis clusters news.txt --words --output clusters.tsv
+  trellis clusters corpus.txt --columns word,pos --classes 500 --min-count 2 --output clusters.tsv
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from trellis._support.errors import ArgumentError
+from trellis.corpus.corpus import Corpus
+from trellis.features.brown import brown_clusters
+from trellis.interfaces.cli.file_shape import FileShape, reject_file_options
+from trellis.interfaces.cli.options import Parser, at_least
+from trellis.interfaces.cli.outputs import check_apart, check_writable
+from trellis.interfaces.cli.progress import say
+from trellis.interfaces.cli.running_text import text_corpus, text_pieces
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    add = parser.add_argument
+    add("source", metavar="FILE", help="text, or a corpus; - is standard input")
+    add("--output", "-o", required=True, metavar="FILE", help="the file of clusters")
+    add("--classes", type=at_least(2), default=1000, metavar="N", help="number of classes")
+    add("--min-count", type=at_least(1), default=2, metavar="N", help="leave out words seen fewer times")
+    add("--text", action="store_true", help="running text, cut into sentences and words by plain rules")
+    add("--lines", action="store_true", help="running text in which every line is a sentence")
+    add("--words", action="store_true", help="the same, and words stand between blanks")
+    add("--column", metavar="NAME", help="of a corpus: the column of words (default: the first)")
+    parser.share("threads", "quiet")
+    parser.share_file_options()
+
+
+def command(given: Namespace) -> None:
+    """Read, cluster, write."""
+    check_writable(given.output)
+    check_apart(given.output, given.source)
+    corpus = _corpus(given)
+    shown = 0
+
+    def told(done: int, n_words: int) -> None:
+        nonlocal shown
+        if 10 * done // n_words > shown:
+            shown = 10 * done // n_words
+            say(f"clustering: {done:,} of {n_words:,} words", given.quiet)
+
+    found = brown_clusters(
+        corpus, given.classes, column=given.column, min_count=given.min_count, told=told, n_threads=given.threads
+    )
+    found.save(given.output)
+    say(f"{given.output}: {len(found):,} words in {len(set(found.paths)):,} classes", given.quiet)
+
+
+def _corpus(given: Namespace) -> Corpus:
+    if any((given.text, given.lines, given.words)):
+        if given.column is not None:
+            raise ArgumentError("running text has no columns; omit --column")
+        reject_file_options(given, "running text has no columns")
+        return text_corpus([sentence for _, _, some in text_pieces(given) for sentence in some], "word")
+    return FileShape.of(given, given.source).read(given.source, given.columns)

@@ -1,0 +1,35 @@
+"""List the learners with their parameters and defaults; with a name, say what that one does.
+
+examples:
+  trellis learners
+  trellis learners crf
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from argparse import Namespace
+
+from trellis._support.errors import ArgumentError
+from trellis.interfaces.cli.learner_options import list_parameters
+from trellis.interfaces.cli.options import Parser
+from trellis.interfaces.cli.outputs import show
+from trellis.learners import LEARNERS, learner_named
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a learner")
+
+
+def command(given: Namespace) -> None:
+    """Show all, or one."""
+    if given.name is None:
+        show(list_parameters())
+        return
+    if given.name not in LEARNERS:
+        raise ArgumentError(f"no learner {given.name!r}; there are {', '.join(LEARNERS)}")
+    kind = learner_named(given.name)
+    module = sys.modules[kind.__module__]
+    show(f"{inspect.getdoc(module)}\n\n{inspect.getdoc(kind)}")

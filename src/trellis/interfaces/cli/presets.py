@@ -1,0 +1,35 @@
+"""List the presets of features; with a name, the templates of that one, ready to be changed in a file.
+
+examples:
+  trellis presets
+  trellis presets chunking > my.templates
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from trellis._support.errors import ArgumentError
+from trellis.features.arc_presets import ARC_PRESETS
+from trellis.features.presets import PRESETS
+from trellis.interfaces.cli.options import Parser
+from trellis.interfaces.cli.outputs import align, show
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a preset")
+
+
+def command(given: Namespace) -> None:
+    """Show all, or one."""
+    both = {**PRESETS, **ARC_PRESETS}
+    if given.name is None:
+        of = {name: "dependency parsers" if name in ARC_PRESETS else "taggers" for name in both}
+        rows = [["preset", "of", "templates", "first ones"]]
+        rows += [[name, of[name], str(len(some)), ", ".join(some[:3])] for name, some in both.items()]
+        show(align(rows, right=(2,)))
+    elif given.name in both:
+        show("\n".join(both[given.name]))
+    else:
+        raise ArgumentError(f"no preset {given.name!r}; there are {', '.join(both)}")

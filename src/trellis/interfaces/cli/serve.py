@@ -1,0 +1,95 @@
+"""Serve models over HTTP: JSON in, JSON out, with an OpenAPI description at /docs.
+
+A model has the name of its file without the extension. SIGHUP reads all model files again, --watch those that have
+changed; requests go on meanwhile. SIGTERM and Ctrl-C finish the requests under way, for at most --max-seconds.
+
+examples:
+  trellis serve ner.trellis
+  trellis serve ner.trellis pos.trellis --port 8080 --watch --token-file secret.txt
+  curl -s localhost:8000/v1/tag -H 'content-type: application/json' -d '{"text": "The dog barks."}'
+"""
+
+from __future__ import annotations
+
+import logging
+from argparse import Namespace
+from pathlib import Path
+
+from trellis._support.errors import ArgumentError
+from trellis.interfaces.cli.options import Parser, at_least
+from trellis.interfaces.cli.progress import printable, say
+
+SHORTEST_TOKEN = 16
+
+
+def describe(parser: Parser) -> None:
+    """The options."""
+    add = parser.add_argument
+    add("models", nargs="+", metavar="MODEL", help="model files")
+    add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: also from elsewhere")
+    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: a free one")
+    add("--token-file", metavar="FILE", help="file with a token that clients must bring: Authorization: Bearer TOKEN")
+    add("--watch", action="store_true", help="read a model file again when it has changed")
+    limit = parser.add_argument_group("limits of a request").add_argument
+    limit("--max-bytes", type=at_least(1), default=1 << 20, metavar="N", help="bytes")
+    limit("--max-tokens", type=at_least(1), default=20_000, metavar="N", help="tokens")
+    limit("--max-sentences", type=at_least(1), default=1_000, metavar="N", help="sentences")
+    values = "labels and figures of the answer, such as k times tokens of the k best"
+    limit("--max-values", type=at_least(1), default=1_000_000, metavar="N", help=values)
+    limit("--max-seconds", type=at_least(1), default=10, metavar="N", help="seconds to receive it, and to answer it")
+    limit("--max-requests", type=at_least(1), default=512, metavar="N", help="requests at once; further ones get 429")
+    parser.share("threads", "quiet")
+
+
+def command(given: Namespace) -> None:
+    """Run the server until it is told to stop."""
+    try:
+        from trellis.interfaces.serve import Limits, Models, make_app
+        from trellis.interfaces.serve.app import LOOPBACK
+        from trellis.interfaces.serve.server import run
+    except ModuleNotFoundError as error:
+        raise ArgumentError(f"serve needs {error.name}: pip install fastapi uvicorn") from None
+    show_log(given.quiet)
+    models = Models(given.models)
+    limits = Limits(
+        bytes=given.max_bytes,
+        tokens=given.max_tokens,
+        sentences=given.max_sentences,
+        values=given.max_values,
+        seconds=given.max_seconds,
+        in_flight=given.max_requests,
+    )
+    hosts = LOOPBACK if given.host in ("127.0.0.1", "localhost", "::1") else None
+    app = make_app(models, limits=limits, token=_token(given.token_file), hosts=hosts, n_threads=given.threads)
+    names = ", ".join(served.name for served in models)
+
+    def told(host: str, port: int) -> None:
+        say(f"serving {names} at http://{host}:{port}/docs", given.quiet)
+
+    run(app, models, given.host, given.port, watch=given.watch, told=told)
+
+
+class _Lines(logging.Formatter):
+    """Messages without control characters, which names of files and damaged models may contain."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def show_log(quiet: bool) -> None:
+    """Write the log to standard error; ``quiet``: warnings and errors only."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Lines("%(message)s"))
+    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler])
+
+
+def _token(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        token = Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{path}: the token cannot be read: {error}") from None
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ArgumentError(f"{path}: a token is one word of {SHORTEST_TOKEN} ASCII characters or more")
+    return token

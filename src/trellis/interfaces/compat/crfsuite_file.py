@@ -1,0 +1,243 @@
+"""Models of CRFsuite: its binary files read into ours, and ours written as such files.
+
+A file has weights of attributes with labels (state features), weights of label pairs (transitions), and two hash tables
+of strings. Nothing is a weight of the first or the last label. Whatever a file says is checked before it is followed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis._support.arrays import Bytes, Doubles, Longs
+from trellis._support.errors import ModelError
+from trellis.features.known import attribute_names
+from trellis.interfaces.compat.models import attribute_model, check_labels, weights_of_attributes
+from trellis.tasks.tagging.chain_model import ChainModel
+
+MAGIC = b"lCRF"
+_HEADER = struct.Struct("<4sI4sIIIIIIIII")
+_VERSION = 100
+_FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
+_STATE, _TRANSITION = 0, 1
+_MOST = 1e30  # no weight of a trained model is as great; ours are single precision
+_TABLES, _CQDB_HEAD, _MARK = 256, 24, 0x62445371
+# The scores of first and last labels, which CRFsuite lacks, become weights of attributes of these names; reading makes
+# scores of them again.
+FIRST, LAST = "trellis:first", "trellis:last"
+
+
+# ------------------------------------------------------------ reading
+
+
+def read_crfsuite(data: bytes) -> ChainModel:
+    """The model in a file of CRFsuite; ModelError if it is damaged."""
+    if len(data) < _HEADER.size:
+        raise ModelError("the CRFsuite model ends too early; copy it again")
+    magic, size, kind, version, _, n_labels, n_attributes, *offsets = _HEADER.unpack_from(data)
+    if magic != MAGIC or kind != b"FOMC" or version != _VERSION:
+        raise ModelError("not a CRFsuite model of version 100")
+    if size != len(data):
+        raise ModelError(f"the CRFsuite model should have {size:,} bytes and has {len(data):,}; copy it again")
+    features = _features(data, offsets[0])
+    labels, attributes = (
+        _strings(data, offsets[1], n_labels, "label"),
+        _strings(data, offsets[2], n_attributes, "attribute"),
+    )
+    check_labels(labels)
+    if len(set(attributes)) != len(attributes):
+        raise ModelError("the CRFsuite model has one attribute twice")
+    if (features["label"] >= n_labels).any() or not (np.abs(features["weight"]) < _MOST).all():
+        raise ModelError("the CRFsuite model has a feature of an unknown label, or a weight that is no number")
+    states, pairs = (features[features["type"] == kind] for kind in (_STATE, _TRANSITION))
+    if len(states) + len(pairs) != len(features):
+        raise ModelError("the CRFsuite model has features of an unknown kind")
+    if (states["source"] >= n_attributes).any() or (pairs["source"] >= n_labels).any():
+        raise ModelError("the CRFsuite model has a feature of an unknown attribute or label")
+    edge = np.zeros((n_labels, n_labels))
+    edge[pairs["source"], pairs["label"]] = pairs["weight"]
+    sources, columns, weights = states["source"].astype(np.int64), states["label"].astype(np.int64), states["weight"]
+    ends = dict[str, Doubles]()
+    for name in (FIRST, LAST):
+        ends[name] = np.zeros(n_labels)
+        if name in attributes:
+            own = sources == attributes.index(name)
+            ends[name][columns[own]] = weights[own]
+            sources, columns, weights = sources[~own], columns[~own], weights[~own]
+    info = {"learner": {"name": "CRFsuite"}, "imported": "crfsuite"}
+    return attribute_model(labels, attributes, (sources, columns, weights), edge, info, ends[FIRST], ends[LAST])
+
+
+def _features(data: bytes, at: int) -> Any:
+    """The FEAT chunk as an array of records."""
+    chunk, size, count = _unpack("<4sII", data, at)
+    if chunk != b"FEAT" or size != 12 + count * _FEATURE.itemsize or at + size > len(data):
+        raise ModelError("the features of the CRFsuite model are damaged")
+    return np.frombuffer(data, _FEATURE, count, at + 12)
+
+
+def _strings(data: bytes, at: int, n: int, what: str) -> list[str]:
+    """The strings of a CQDB by their ids, through its back links."""
+    chunk, size, _, mark, n_links, links = _unpack("<4sIIIII", data, at)
+    if chunk != b"CQDB" or mark != _MARK or at + size > len(data) or n_links < n or links + 4 * n_links > size:
+        raise ModelError(f"the {what}s of the CRFsuite model are damaged")
+    places = np.frombuffer(data, "<u4", n, at + links).astype(np.int64)
+    out = list[str]()
+    for number, place in enumerate(places.tolist()):
+        if place < _CQDB_HEAD or place + 8 > size:
+            raise ModelError(f"{what} {number} of the CRFsuite model is nowhere in the file")
+        own, length = struct.unpack_from("<II", data, at + place)
+        if own != number or length < 1 or place + 8 + length > size:
+            raise ModelError(f"{what} {number} of the CRFsuite model is damaged")
+        try:
+            out.append(data[at + place + 8 : at + place + 7 + length].decode())
+        except UnicodeDecodeError:
+            raise ModelError(f"{what} {number} of the CRFsuite model is not UTF-8; train again on UTF-8 text") from None
+    return out
+
+
+def _unpack(form: str, data: bytes, at: int) -> tuple[Any, ...]:
+    if at + struct.calcsize(form) > len(data):
+        raise ModelError("the CRFsuite model ends too early; copy it again")
+    return struct.unpack_from(form, data, at)
+
+
+# ------------------------------------------------------------ writing
+
+
+def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> bytes:
+    """The model as a file of CRFsuite, labels in this order; ModelError if CRFsuite has no such models.
+
+    Attributes of templates are called by their names, as ``word[0]=the``. Scores of first and last labels become
+    weights of the attributes FIRST and LAST, which the first and the last token of a sentence then must have.
+    """
+    attributes, rows, edge, first, last = weights_of_attributes(model)
+    names = attribute_names(model.vocabulary, range(attributes))
+    strings = [names[number] for number in range(attributes)]
+    sources, columns, weights = rows
+    for name, scores in ((FIRST, first), (LAST, last)):
+        if scores.any():
+            some = np.flatnonzero(scores)
+            sources = np.concatenate([sources, np.full(len(some), len(strings))])
+            columns, weights = np.concatenate([columns, some]), np.concatenate([weights, scores[some]])
+            strings.append(name)
+    if labels is not None:
+        place = np.array([list(labels).index(label) for label in model.labels])
+        columns = place[columns]
+        edge = edge[np.ix_(np.argsort(place), np.argsort(place))]
+    alive = weights != 0
+    sources, columns, weights = sources[alive], columns[alive], weights[alive]
+    order = np.lexsort((columns, sources))
+    sources, columns, weights = sources[order], columns[order], weights[order]
+    used = np.unique(sources)  # only attributes that have a weight are written
+    previous, label = np.nonzero(edge)
+    features = np.concatenate(
+        [
+            _records(_STATE, np.searchsorted(used, sources), columns, weights),
+            _records(_TRANSITION, previous, label, edge[previous, label]),
+        ]
+    )
+    names_used = [strings[number] for number in used.tolist()]
+    return _file(features, len(sources), list(labels or model.labels), names_used)
+
+
+def _records(kind: int, sources: Longs, labels: Longs, weights: npt.NDArray[np.float64]) -> Any:
+    out = np.empty(len(sources), _FEATURE)
+    out["type"], out["source"], out["label"], out["weight"] = kind, sources, labels, weights
+    return out
+
+
+def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Sequence[str]) -> bytes:
+    """Header, features, labels, attributes, references of labels, references of attributes."""
+    parts, at = [b"FEAT" + struct.pack("<II", 12 + features.nbytes, len(features)) + features.tobytes()], _HEADER.size
+    offsets = [at]
+    for strings in (labels, attributes):
+        at += len(parts[-1])
+        offsets.append(at)
+        parts.append(_cqdb([string.encode() + b"\0" for string in strings]))
+    of_labels = _ids_by(features["source"][n_states:], len(labels), n_states)
+    of_attributes = _ids_by(features["source"][:n_states], len(attributes), 0)
+    for chunk, lists, more in ((b"LFRF", of_labels, 2), (b"AFRF", of_attributes, 0)):
+        at += len(parts[-1])
+        parts.append(bytes(-at % 4))
+        at += len(parts[-1])
+        offsets.append(at)
+        parts.append(_references(chunk, lists, more, at))
+    size = at + len(parts[-1])
+    if size >= 1 << 32:
+        raise ModelError("a CRFsuite model cannot have 4 GiB; train with --cutoff")
+    head = _HEADER.pack(MAGIC, size, b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
+    return head + b"".join(parts)
+
+
+def _ids_by(sources: npt.NDArray[np.uint32], n: int, first: int) -> list[Longs]:
+    """Of each attribute or label the numbers of its features; sources are sorted."""
+    cuts = np.searchsorted(sources, np.arange(n + 1))
+    return [np.arange(a, b) + first for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+
+
+def _references(chunk: bytes, lists: Sequence[Longs], more: int, at: int) -> bytes:
+    """Where the features of each are; ``more`` places that nothing uses stay 0."""
+    begin = at + 12 + 4 * (len(lists) + more)
+    sizes = np.array([4 * (1 + len(one)) for one in lists], np.int64)
+    places = begin + np.concatenate([[0], np.cumsum(sizes)[:-1]]) if lists else np.empty(0, np.int64)
+    body = b"".join(np.concatenate([[len(one)], one]).astype("<u4").tobytes() for one in lists)
+    table = np.concatenate([places, np.zeros(more)]).astype("<u4").tobytes()
+    return chunk + struct.pack("<II", 12 + len(table) + len(body), len(lists) + more) + table + body
+
+
+def _cqdb(strings: Sequence[bytes]) -> bytes:
+    """Strings, each with its final NUL, to numbers: 256 hash tables with linear probing, and back links."""
+    records, places, at = list[bytes](), list[int](), _CQDB_HEAD + 8 * _TABLES
+    buckets: list[list[tuple[int, int]]] = [[] for _ in range(_TABLES)]
+    for number, string in enumerate(strings):
+        value = _hash(string)
+        buckets[value % _TABLES].append((value, at))
+        places.append(at)
+        records.append(struct.pack("<II", number, len(string)) + string)
+        at += len(records[-1])
+    heads, tables = list[int](), list[bytes]()
+    for bucket in buckets:
+        slots = 2 * len(bucket)
+        heads += [at if slots else 0, slots]
+        table: Bytes | Any = np.zeros((slots, 2), "<u4")
+        for value, place in bucket:
+            slot = (value >> 8) % slots
+            while table[slot, 1]:
+                slot = (slot + 1) % slots
+            table[slot] = value, place
+        tables.append(table.tobytes())
+        at += len(tables[-1])
+    links = struct.pack(f"<{len(places)}I", *places)
+    head = struct.pack("<4sIIIII", b"CQDB", at + len(links), 0, _MARK, len(places), at)
+    return head + struct.pack(f"<{len(heads)}I", *heads) + b"".join(records) + b"".join(tables) + links
+
+
+_ALL = 0xFFFFFFFF
+# Jenkins' lookup3: which of a, b, c changes, by which, how far that one is turned, and which is then added to it.
+_MIXING = ((0, 2, 4, 1), (1, 0, 6, 2), (2, 1, 8, 0), (0, 2, 16, 1), (1, 0, 19, 2), (2, 1, 4, 0))
+_FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
+
+
+def _hash(data: bytes) -> int:
+    """lookup3 of some bytes, begun with 0."""
+    state = [(0xDEADBEEF + len(data)) & _ALL] * 3
+    last = (len(data) - 1) // 12 * 12  # where the last twelve bytes or fewer begin
+    for at in range(0, len(data), 12):
+        words = struct.unpack("<III", data[at : at + 12].ljust(12, b"\0"))
+        state = [(one + word) & _ALL for one, word in zip(state, words, strict=True)]
+        if at < last:
+            for i, by, turn, added in _MIXING:
+                state[i] = (state[i] - state[by] & _ALL) ^ _turned(state[by], turn)
+                state[by] = (state[by] + state[added]) & _ALL
+    for i, by, turn in _FINAL:
+        state[i] = ((state[i] ^ state[by]) - _turned(state[by], turn)) & _ALL
+    return state[2]
+
+
+def _turned(value: int, by: int) -> int:
+    return (value << by | value >> (32 - by)) & _ALL

@@ -1,0 +1,224 @@
+"""The files of CRF++ (binary and text) and of Wapiti (text): labels, patterns, observations and their weights."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis._support.arrays import Doubles, Longs
+from trellis._support.errors import TemplateError
+from trellis.features.crfpp import MACRO
+from trellis.features.regex import text_of
+from trellis.interfaces.compat.models import check_labels
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFile:
+    """What a file has: patterns for labels (unigram) and label pairs, observations, and where their weights begin."""
+
+    labels: list[str]
+    n_columns: int
+    patterns: list[tuple[str, bool, bool]]  # pattern, whether of labels, whether of label pairs
+    observations: list[bytes]
+    of_labels: Longs  # [n observations] the place of its first weight of labels, -1: it has none
+    of_pairs: Longs  # the same of label pairs
+    places: Longs  # of all weights that are not 0, ascending
+    weights: Doubles
+    outside: Callable[[int], str]  # the name of a place outside the sentence, by its distance, negative before it
+    local: bool = False  # labels are normalised one by one
+
+    def weighted(self, *, on_edge: bool) -> tuple[Longs, Longs, Longs]:
+        """The observations that have a weight; where their weights begin and end in ``weights``."""
+        first, n = self.of_pairs if on_edge else self.of_labels, len(self.labels)
+        begin = np.searchsorted(self.places, first)
+        end = np.where(first < 0, begin, np.searchsorted(self.places, first + (n * n if on_edge else n)))
+        here = np.flatnonzero(end > begin)
+        return here, begin[here], end[here]
+
+
+def parse_pattern_model(data: bytes) -> PatternFile:
+    """What such a file has; ValueError and its like if it is damaged, TemplateError of a pattern that is not read."""
+    if data.startswith(b"#mdl#"):
+        return _wapiti(data)
+    return _crfpp_text(data) if data.startswith(b"version:") else _crfpp_binary(data)
+
+
+def _wapiti(data: bytes) -> PatternFile:
+    lines = _Lines(data)
+    kind, n_weights = ([int(part) for part in lines.next()[5:].split("#")] + [0])[:2]
+    if lines.first.count("#") == 2:  # old files have no kind
+        kind, n_weights = 0, kind
+    n_patterns, highest = (int(part) for part in lines.marked("#rdr#").split("/")[:2])
+    texts = [text_of(text) for text in lines.netstrings(n_patterns)]
+    labels = [text_of(text) for text in lines.netstrings(int(lines.marked("#qrk#")))]
+    check_labels(labels)
+    if not texts:
+        raise TemplateError("it has none, but was trained on features in place of columns")
+    patterns = []
+    for text in texts:
+        if text[:1] not in ("u", "b", "*") or "%" in MACRO.sub("", text):
+            raise TemplateError(f"{text!r}; supported are %x, %t and %m with offsets relative to the token")
+        patterns.append((text, text[:1] in "u*", text[:1] in "b*"))
+        highest = max([highest, *(int(match[3] or match[6]) for match in MACRO.finditer(text))])
+    observations = lines.netstrings(int(lines.marked("#qrk#")))
+    n, kinds = len(labels), np.array([name[:1] for name in observations], "S1")
+    has_labels, has_pairs = np.isin(kinds, [b"u", b"*"]), np.isin(kinds, [b"b", b"*"])
+    ends = np.cumsum(has_labels * n + has_pairs * (n * n))
+    begins = ends - has_labels * n - has_pairs * (n * n)
+    of_labels, of_pairs = np.where(has_labels, begins, -1), np.where(has_pairs, begins + has_labels * n, -1)
+    places, weights = lines.weights(n_weights)
+    if len(places) and (places[0] < 0 or places[-1] >= ends.max(initial=0)):
+        raise ValueError("a weight has no place")
+    return PatternFile(
+        labels, highest + 1, patterns, observations, of_labels, of_pairs, places, weights, _wapiti_outside, kind == 1
+    )
+
+
+def _wapiti_outside(distance: int) -> str:
+    """Five places outside the sentence and more have one name."""
+    far = abs(distance)
+    return f"_x{'-' if distance < 0 else '+'}{far if far < 5 else '#'}"
+
+
+class _Lines:
+    """The lines of a file, one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+        self.first = data.partition(b"\n")[0].decode()
+
+    def next(self) -> str:
+        end = self._data.index(b"\n", self._at)
+        line, self._at = self._data[self._at : end], end + 1
+        return line.decode()
+
+    def marked(self, mark: str) -> str:
+        line = self.next()
+        if not line.startswith(mark):
+            raise ValueError(f"{mark} is missing")
+        return line[len(mark) :]
+
+    def netstrings(self, n: int) -> list[bytes]:
+        """So many strings, each after its length in bytes and a colon, before a comma and the end of the line."""
+        data, at, strings = self._data, self._at, list[bytes]()
+        for _ in range(n):
+            colon = data.index(b":", at)
+            end = colon + 1 + int(data[at:colon])
+            if end <= colon or data[end : end + 1] != b",":
+                raise ValueError("a string is not as long as it says")
+            strings.append(data[colon + 1 : end])
+            at = data.index(b"\n", end) + 1
+        self._at = at
+        return strings
+
+    def weights(self, n: int) -> tuple[Longs, Doubles]:
+        """So many lines ``place=weight``: the places in ascending order and their weights, without those that are 0.
+
+        Weights are hexadecimal (``0x1.8p-3``), or decimal as other writers of this format print them; of several for
+        one place the last counts.
+        """
+        by_place = dict[int, float]()
+        for _ in range(n):
+            place, _, value = self.next().partition("=")
+            by_place[int(place)] = float.fromhex(value) if "x" in value.lower() else float(value)
+        places: Longs = np.array(sorted(by_place), np.int64)
+        weights: Doubles = np.array([by_place[place] for place in places.tolist()], np.float64)
+        return places[weights != 0], weights[weights != 0]
+
+
+def _crfpp(
+    labels: list[str], n_columns: int, templates: Sequence[str], features: list[bytes], ids: Longs, weights: Doubles
+) -> PatternFile:
+    check_labels(labels)
+    b"\n".join(features).decode()  # UnicodeDecodeError of another encoding
+    on_edge = np.array([name[:1] == b"B" for name in features], bool)
+    widths = np.where(on_edge, len(labels) ** 2, len(labels))
+    order = np.argsort(ids, kind="stable")
+    ends = (ids + widths)[order]
+    if len(ids) and (ids.min() < 0 or ends[-1] > len(weights) or (ends[:-1] > ids[order][1:]).any()):
+        raise ValueError("a feature has no weights of its own")
+    places = np.flatnonzero(weights)
+    return PatternFile(
+        labels,
+        n_columns,
+        [(line, line.startswith("U"), line.startswith("B")) for line in templates if line],
+        features,
+        np.where(on_edge, -1, ids),
+        np.where(on_edge, ids, -1),
+        places,
+        weights[places],
+        lambda distance: f"_B{distance:+}",
+    )
+
+
+def _crfpp_text(data: bytes) -> PatternFile:
+    head, labels, patterns, features, weights, *_ = [part.split(b"\n") for part in data.split(b"\n\n")]
+    known = dict(line.decode().split(": ", 1) for line in head)
+    if not data.endswith(b"\n"):
+        raise ValueError("it ends within a line")
+    pairs = [line.partition(b" ")[::2] for line in features if line]
+    values = np.array([float(line) for line in weights if line])
+    if len(values) != int(known["maxid"]):
+        raise ValueError("it has fewer weights than it says")
+    ids: Longs = np.array([int(number) for number, _ in pairs], np.int64)
+    texts = [[line.decode() for line in lines] for lines in (labels, patterns)]
+    return _crfpp(texts[0], int(known["xsize"]), texts[1], [name for _, name in pairs], ids, values)
+
+
+_HEAD = struct.Struct("<IidIIII")
+
+
+def _crfpp_binary(data: bytes) -> PatternFile:
+    _, _, _, n_weights, n_columns, n_trie, n_labels = _HEAD.unpack_from(data)
+    at = _HEAD.size
+    labels = _strings(data, at, n_labels)
+    at += n_labels
+    (n_patterns,) = struct.unpack_from("<I", data, at)
+    patterns = _strings(data, at + 4, n_patterns)
+    at += 4 + n_patterns
+    if at + n_trie + 4 * n_weights != len(data) or n_trie % 8:
+        raise ValueError("it is not as long as it says")
+    names, ids = _trie(np.frombuffer(data, "<i4", n_trie // 4, at).reshape(-1, 2).astype(np.int64))
+    with np.errstate(invalid="ignore"):  # what is no number is found later
+        weights = np.frombuffer(data, "<f4", n_weights, at + n_trie).astype(np.float64)
+    return _crfpp(labels, n_columns, patterns, names, ids, weights)
+
+
+def _strings(data: bytes, at: int, n: int) -> list[str]:
+    if at + n > len(data):
+        raise ValueError("it ends too early")
+    return [part.decode() for part in data[at : at + n].split(b"\0") if part]
+
+
+def _trie(units: npt.NDArray[np.int64]) -> tuple[list[bytes], Longs]:
+    """All keys of a double array with their numbers: the children of a node with base b are the units whose check is b.
+
+    It is walked level by level.
+    """
+    base, check = units[:, 0], units[:, 1] & 0xFFFFFFFF
+    order = np.argsort(check, kind="stable")
+    order = order[order != 0]
+    ordered = check[order]
+    keys, numbers = list[bytes](), list[int]()
+    bases, prefixes, n_seen = base[:1], [b""], 0
+    while len(bases):
+        n_seen += len(bases)
+        if n_seen > len(units) + 1:
+            raise ValueError("its tree of features has no end")
+        left = np.searchsorted(ordered, bases)
+        counts = np.searchsorted(ordered, bases, "right") - left
+        parents = np.repeat(np.arange(len(bases)), counts)
+        children = order[np.arange(len(parents)) + np.repeat(left - np.cumsum(counts) + counts, counts)]
+        letters = children - bases[parents] - 1
+        ends = (letters == -1) & (base[children] < 0)
+        keys += [prefixes[parent] for parent in parents[ends].tolist()]
+        numbers += (-base[children[ends]] - 1).tolist()
+        inner = (letters >= 0) & (letters < 256) & (base[children] >= 0)
+        pairs = zip(parents[inner].tolist(), letters[inner].tolist(), strict=True)
+        prefixes = [prefixes[parent] + bytes((letter,)) for parent, letter in pairs]
+        bases = base[children[inner]]
+    return keys, np.array(numbers, np.int64)

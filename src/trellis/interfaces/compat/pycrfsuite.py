@@ -1,0 +1,414 @@
+"""python-crfsuite's interface: Trainer, Tagger and ItemSequence, with its parameters, its files and its errors.
+
+A program that says ``import pycrfsuite`` runs on trellis once this module is put in its place::
+
+    import sys, trellis.interfaces.compat.pycrfsuite
+    sys.modules["pycrfsuite"] = trellis.interfaces.compat.pycrfsuite
+
+Model files are CRFsuite's own: either can read what the other has written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import trellis
+from trellis._support.errors import ModelError, TrellisError
+from trellis._support.replacing import replacing
+from trellis.features.known import attribute_names
+from trellis.interfaces.compat.crfsuite_file import write_crfsuite
+from trellis.interfaces.compat.crfsuite_log import TrainLog
+from trellis.interfaces.compat.crfsuite_parameters import ALGORITHMS, PARAMETERS, learner_of
+from trellis.interfaces.compat.models import weights_of_attributes
+
+CRFSUITE_VERSION = "0.12.2"  # whose interface this is
+# The names of parameters in Python, where a dot cannot be.
+_ALIASES = {
+    "min_freq": "feature.minfreq",
+    "minfreq": "feature.minfreq",
+    "all_possible_states": "feature.possible_states",
+    "all_possible_transitions": "feature.possible_transitions",
+}
+
+
+class CRFSuiteError(Exception):
+    """Training failed."""
+
+
+class NotOpenError(RuntimeError, ValueError):
+    """A tagger without a model was asked something."""
+
+
+class ItemSequence:
+    """A sentence: of each token its attributes with their values."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, pyseq: Iterable[Any]) -> None:
+        self._items = [dict(_attributes(token, "")) for token in _tokens(pyseq)]
+
+    def items(self) -> list[dict[str, float]]:
+        """Of each token a dict of attribute to value."""
+        return [dict(token) for token in self._items]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence ({len(self)})>"
+
+
+def _attributes(token: Any, before: str) -> Iterator[tuple[str, float]]:
+    """The attributes of a token by name: what native code makes of it (bind/attributes.hpp), with nothing left out."""
+    if not isinstance(token, dict):
+        yield from ((before + _text(name), 1.0) for name in token)
+        return
+    for key, value in token.items():
+        name = before + _text(key)
+        if isinstance(value, str | bytes):
+            yield f"{name}:{_text(value)}", 1.0
+        elif isinstance(value, _COLLECTIONS):
+            yield from _attributes(value, f"{name}:")
+        else:
+            yield name, float(value)
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str | bytes):
+        raise ValueError(f"the name of an attribute is {type(name).__name__}, not a string")
+    return name.decode() if isinstance(name, bytes) else name
+
+
+_COLLECTIONS = (dict, list, tuple, set, frozenset)
+
+
+def _tokens(xseq: Any) -> list[Any]:
+    """A sentence as trellis takes it; a string is the list of its letters, as any list of strings would be."""
+    if isinstance(xseq, ItemSequence):
+        return xseq._items
+    return [token if isinstance(token, _COLLECTIONS) else _collection(token) for token in xseq]
+
+
+def _kept(token: Any) -> Any:
+    """A token that stays as it is now, whatever becomes of the caller's."""
+    if not isinstance(token, dict):
+        return list(token)
+    return {key: deepcopy(value) if isinstance(value, _COLLECTIONS) else value for key, value in token.items()}
+
+
+def _collection(token: Any) -> Any:
+    return dict(token) if isinstance(token, Mapping) else list(token)
+
+
+def corpus_of(sentences: Iterable[Any], labels: Iterable[Iterable[str]]) -> trellis.Corpus:
+    """Feature dicts and labels as a corpus."""
+    named = [[label.decode() if isinstance(label, bytes) else label for label in some] for some in labels]
+    return trellis.read({"attributes": [_tokens(sentence) for sentence in sentences], "label": named})
+
+
+class BaseTrainer:
+    """Sentences, an algorithm with its parameters, and ``train``; silent."""
+
+    verbose = True
+    logparser: TrainLog | None = None
+    _sentences: list[tuple[list[Any], list[str], int]]
+
+    def __new__(cls, *given: Any, **more: Any) -> Self:
+        """A trainer that works even where a subclass has an ``__init__`` that does not call this one's."""
+        made = super().__new__(cls)
+        made._sentences = []
+        made.select("lbfgs")
+        return made
+
+    def __init__(
+        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
+    ) -> None:
+        self.verbose = verbose
+        self.select(algorithm or "lbfgs")
+        self.set_params(params or {})
+
+    def append(self, xseq: Any, yseq: Iterable[str], group: int = 0) -> None:
+        """Add a sentence with its labels; ``group`` is what ``train(holdout=)`` leaves out."""
+        tokens, labels = [_kept(token) for token in _tokens(xseq)], [_text(label) for label in yseq]
+        if len(tokens) != len(labels):
+            raise ValueError(f"{len(tokens)} tokens and {len(labels)} labels; give every token one label")
+        self._sentences.append((tokens, labels, group))
+
+    def clear(self) -> None:
+        """Forget all sentences."""
+        self._sentences.clear()
+
+    def select(self, algorithm: str, type: str = "crf1d") -> None:
+        """Choose the algorithm; its parameters are the default ones again."""
+        name = ALGORITHMS.get(algorithm.lower())
+        if name is None or type != "crf1d":
+            raise ValueError(
+                f"no algorithm {algorithm!r} of type {type!r}; there are {', '.join(ALGORITHMS)}, of crf1d"
+            )
+        self._algorithm, self._given = name, dict[str, Any]()
+
+    def params(self) -> list[str]:
+        """The names of the algorithm's parameters."""
+        return list(PARAMETERS[self._algorithm])
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Set several parameters."""
+        for name, value in params.items():
+            self.set(name, value)
+
+    def get_params(self) -> dict[str, Any]:
+        """All parameters."""
+        return {name: self.get(name) for name in self.params()}
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a parameter; ValueError if the algorithm has none of that name."""
+        name = self._known(name)
+        self._given[name] = PARAMETERS[self._algorithm][name].kind(value)
+
+    def get(self, name: str) -> Any:
+        """The value of a parameter."""
+        name = self._known(name)
+        return self._given.get(name, PARAMETERS[self._algorithm][name].default)
+
+    def help(self, name: str) -> str:
+        """What a parameter is for."""
+        return PARAMETERS[self._algorithm][self._known(name)].what
+
+    def message(self, message: str) -> None:
+        """Is told every line of the log; for subclasses, as are the next four."""
+
+    def on_start(self, log: str) -> None:
+        """Training begins."""
+
+    def on_iteration(self, log: str, info: Mapping[str, Any]) -> None:
+        """A pass has ended."""
+
+    def on_optimization_end(self, log: str) -> None:
+        """The last pass has ended."""
+
+    def on_end(self, log: str) -> None:
+        """The model is written."""
+
+    def train(self, model: str | os.PathLike[str], holdout: int = -1) -> None:
+        """Train on the sentences of all groups but ``holdout``, and write a model file of CRFsuite."""
+        kept = [one for one in self._sentences if one[2] != holdout]
+        if not kept:
+            warnings.warn("there is nothing to train on, so no model is written; append sentences first", stacklevel=2)
+            return
+        held_out = [one for one in self._sentences if one[2] == holdout]
+        self.on_start("")
+        try:
+            tagger, self.logparser = trained(
+                self._algorithm,
+                self._given,
+                _pair(kept),
+                _pair(held_out) if held_out else None,
+                self._say,
+                lambda log: self.on_iteration("".join(log.log), log.iterations[-1]),
+            )
+            self.on_optimization_end("".join(self.logparser.log))
+            data = write_crfsuite(tagger.model, in_order(one[1] for one in kept))
+            with replacing(model, lambda why: ModelError(f"cannot write {os.fspath(model)}: {why}")) as temporary:
+                temporary.write_bytes(data)
+        except TrellisError as error:
+            raise CRFSuiteError(str(error)) from error
+        self.on_end("".join(self.logparser.log))
+
+    def _known(self, name: str) -> str:
+        name = _ALIASES.get(name, name)
+        if name not in PARAMETERS[self._algorithm]:
+            raise ValueError(f"{self._algorithm} has no parameter {name!r}; it has {', '.join(self.params())}")
+        return name
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            self.message(line)
+
+
+class Trainer(BaseTrainer):
+    """The same; with ``verbose`` it prints its log."""
+
+    def message(self, message: str) -> None:
+        """Print a line of the log."""
+        print(message, end="", flush=True)  # noqa: T201 - what ``verbose`` asks for
+
+
+def _pair(sentences: Sequence[tuple[list[Any], list[str], int]]) -> trellis.Corpus:
+    return corpus_of((one[0] for one in sentences), (one[1] for one in sentences))
+
+
+def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
+    """Labels by first appearance, which is CRFsuite's order of them."""
+    return list(dict.fromkeys(_text(label) for some in labels for label in some))
+
+
+def trained(
+    algorithm: str,
+    given: Mapping[str, Any],
+    train: trellis.Corpus,
+    dev: trellis.Corpus | None,
+    say: Callable[[str], None],
+    after: Callable[[TrainLog], None] = lambda log: None,
+) -> tuple[trellis.Tagger, TrainLog]:
+    """The tagger that takes the place of CRFsuite's, and the log of its training; ``after`` is told of every pass."""
+    learner, options = learner_of(algorithm, given)
+    log = TrainLog(say)
+    log.line("type: CRF1d")
+    for name, value in given.items():
+        log.line(f"{name}: {value}")
+
+    def observe(event: trellis.Event) -> None:
+        log.observe(event)
+        after(log)
+
+    tagger = trellis.train(
+        train,
+        target="label",
+        features="attributes",
+        learner=learner,
+        order=1,
+        dev=dev,
+        metric=None if dev is None else "token",
+        observer=observe,
+        **options,
+        prune=False,
+    )
+    log.end(tagger, dev)
+    return tagger, log
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDump:
+    """What is in a model."""
+
+    header: dict[str, str]
+    labels: dict[str, str]  # name to number
+    attributes: dict[str, str]
+    transitions: dict[tuple[str, str], float]
+    state_features: dict[tuple[str, str], float]
+
+
+def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
+    """The weights of a tagger by their names, labels in this order."""
+    n, (attributes, columns, weights), edge, *_ = weights_of_attributes(tagger.model)
+    names, own = attribute_names(tagger.model.vocabulary, range(n)), tagger.labels
+    alive = weights != 0
+    triples = zip(attributes[alive].tolist(), columns[alive].tolist(), weights[alive].tolist(), strict=True)
+    states = {(names[a], own[y]): weight for a, y, weight in triples}
+    pairs = {(own[i], own[j]): float(edge[i, j]) for i, j in zip(*edge.nonzero(), strict=True)}
+    used = dict.fromkeys(name for name, _ in states)
+    header = {"num_labels": str(len(own)), "num_attrs": str(len(used)), "num_features": str(len(states) + len(pairs))}
+    numbered = {name: str(i) for i, name in enumerate(used)}
+    return ParsedDump(header, {label: str(i) for i, label in enumerate(labels)}, numbered, pairs, states)
+
+
+class Tagger:
+    """A model of CRFsuite, or one of trellis that reads attributes."""
+
+    def __init__(self) -> None:
+        self._tagger: trellis.Tagger | None = None
+        self._sentence: list[Any] | None = None
+        self._posterior: trellis.Posterior | None = None
+
+    def open(self, name: str | bytes | os.PathLike[str]) -> contextlib.closing[Tagger]:
+        """Read a model file; ValueError if it is none."""
+        name = os.fsdecode(name)
+        if not Path(name).exists():
+            raise FileNotFoundError(f"{name}: no such file")
+        self.close()
+        try:
+            self._tagger = trellis.load(name)
+        except TrellisError as error:
+            raise ValueError(f"Error opening model file {name!r}: {error}") from error
+        return contextlib.closing(self)
+
+    def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
+        """Read the content of a model file; ValueError if it is none."""
+        self.close()
+        try:
+            self._tagger = trellis.Tagger.from_bytes(value)
+        except TrellisError as error:
+            raise ValueError(f"Error opening model: {error}") from error
+        return contextlib.closing(self)
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._tagger = self._sentence = self._posterior = None
+
+    def labels(self) -> list[str]:
+        """The labels of the model."""
+        return list(self._opened().labels)
+
+    def set(self, xseq: Any) -> None:
+        """The sentence that ``tag``, ``probability`` and ``marginal`` are about."""
+        self._opened()
+        self._sentence, self._posterior = _tokens(xseq), None
+
+    def tag(self, xseq: Any = None) -> list[str]:
+        """The best labels of a sentence; without one, of the last."""
+        tagger = self._opened()
+        if xseq is not None:
+            self.set(xseq)
+        return tagger.tag(self._current()) if self._current() else []
+
+    def probability(self, yseq: Sequence[str]) -> float:
+        """How probable these labels are, all of them together."""
+        tagger, sentence, labels = self._opened(), self._current(), [_text(label) for label in yseq]
+        if len(labels) != len(sentence):
+            raise ValueError(f"{len(labels)} labels for {len(sentence)} tokens")
+        if not sentence:
+            return 1.0
+        if unknown := set(labels) - set(tagger.labels):
+            raise RuntimeError(f"the model has no label {min(unknown)!r}")
+        [log_z] = tagger.log_partition_batch([sentence])
+        return math.exp(min(tagger.score(sentence, labels) / tagger.model.temperature - log_z, 0.0))
+
+    def marginal(self, y: str | bytes, pos: int) -> float:
+        """How probable a label is at a position."""
+        tagger, sentence, y = self._opened(), self._current(), _text(y)
+        if y not in tagger.labels:
+            raise ValueError(f"the model has no label {y!r}")
+        if not 0 <= pos < len(sentence):
+            raise ValueError(f"position {pos} of a sentence of {len(sentence)} tokens")
+        if self._posterior is None:
+            self._posterior = tagger.marginals(sentence)
+        return float(self._posterior[pos].get(y, 0.0))
+
+    def info(self) -> ParsedDump:
+        """Labels, attributes and weights."""
+        tagger = self._opened()
+        return parsed(tagger, tagger.labels)
+
+    def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """The weights as text, to a file or to standard output."""
+        known = self.info()
+        lines = list[str]()
+        for title, names in (("FILEHEADER", known.header), ("LABELS", known.labels), ("ATTRIBUTES", known.attributes)):
+            lines += [f"{title} = {{", *(f"  {number}: {name}" for name, number in names.items()), "}", ""]
+        lines += ["TRANSITIONS = {"]
+        lines += [f"  (1) {a} --> {b}: {weight:f}" for (a, b), weight in known.transitions.items()]
+        lines += ["}", "", "STATE_FEATURES = {"]
+        lines += [f"  (0) {name} --> {label}: {weight:f}" for (name, label), weight in known.state_features.items()]
+        text = "\n".join([*lines, "}", ""])
+        if filename is None:
+            print(text)  # noqa: T201 - what it is called for
+        else:
+            Path(filename).write_text(text, encoding="utf-8")
+
+    def _opened(self) -> trellis.Tagger:
+        if self._tagger is None:
+            raise NotOpenError("no model is open; call open first")
+        return self._tagger
+
+    def _current(self) -> list[Any]:
+        if self._sentence is None:
+            raise ValueError("no sentence is set; give one to tag or set")
+        return self._sentence

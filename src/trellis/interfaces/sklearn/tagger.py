@@ -1,0 +1,161 @@
+"""Any of our learners as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+import trellis
+from trellis._support.errors import ArgumentError
+from trellis.interfaces.sklearn.sequences import (
+    Objects,
+    SequenceEstimator,
+    as_objects,
+    columns_of,
+    corpus_of,
+    token_accuracy,
+)
+from trellis.learners import learner_named
+
+_PREFIX = "learner__"
+
+
+class SequenceTagger(SequenceEstimator):
+    """A tagger with ``fit`` and ``predict``.
+
+    X is a list of sentences, y a list of lists of labels. A token is a string, a tuple of strings (``columns`` names
+    its parts: word, pos, ...), or its attributes as a dict or a list. X may also be a frame: a row is a sentence, and a
+    cell the list of its tokens' values. All parameters are those of ``trellis.train``; those of the learner are reached
+    as ``learner__c2``. ``n_jobs`` is the number of threads (default: all cores).
+    """
+
+    def __init__(
+        self,
+        learner: trellis.Learner | str | None = None,
+        features: Any = None,
+        order: int | None = None,
+        *,
+        cutoff: int = 0,
+        pairs: str | None = None,
+        scheme: str | None = None,
+        tag_dictionary: int | bool | str = False,
+        label_costs: Any = None,
+        label_weights: Any = None,
+        bagging: int = 1,
+        document_features: bool = False,
+        columns: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.features = features
+        self.order = order
+        self.cutoff = cutoff
+        self.pairs = pairs
+        self.scheme = scheme
+        self.tag_dictionary = tag_dictionary
+        self.label_costs = label_costs
+        self.label_weights = label_weights
+        self.bagging = bagging
+        self.document_features = document_features
+        self.columns = columns
+        self.n_jobs = n_jobs
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Its parameters; ``deep``: with those of the learner."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep and isinstance(self.learner, trellis.Learner):
+            params |= {f"{_PREFIX}{field.name}": getattr(self.learner, field.name) for field in _fields(self.learner)}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a parameter of the learner makes a new learner."""
+        inner = {name.removeprefix(_PREFIX): params.pop(name) for name in list(params) if name.startswith(_PREFIX)}
+        super().set_params(**params)
+        if inner:
+            learner = learner_named(self.learner)() if isinstance(self.learner, str) else self.learner
+            if not isinstance(learner, trellis.Learner):
+                raise ValueError(f"{_PREFIX}{next(iter(inner))}: no learner is given; set learner first")
+            known = {field.name for field in _fields(learner)}
+            if unknown := set(inner) - known:
+                what = f"{type(learner).__name__} has no parameter {min(unknown)!r}"
+                raise ValueError(f"{what}; it has {', '.join(sorted(known)) or 'none that can be set'}")
+            self.learner = replace(learner, **inner)  # type: ignore[type-var]
+        return self
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Train; ``sample_weight`` is how much each sentence counts."""
+        corpus = corpus_of(X, y, self.columns)
+        self.tagger_ = trellis.train(
+            corpus,
+            target="label",
+            features="attributes" if self.features is None and "attributes" in corpus.columns else self.features,
+            learner=self.learner,
+            order=self.order,
+            cutoff=self.cutoff,
+            pairs=self.pairs,  # type: ignore[arg-type]
+            scheme=self.scheme,
+            tag_dictionary=self.tag_dictionary,  # type: ignore[arg-type]
+            label_costs=self.label_costs,
+            label_weights=self.label_weights,
+            bagging=self.bagging,
+            document_features=self.document_features,
+            sample_weight=sample_weight,
+            n_threads=self.n_jobs,
+        )
+        self.classes_ = np.array(self.tagger_.labels, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> Objects:
+        """The labels of every sentence: an array of lists."""
+        corpus = self._corpus(X)
+        if isinstance(corpus, int):
+            return as_objects([] for _ in range(corpus))
+        return as_objects(self._fitted().tag_batch(corpus, n_threads=self.n_jobs))
+
+    def predict_proba(self, X: Any) -> Objects:
+        """Of every sentence an array [n_tokens, n_classes] of probabilities, in the order of ``classes_``."""
+        self._fitted()
+        corpus, labels = self._corpus(X), self.classes_.tolist()
+        if isinstance(corpus, int):
+            return as_objects(np.empty((0, len(labels))) for _ in range(corpus))
+        posteriors = self._fitted().marginals_batch(corpus, n_threads=self.n_jobs)
+        return as_objects(
+            np.array([[token.get(label, 0.0) for label in labels] for token in one]).reshape(-1, len(labels))
+            for one in posteriors
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of labels that are right; for spans see ``trellis.interfaces.sklearn.metrics``."""
+        return token_accuracy(y, self.predict(X), sample_weight)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tagger_")
+
+    def _fitted(self) -> trellis.Tagger:
+        if not hasattr(self, "tagger_"):
+            raise NotFittedError("this SequenceTagger is not fitted yet; call fit first")
+        tagger: trellis.Tagger = self.tagger_
+        return tagger
+
+    def _corpus(self, X: Any) -> trellis.Corpus | int:
+        """The sentences; only their number where none has a token, which would tell what a token is."""
+        tagger = self._fitted()
+        columns = columns_of(X, self.columns)
+        if not any(sentence for some in columns.values() for sentence in some):
+            return len(next(iter(columns.values()), []))
+        missing = [name for name in tagger.columns if name not in columns]
+        if missing:
+            raise ArgumentError(
+                f"X has no {missing[0]!r}, which the tagger was fitted on; give tokens of the same kind"
+            )
+        return trellis.read(columns)
+
+
+def _fields(learner: trellis.Learner) -> tuple[Any, ...]:
+    """The parameters of a learner; a learner of one's own that is not a dataclass has none that can be set."""
+    return fields(learner) if is_dataclass(learner) else ()

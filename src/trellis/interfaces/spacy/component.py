@@ -1,0 +1,254 @@
+"""The component: tokens of a Doc in, tags or entities with their probabilities out; trained inside ``initialize``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.scorer import Scorer
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+
+import trellis
+from trellis._support.errors import ArgumentError, ModelError
+from trellis.corpus.schemes import guess_scheme
+
+# What a column of a model is in a Doc; words are those of the tokens.
+COLUMNS: dict[str, Callable[[Any], str]] = {
+    "word": lambda token: token.text,
+    "form": lambda token: token.text,
+    "token": lambda token: token.text,
+    "tokens": lambda token: token.text,
+    "lemma": lambda token: token.lemma_,
+    "pos": lambda token: token.tag_,
+    "tag": lambda token: token.tag_,
+    "xpos": lambda token: token.tag_,
+    "upos": lambda token: token.pos_,
+}
+CONFIDENCE = "trellis_confidence"  # of a Span: how probable it is
+BATCH = 256  # docs tagged at a time
+FILE = "model.trellis"
+ANNOTATIONS = ("ents", "tag")
+
+
+@Language.factory(
+    "trellis",
+    assigns=["doc.ents", "token.tag"],
+    default_config={
+        "model": None,
+        "annotate": None,
+        "features": None,
+        "learner": "crf",
+        "order": None,
+        "spans_key": "trellis",
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "tag_acc": 0.0},
+)
+def make_tagger(
+    nlp: Language,
+    name: str,
+    model: str | None,
+    annotate: str | None,
+    features: str | list[str] | None,
+    learner: str,
+    order: int | None,
+    spans_key: str | None,
+) -> TrellisTagger:
+    """The factory that spaCy calls."""
+    return TrellisTagger(name, model, annotate, features, learner, order, spans_key)
+
+
+class TrellisTagger:
+    """Sets entities or tags by a tagger.
+
+    ``model`` is a model file; without one the component is trained by ``nlp.initialize`` on examples, with
+    ``features``, ``learner`` and ``order`` as of ``trellis.train``. ``annotate`` is "ents" or "tag" (default: by the
+    labels of the model, or by what the examples have). Every entity has its probability in
+    ``ent._.trellis_confidence``, and in the span group ``spans_key`` with its scores.
+    """
+
+    def __init__(
+        self,
+        name: str = "trellis",
+        model: str | None = None,
+        annotate: str | None = None,
+        features: str | list[str] | None = None,
+        learner: str = "crf",
+        order: int | None = None,
+        spans_key: str | None = "trellis",
+    ) -> None:
+        if annotate is not None and annotate not in ANNOTATIONS:
+            raise ArgumentError(f"annotate must be one of {', '.join(ANNOTATIONS)}, not {annotate!r}")
+        self.name = name
+        # A saved pipeline brings its own copy of the model; the file it was made from may be gone by then.
+        self._file = model
+        self.tagger: trellis.Tagger | None = None
+        if model is not None and Path(model).exists():
+            self.tagger = trellis.load(model)
+        self._annotate, self._features, self._learner, self._order = annotate, features, learner, order
+        self._spans_key = spans_key
+        if not Span.has_extension(CONFIDENCE):
+            Span.set_extension(CONFIDENCE, default=None)
+
+    @property
+    def annotate(self) -> str:
+        """What it sets: entities where its labels mark spans, else tags."""
+        if self._annotate is not None:
+            return self._annotate
+        return "tag" if guess_scheme(self._known().labels) is None else "ents"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Types of entities, or tags; none before it is trained."""
+        if self.tagger is None:
+            return ()
+        if self.annotate == "tag":
+            return self.tagger.labels
+        return tuple(dict.fromkeys(label.partition("-")[2] for label in self.tagger.labels if "-" in label))
+
+    # ------------------------------------------------------------ docs
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Annotate one document."""
+        self._annotate_all([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = BATCH) -> Iterator[Doc]:
+        """Annotate documents, many at a time."""
+        if batch_size < 1:
+            raise ArgumentError(f"batch_size must be at least 1, not {batch_size}")
+        docs = iter(stream)
+        while batch := list(islice(docs, batch_size)):
+            self._annotate_all(batch)
+            yield from batch
+
+    def _annotate_all(self, docs: Sequence[Doc]) -> None:
+        tagger = self._known()
+        if tagger.model.first is not None and len(docs) > 1:  # which looks at a document at a time
+            for doc in docs:
+                self._annotate_all([doc])
+            return
+        docs = list({id(doc): doc for doc in docs}.values())
+        some = [(doc, tokens) for doc in docs for tokens in _sentences(doc)]
+        if not some:
+            return
+        corpus = trellis.read({name: [_column(name, tokens) for _, tokens in some] for name in tagger.columns})
+        if self.annotate == "tag":
+            for (_, tokens), tags in zip(some, tagger.tag_batch(corpus), strict=True):
+                for token, tag in zip(tokens, tags, strict=True):
+                    token.tag_ = tag
+            return
+        of_doc: dict[int, tuple[list[Span], list[float]]] = {id(doc): ([], []) for doc, _ in some}
+        for (doc, tokens), found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
+            spans, scores = of_doc[id(doc)]
+            spans += [
+                Span(doc, tokens[span.start_token].i, tokens[span.end_token - 1].i + 1, label=span.label)
+                for span, _ in found
+            ]
+            scores += [probability for _, probability in found]
+        for doc in docs:
+            if id(doc) not in of_doc:
+                continue
+            spans, scores = of_doc[id(doc)]
+            for span, score in zip(spans, scores, strict=True):
+                span._.set(CONFIDENCE, score)
+            doc.set_ents(spans)
+            if self._spans_key is not None:
+                doc.spans[self._spans_key] = SpanGroup(doc, name=self._spans_key, spans=spans, attrs={"scores": scores})
+
+    # ------------------------------------------------------------ training and scores
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, **settings: Any
+    ) -> None:
+        """Train on the examples, unless a model was given. ``settings`` go to ``trellis.train``."""
+        if self.tagger is not None:
+            return
+        docs = [example.reference for example in get_examples()]
+        sentences = [tokens for doc in docs for tokens in _sentences(doc)]
+        annotate = self._annotate or ("ents" if any(doc.ents for doc in docs) else "tag")
+        labels = [_entity_labels(some) if annotate == "ents" else [one.tag_ for one in some] for some in sentences]
+        if not sentences or not any(label not in ("", "O") for some in labels for label in some):
+            raise ArgumentError(f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to learn")
+        options = {"scheme": "iob2"} if annotate == "ents" else {}
+        self._annotate = annotate
+        self.tagger = trellis.train(
+            {"word": [_column("word", tokens) for tokens in sentences], "label": labels},
+            target="label",
+            features=self._features,
+            learner=self._learner,
+            order=self._order,
+            **{**options, **settings},
+        )
+
+    def score(self, examples: Iterable[Example], **more: Any) -> dict[str, Any]:
+        """By spaCy's own scorer."""
+        given = list(examples)
+        if self.annotate == "ents":
+            return dict(Scorer.score_spans(given, "ents", **more))
+        return dict(Scorer.score_token_attr(given, "tag", **more))
+
+    # ------------------------------------------------------------ files
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Write the model into a folder."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.tagger is not None:
+            self.tagger.save(folder / FILE)
+
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> TrellisTagger:
+        """Read it again."""
+        if (Path(path) / FILE).exists():
+            self.tagger = trellis.load(Path(path) / FILE)
+        return self
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """The model as bytes."""
+        return b"" if self.tagger is None else self.tagger.to_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> TrellisTagger:
+        """Read it again."""
+        if data:
+            self.tagger = trellis.Tagger.from_bytes(data)
+        return self
+
+    def _known(self) -> trellis.Tagger:
+        if self.tagger is None and self._file is not None:
+            self.tagger = trellis.load(self._file)
+        if self.tagger is None:
+            raise ModelError(
+                f"{self.name} has no model yet; name one in its config, or call nlp.initialize with examples"
+            )
+        return self.tagger
+
+
+def _words(part: Doc | Span) -> list[Any]:
+    """The tokens that are not whitespace; no model has seen those."""
+    return [token for token in part if not token.is_space]
+
+
+def _sentences(doc: Doc) -> list[list[Any]]:
+    """The words of each sentence that has any; where nothing sets boundaries, a document is one sentence."""
+    parts = doc.sents if doc.has_annotation("SENT_START") else [doc]
+    return [tokens for part in parts if (tokens := _words(part))]
+
+
+def _column(name: str, tokens: Sequence[Any]) -> list[str]:
+    if name not in COLUMNS:
+        raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
+    # A sentence of one word may have nothing in a column that others have.
+    if not any(COLUMNS[name](token) for token in tokens) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
+        raise ModelError(
+            f"the model reads {name!r}, which no component before it sets; put a tagger or lemmatizer there"
+        )
+    return [COLUMNS[name](token) for token in tokens]
+
+
+def _entity_labels(tokens: Sequence[Any]) -> list[str]:
+    """B-PER, I-PER, O of the entities in a sentence; one that begins before it begins anew."""
+    labels = [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in tokens]
+    return [f"B{label[1:]}" if t == 0 and label.startswith("I-") else label for t, label in enumerate(labels)]

@@ -1,0 +1,316 @@
+"""The studio's own questions: the trellis of a sentence, mistakes on the corpus, two models side by side."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Callable
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
+from pydantic import Field
+
+from trellis._support.errors import ModelError, TrellisError
+from trellis.corpus.schemes import guess_scheme
+from trellis.corpus.tokens import Token, tokenize
+from trellis.evaluation.report import evaluate_columns, right_tokens
+from trellis.evaluation.significance import mcnemar
+from trellis.interfaces.serve import messages
+from trellis.interfaces.serve.door import TurnedAwayError
+from trellis.interfaces.serve.models import Served
+from trellis.interfaces.studio.lessons import lessons
+from trellis.interfaces.studio.workbook import ConflictError
+from trellis.tasks.tagging.errors_found import find_errors
+from trellis.tasks.tagging.text import span_dict
+
+if TYPE_CHECKING:
+    from trellis.corpus.corpus import Corpus
+    from trellis.interfaces.serve.app import Shared
+    from trellis.interfaces.studio.workbook import Workbook
+    from trellis.tasks.tagging.model import Tagger
+
+SCRIPTS = ("page", "main", "look", "compare", "errors", "label", "learn", "trellis_picture")
+PAGES = frozenset(("index.html", "studio.css", "icon.svg", *(f"{name}.js" for name in SCRIPTS)))
+LEAST = 0.002  # marginals of label pairs below it are not sent
+SHOWN = 200  # sentences in which two models differ
+
+ExportFormat = Literal["conll", "tsv", "jsonl", "csv", "conllu", "crfsuite", "parquet", "feather"]
+Shape = Callable[[Served], "Corpus"]  # the corpus as a model reads it
+
+
+class LookRequest(messages.Request):
+    """One sentence, looked at closely; text is cut into words, and its sentence number ``which`` is taken."""
+
+    k: int = Field(5, ge=1, le=50)
+    which: int = Field(0, ge=0)
+
+
+class ModelRequest(messages.Body):
+    """A model on the corpus."""
+
+    model: str | None = None
+
+
+class CompareRequest(messages.Body):
+    """Two models on the corpus, or on text."""
+
+    models: Annotated[list[str], Field(min_length=2, max_length=2)]
+    text: str | None = None
+
+
+class LearnRequest(messages.Body):
+    """Sentences of words with their labels."""
+
+    sentences: Annotated[
+        list[Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)]],
+        Field(min_length=1, max_length=20, fail_fast=True),
+    ]
+
+
+class LabelRequest(messages.Body):
+    """The labels of a sentence; null where there is none yet."""
+
+    number: int = Field(ge=0)
+    labels: Annotated[list[str | None], Field(fail_fast=True)]
+    revision: str = Field("", description="of the sentence, as it was last seen; empty: never changed")
+    client: str = Field("", max_length=100, description="the tab that asks")
+
+
+class NextRequest(messages.Body):
+    """Which sentence next."""
+
+    after: int | None = Field(None, ge=0)
+    number: int | None = Field(None, ge=0, description="this very one")
+    uncertain: bool = True
+
+
+class UndoRequest(messages.Body):
+    """Whose last change to undo."""
+
+    client: str = Field("", max_length=100)
+
+
+def studio_router(work: Shared, corpus: Shape | None, book: Workbook | None) -> APIRouter:
+    """The pages and the questions; ``corpus`` gives the file that the studio was opened with, ``book`` its labels."""
+    router = APIRouter(include_in_schema=False)
+    if book is not None:
+        _labelling(router, work, book)
+
+    @router.get("/")
+    async def root() -> RedirectResponse:
+        return RedirectResponse("/studio/")
+
+    @router.get("/studio/api/state")
+    async def state() -> dict[str, Any]:
+        return {
+            "models": [served.facts() for served in work.models],
+            "corpus": corpus is not None,
+            "book": book is not None,
+        }
+
+    @router.post("/studio/api/look")
+    async def look(given: LookRequest) -> dict[str, Any]:
+        served = work.models.get(given.model)
+        sentences, places = await work.sentences(given, served)
+        return await work.aside(lambda: _look(served, given, sentences, places))
+
+    @router.post("/studio/api/errors")
+    async def errors(given: ModelRequest) -> dict[str, Any]:
+        served = work.models.get(given.model)
+        return await work.aside(lambda: find_errors(served.tagger, _needed(corpus)(served)).to_dict())
+
+    @router.post("/studio/api/compare")
+    async def compare(given: CompareRequest) -> dict[str, Any]:
+        one, other = (work.models.get(name) for name in given.models)
+        return await work.aside(lambda: _compare(one, other, given.text, corpus))
+
+    @router.post("/studio/api/learn")
+    async def learn(given: LearnRequest) -> dict[str, Any]:
+        return {"steps": lessons([list(sentence) for sentence in given.sentences])}
+
+    @router.get("/studio/{name:path}")
+    async def page(name: str) -> Response:
+        name = name or "index.html"
+        if name not in PAGES:
+            raise TurnedAwayError(404, f"nothing at /studio/{name[:80]}")
+        data = (files("trellis.interfaces.studio") / "page" / name).read_bytes()
+        kind = mimetypes.guess_type(name)[0] or "text/plain"
+        return Response(data, media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
+
+    return router
+
+
+def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
+    """Questions of those who label."""
+
+    def tagger() -> Tagger | None:
+        found = [served.tagger for served in work.models if served.tagger.target == book.target]
+        return found[-1] if found else None
+
+    def state() -> dict[str, Any]:
+        model = tagger()
+        labels = sorted({*book.known_labels, *(() if model is None else model.labels)})
+        return {
+            "sentences": len(book),
+            "labelled": book.n_labelled(),
+            "labels": labels,
+            "target": book.target,
+            "training": book.training.to_dict(),
+            "warnings": book.warnings,
+        }
+
+    def page(number: int | None) -> dict[str, Any]:
+        found = {"state": state(), "number": number}
+        if number is None:
+            return found
+        # The revision first: labels that are newer than their revision cannot be overwritten unseen.
+        revision, labels, model = book.revision(number), book.labels[number], tagger()
+        suggested, note = list[str](), ""
+        if None in labels and model is not None:
+            known = {t: label for t, label in enumerate(labels) if label in model.labels}
+            try:
+                suggested = model.tag(book.sentence(number), allowed=known or None)
+            except TrellisError as error:  # such as labels that break the scheme of the model
+                note = f"no suggestions: {error}"
+        about = {"words": book.words[number], "labels": labels, "revision": revision}
+        return {**found, **about, "suggested": suggested, "note": note}
+
+    async def changed(change: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return await work.aside(change)
+        except ConflictError as error:
+            raise TurnedAwayError(409, str(error)) from None
+
+    @router.get("/studio/api/label/state")
+    async def label_state() -> dict[str, Any]:
+        return await work.aside(state)
+
+    @router.post("/studio/api/label/next")
+    async def label_next(given: NextRequest) -> dict[str, Any]:
+        if given.number is not None:
+            if given.number >= len(book):
+                raise TurnedAwayError(422, f"no sentence {given.number + 1}; there are {len(book)}")
+            return await work.aside(lambda: page(given.number))
+        return await work.aside(lambda: page(book.next(tagger(), given.after, uncertain=given.uncertain)))
+
+    @router.post("/studio/api/label/set")
+    async def label_set(given: LabelRequest) -> dict[str, Any]:
+        def change() -> dict[str, Any]:
+            revision = book.set(given.number, given.labels, revision=given.revision, client=given.client)
+            return {**state(), "revision": revision}
+
+        return await changed(change)
+
+    @router.post("/studio/api/label/undo")
+    async def label_undo(given: UndoRequest) -> dict[str, Any]:
+        return await changed(lambda: page(book.undo(given.client)))
+
+    @router.post("/studio/api/label/train")
+    async def label_train() -> dict[str, Any]:
+        def done(trained: Tagger) -> None:
+            work.models.put("studio", trained)
+            trained.save(f"{book.path}.studio.trellis")
+
+        await work.aside(lambda: book.start_training(done))
+        return await work.aside(state)
+
+    @router.get("/studio/api/label/export")
+    async def label_export(format: ExportFormat = "conll") -> Response:
+        return Response(await work.aside(lambda: book.export(format)), media_type="application/octet-stream")
+
+
+def _needed(corpus: Shape | None) -> Shape:
+    if corpus is None:
+        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS MODEL")
+    return corpus
+
+
+def _look(served: Served, given: LookRequest, sentences: list[Any], places: list[list[Token]] | None) -> dict[str, Any]:
+    """All that the picture of one sentence needs."""
+    tagger, others = served.tagger, 1
+    if not sentences:
+        return {"tokens": [], "others": 0}
+    number = min(given.which, len(sentences) - 1)
+    sentence, others = sentences[number], len(sentences)
+    if places is not None:
+        tokens = [token._asdict() for token in places[number]]
+    else:
+        tokens = [{"text": _shown(token), "start": None, "end": None} for token in sentence]
+    allowed = given.allowed if isinstance(given.allowed, dict) else None
+    paths = tagger.kbest(sentence, given.k, allowed=allowed)
+    index = {label: z for z, label in enumerate(tagger.labels)}
+    try:
+        posterior = tagger.marginals(sentence, edges=True, allowed=allowed)
+    except ModelError:
+        posterior = tagger.marginals(sentence, allowed=allowed)
+    edges: list[list[float]] = []
+    if posterior.edge is not None:
+        for t, y, z in np.argwhere(posterior.edge >= LEAST).tolist():
+            edges.append([t, y, z, float(posterior.edge[t, y, z])])
+    spans = None  # of labels that mark none
+    if guess_scheme(tagger.labels) is not None:
+        spans = [span_dict(span, p) for span, p in tagger.tag_spans(sentence, allowed=allowed)]
+    return {
+        "tokens": tokens,
+        "others": others,
+        "number": number,
+        "labels": list(tagger.labels),
+        "measure": tagger.measure,
+        "best": [index[label] for label in paths[0][0]],
+        "node": posterior.node.tolist(),
+        "edges": edges,
+        "kbest": [{"labels": [index[label] for label in labels], "score": score} for labels, score in paths],
+        "spans": spans,
+    }
+
+
+def _shown(token: Any) -> str:
+    if isinstance(token, str):
+        return token
+    return " ".join(map(str, token)) if isinstance(token, tuple) else " ".join(map(str, list(token.values())[:2]))
+
+
+def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:
+    """Where two models differ, and on a corpus with true labels whether by luck."""
+    if text is not None:
+        sentences = [[token.text for token in sentence] for sentence in tokenize(text)]
+        left, right = (served.tagger.tag_batch(sentences) for served in (one, other))
+        rows = [
+            {"number": i + 1, "words": words, "one": left[i], "other": right[i]} for i, words in enumerate(sentences)
+        ]
+        rows.sort(key=lambda row: row["one"] == row["other"])
+        return {
+            "sentences": rows[:SHOWN],
+            "differ": sum(row["one"] != row["other"] for row in rows),
+            "total": len(rows),
+        }
+    read = _needed(corpus)
+    both = [(served, read(served)) for served in (one, other)]
+    if one.tagger.target != other.tagger.target:
+        raise TurnedAwayError(422, f"{one.name} predicts {one.tagger.target}, {other.name} {other.tagger.target}")
+    tagged = [served.tagger.tag_corpus(some) for served, some in both]
+    given = both[0][1]
+    gold = given.column(one.tagger.target)
+    correct = [right_tokens(gold, labels) for labels in tagged]
+    lists = [labels.tolist() for labels in (*tagged, gold)]
+    words = [str(word) for word in given.column(one.tagger.columns[0]).tolist()]
+    starts, rows = given.starts.tolist(), []
+    for i in range(len(given)):
+        a, b = starts[i], starts[i + 1]
+        if lists[0][a:b] != lists[1][a:b]:
+            row = {"number": i + 1, "words": words[a:b], "one": lists[0][a:b], "other": lists[1][a:b]}
+            rows.append({**row, "gold": lists[2][a:b]})
+    luck = mcnemar(*correct)
+    golds = [some.column(one.tagger.target) for _, some in both]
+    reports = [evaluate_columns(golds[i], tagged[i], both[i][1].starts) for i in range(2)]
+    return {
+        "sentences": rows[:SHOWN],
+        "differ": len(rows),
+        "total": len(given),
+        "scores": [report.headline for report in reports],
+        "accuracies": [report.token_accuracy for report in reports],
+        "only_right": [int(luck.a), int(luck.b)],
+        "p": luck.p,
+    }

@@ -1,0 +1,308 @@
+"""A corpus that is being labelled: every change goes to a journal beside it at once, so that nothing is lost.
+
+The journal is only ever appended to; opening the corpus again reads it. An undone change is one more line of it.
+Training takes what is labelled, partly labelled sentences too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trellis._support.arguments import is_text
+from trellis._support.errors import ArgumentError, CorpusError, TrellisError
+from trellis.corpus.corpus import Column, Corpus, no_labels
+from trellis.corpus.objects import from_mapping
+from trellis.corpus.write import write
+from trellis.interfaces.studio.journal import Journal, Labels, sentence_keys
+
+if TYPE_CHECKING:
+    from trellis.learning.run import Event
+    from trellis.tasks.tagging.model import Tagger
+
+EPOCHS = 40  # of training
+LEAST_FOR_DEV = 20  # whole sentences, of which every tenth is then held out
+LOOKED_AT = 2000  # sentences among which the least certain is looked for
+
+
+@dataclass(slots=True)
+class Training:
+    """A training in the background."""
+
+    running: bool = False
+    epoch: int = 0
+    epochs: int = EPOCHS
+    held_out: int = 0  # sentences that the scores in the history are measured on
+    history: list[dict[str, Any]] = field(default_factory=list)
+    error: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the page."""
+        return asdict(self)
+
+
+class ConflictError(TrellisError):
+    """A change of a sentence that was changed elsewhere meanwhile."""
+
+
+class Workbook:
+    """The sentences, their labels, and what was done to them."""
+
+    def __init__(self, path: str, corpus: Corpus, target: str) -> None:
+        self.path, self.target = path, target
+        self.columns = [
+            name for name, column in corpus.columns.items() if name != target and isinstance(column, Column)
+        ]
+        if not is_text(target):
+            raise ArgumentError(f"target {target!r} is not UTF-8; name the column otherwise")
+        if not self.columns:
+            raise CorpusError(path, None, "no column of words to be labelled")
+        self._corpus = corpus
+        self.words: list[list[str]] = corpus.sentences(self.columns[0])
+        gold = corpus.sentences(target) if target in corpus.columns else [[""] * len(words) for words in self.words]
+        missing = no_labels(corpus, target)
+        self.labels: list[Labels] = [[None if label in missing else label for label in labels] for labels in gold]
+        self._changes: list[tuple[str, int, Labels]] = []  # client, sentence and its labels before
+        self._lock = threading.Lock()
+        self.training = Training()
+        self._keys = sentence_keys(self.words)
+        self._n_changes = [0] * len(self)  # of each sentence, in all sessions
+        self.journal = Journal(path, target)
+        self.warnings = self.journal.warnings  # for whoever opened it
+        try:
+            self._replay()
+        except CorpusError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Workbook:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other processes open the corpus."""
+        self.journal.close()
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def known_labels(self) -> list[str]:
+        """All labels in use, in alphabetical order."""
+        return sorted({label for labels in self.labels for label in labels if label is not None})
+
+    def n_labelled(self) -> int:
+        """Sentences without a gap."""
+        return sum(bool(labels) and None not in labels for labels in self.labels)
+
+    def sentence(self, i: int) -> Any:
+        """A sentence as a tagger reads it."""
+        if len(self.columns) == 1:
+            return self.words[i]
+        lists = [self._corpus[i][name] for name in self.columns]
+        return list(zip(*lists, strict=True))
+
+    # ------------------------------------------------------------ changes
+
+    def revision(self, number: int) -> str:
+        """The state of a sentence: another one after every change, and for every sequence of words."""
+        return f"{self._keys[number][0]}.{self._n_changes[number]}"
+
+    def set(self, number: int, labels: Labels, *, revision: str | None = None, client: str = "") -> str:
+        """Label a sentence; it is in the journal when this returns.
+
+        Parameters
+        ----------
+        number
+            The sentence, from 0.
+        labels
+            One per word; None where it is not labelled yet.
+        revision
+            The revision that the change was made to; "" for a sentence that was never changed, None for any.
+        client
+            Who makes the change, and may undo it.
+
+        Returns
+        -------
+        str
+            The new revision.
+
+        Raises
+        ------
+        ConflictError
+            If the sentence has another revision by now.
+        CorpusError
+            If the journal cannot be written; nothing has changed then.
+        """
+        self._check(number, labels)
+        with self._lock:
+            current = self.revision(number)
+            if revision is not None and revision != current and (revision or self._n_changes[number]):
+                raise ConflictError(f"sentence {number + 1} was changed in another tab or session; not saved")
+            before = self.labels[number]
+            self._write(number, labels)
+            self._changes.append((client, number, before))
+            return self.revision(number)
+
+    def undo(self, client: str = "") -> int | None:
+        """Take back the last change that a client made in this session.
+
+        Returns
+        -------
+        int or None
+            The sentence; None if there is nothing to undo.
+
+        Raises
+        ------
+        ConflictError
+            If another client has changed the sentence since.
+        """
+        with self._lock:
+            i = next((i for i in reversed(range(len(self._changes))) if self._changes[i][0] == client), None)
+            if i is None:
+                return None
+            _, number, before = self._changes[i]
+            if any(change[1] == number for change in self._changes[i + 1 :]):
+                raise ConflictError(f"sentence {number + 1} was changed in another tab since; undo it there first")
+            self._write(number, before)
+            del self._changes[i]
+            return number
+
+    def _check(self, number: int, labels: Labels) -> None:
+        self._check_number(number)
+        if len(labels) != len(self.words[number]):
+            raise ArgumentError(f"{len(labels)} labels for {len(self.words[number])} words")
+        odd = {label for label in labels if label is not None and not _is_plain(label)}
+        if odd and odd - set(self.known_labels):  # labels that the corpus has already may be anything
+            raise ArgumentError(f"{min(odd)!r} is not a label: one word of up to 100 letters")
+
+    def _check_number(self, number: int) -> None:
+        if not 0 <= number < len(self):
+            raise ArgumentError(f"no sentence {number + 1}; there are {len(self)}")
+
+    def _write(self, number: int, labels: Labels) -> None:
+        self.journal.append(self._keys[number], labels)
+        self.labels[number] = list(labels)
+        self._n_changes[number] += 1
+
+    def _replay(self) -> None:
+        """Apply the changes of earlier sessions."""
+        numbers = {key: number for number, key in enumerate(self._keys)}
+        lost = set()
+        for key, labels in self.journal.read():
+            number = numbers.get(key)
+            if number is None or len(labels) != len(self.words[number]):
+                lost.add(key)
+                continue
+            self.labels[number] = labels
+            self._n_changes[number] += 1
+        if lost:
+            what = f"labels of {len(lost)} sentence{'s' * (len(lost) > 1)} that the corpus no longer has"
+            self.warnings.append(f"{self.journal.path}: {what}; kept in the file, but not applied")
+
+    # ------------------------------------------------------------ what next
+
+    def next(self, tagger: Tagger | None, after: int | None, *, uncertain: bool) -> int | None:
+        """The next sentence to label: that with the least margin between its two best paths, or the next in order."""
+        if after is not None:
+            self._check_number(after)
+        order = list(range(len(self))) if after is None else [*range(after + 1, len(self)), *range(after + 1)]
+        waiting = [i for i in order if self.words[i] and None in self.labels[i]]
+        if not waiting or not uncertain or tagger is None:
+            return waiting[0] if waiting else None
+        some = [i for i in waiting if i != after][:LOOKED_AT] or waiting
+        try:
+            lists = tagger.kbest_batch([self.sentence(i) for i in some], 2)
+        except TrellisError:  # a model that cannot read this corpus
+            return some[0]
+        margins = [
+            (paths[0][1] - paths[1][1] if len(paths) > 1 else float("inf"), i)
+            for paths, i in zip(lists, some, strict=True)
+        ]
+        return min(margins)[1]
+
+    # ------------------------------------------------------------ training
+
+    def start_training(self, done: Callable[[Tagger], None]) -> None:
+        """Train in the background; ``done`` gets the tagger."""
+        with self._lock:
+            if self.training.running:
+                raise ArgumentError("a training is under way; wait for it")
+            some = [i for i, labels in enumerate(self.labels) if any(label is not None for label in labels)]
+            if not some:
+                raise ArgumentError("nothing is labelled yet; label a sentence first")
+            labels = {i: list(self.labels[i]) for i in some}
+            self.training = Training(running=True)
+        thread = threading.Thread(target=self._train, args=(self.training, labels, done), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system has no thread left
+            self.training = Training(error=_message(error))
+
+    def _train(self, training: Training, labels: dict[int, Labels], done: Callable[[Tagger], None]) -> None:
+        from trellis.learners.crf import CRF
+        from trellis.tasks.tagging.train import train
+
+        def observe(event: Event) -> None:
+            training.epoch = event.epoch
+            training.history.append(event.to_dict())
+
+        try:
+            whole = [i for i in labels if None not in labels[i]]
+            held_out = whole[9::10] if len(whole) >= LEAST_FOR_DEV else []
+            training.held_out = len(held_out)
+            rest = sorted(labels.keys() - set(held_out))
+            tagger = train(
+                self._part(labels, rest),
+                target=self.target,
+                learner=CRF(epochs=EPOCHS),
+                partial="missing",
+                dev=self._part(labels, held_out) if held_out else None,
+                observer=observe,
+            )
+            done(tagger)
+        except Exception as error:  # whatever it is, only the page can show it
+            training.error = _message(error)
+        finally:
+            training.running = False
+
+    def _part(self, labels: dict[int, Labels], some: list[int]) -> Corpus:
+        columns: dict[str, list[list[str]]] = {name: [] for name in (*self.columns, self.target)}
+        for i in some:
+            for name in self.columns:
+                columns[name].append(self._corpus[i][name])
+            columns[self.target].append([label or "" for label in labels[i]])
+        return from_mapping(columns, None)
+
+    # ------------------------------------------------------------ out
+
+    def export(self, format: str) -> bytes:
+        """The sentences without a gap, as a file of any format that is written; CoNLL-U gets form and upos."""
+        some = [i for i, labels in enumerate(self.labels) if labels and None not in labels]
+        if not some:
+            raise ArgumentError("no sentence is labelled from end to end yet")
+        corpus = self._part(dict(enumerate(self.labels)), some)
+        if format == "conllu":
+            corpus = replace(
+                corpus, columns={"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "labelled"
+            write(corpus, path, format="conll" if format == "tsv" else format, tabs=format == "tsv")
+            return path.read_bytes()
+
+
+def _is_plain(label: str) -> bool:
+    """A word that every format can hold."""
+    return 0 < len(label) <= 100 and not any(c.isspace() or "\ud800" <= c <= "\udfff" for c in label)
+
+
+def _message(error: Exception) -> str:
+    """One line; it names the kind of an error that is not of our own family."""
+    return str(error) if isinstance(error, TrellisError) else f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,1 +1,0 @@
-"""The model as data: weights, vocabulary, labels, and the file they live in."""

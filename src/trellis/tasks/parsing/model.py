@@ -1,0 +1,243 @@
+"""The parser as its user meets it: trees, k best, probabilities, explanations, one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arguments import instance, thread_count, whole_number
+from trellis._support.arrays import Doubles, Ints
+from trellis._support.errors import ArgumentError, CorpusError
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.objects import from_lists
+from trellis.corpus.read import read
+from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
+from trellis.features.arcs import ArcReader, ArcVocabulary
+from trellis.features.templates import ARC_MEASURES, Look
+from trellis.learning.learner import flag
+from trellis.tasks.parsing import file as parser_file
+from trellis.tasks.parsing.tree import DependencyTree
+from trellis.tasks.parsing.treebank import HEAD, LABEL, read_trees
+
+
+@contextmanager
+def short_sentences(corpus: Corpus) -> Iterator[None]:
+    """Report a sentence that is too long for the native code as an error of its corpus."""
+    try:
+        yield
+    except ValueError as error:
+        raise CorpusError(corpus.source, None, f"{error}; split it") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ArcTerm:
+    """One summand of an arc's score."""
+
+    feature: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parser:
+    """Gives sentences dependency trees. Get one from ``trellis.tasks.parsing.train`` or ``trellis.tasks.parsing.load``.
+
+    A sentence is a dict from column names to lists of strings, or a list of tuples in the order of ``columns``.
+    """
+
+    vocabulary: ArcVocabulary
+    labels: tuple[str, ...]  # of arcs; () where arcs have none
+    weights: Mapping[str, Any]  # named arrays, as learners give them
+    projective: bool = True
+    family: str = "scores"  # "log-linear": probabilities mean something
+    info: dict[str, Any] = field(default_factory=dict)
+    _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
+    _native: _core.TreeModel = field(init=False, repr=False, compare=False)
+    _reader: ArcReader = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        plan = self.vocabulary.plan(max(1, len(self.labels)))
+        object.__setattr__(self, "_plan", plan)
+        object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
+        object.__setattr__(self, "_reader", ArcReader(self.vocabulary))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
+        return Parser, (self.vocabulary, self.labels, self.weights, self.projective, self.family, self.info)
+
+    def __repr__(self) -> str:
+        kind = "projective" if self.projective else "non-projective"
+        n = len(self.weights["values"])
+        return f"<{kind} parser of order {self.order}, {len(self.labels)} labels, {n:,} weights>"
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a sentence that it reads."""
+        return self.vocabulary.templates.columns
+
+    @property
+    def order(self) -> int:
+        """1: scores of arcs; 2: of siblings too."""
+        return 2 if self.vocabulary.templates.siblings else 1
+
+    # ------------------------------------------------------------ trees
+
+    def parse(self, sentence: Any, *, probabilities: bool = False) -> DependencyTree:
+        """The best tree of a sentence; on request with the probability of each of its arcs, with its label."""
+        corpus = self._corpus([sentence])
+        [tree] = self.parse_batch(corpus, n_threads=1)
+        if not flag().check("probabilities", probabilities):
+            return tree
+        heads = np.array(tree.heads, np.int32)
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            _, arcs, labels = self._native.marginals(data, 0, heads)
+        own = arcs[heads, np.arange(1, len(heads) + 1)]
+        if tree.labels is not None:
+            own = own * labels[np.arange(len(heads)), [self.labels.index(label) for label in tree.labels]]
+        return replace(tree, probabilities=own.tolist())
+
+    def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[DependencyTree]:
+        """The best trees of sentences, or of all of a corpus."""
+        corpus = self._corpus(sentences)
+        heads, labels, scores = self._native.best(self._data(corpus), thread_count(n_threads))
+        words, starts = corpus.column(self.columns[0]).tolist(), corpus.starts.tolist()
+        return [
+            self._tree(words[a:b], heads[a:b], labels[a:b], score)
+            for a, b, score in zip(starts[:-1], starts[1:], scores.tolist(), strict=True)
+        ]
+
+    def parse_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
+        """The corpus with its columns ``head`` and ``deprel`` filled in."""
+        corpus = instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+        heads, labels, _ = self._native.best(self._data(corpus), thread_count(n_threads))
+        longest = int(heads.max(initial=0))
+        out = corpus.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
+        return out.with_column(LABEL, Column(labels, Strings.of(self.labels))) if self.labels else out
+
+    def kbest(self, sentence: Any, k: int) -> list[DependencyTree]:
+        """The ``k`` best trees, best first; they differ in heads, and have the best labels of their arcs."""
+        corpus, k = self._corpus([sentence]), whole_number("k", k, 1, 10**6)
+        if not corpus.n_tokens:
+            return self.parse_batch(corpus, n_threads=1)
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            heads, labels, scores = self._native.kbest(data, 0, k)
+        words = corpus.column(self.columns[0]).tolist()
+        found = zip(heads, labels, scores.tolist(), strict=True)
+        return [self._tree(words, *one) for one in found]
+
+    def probabilities(self, sentence: Any) -> Doubles:
+        """[n + 1, n] the probability of every arc: row h, column i is that word i + 1 has head h (0: it is the root).
+
+        Probabilities are those of a log-linear model over trees; those of a parser that was trained by another loss
+        than the log loss only say how far apart scores are.
+        """
+        corpus = self._corpus([sentence])
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            _, arcs, _ = self._native.marginals(data, 0, np.zeros(corpus.n_tokens, np.int32))
+        return np.asarray(arcs[:, 1:])
+
+    def explain(self, sentence: Any, word: int, head: int | None = None) -> list[ArcTerm]:
+        """What the arc to a word scores, greatest first; of the best tree, or with another ``head``.
+
+        Words count from 1, and head 0 is the root. With another head the arc has the label that is best there.
+        """
+        corpus = self._corpus([sentence])
+        data, n = self._data(corpus), corpus.n_tokens
+        word = whole_number("word", word, 1, n)
+        [tree] = self.parse_batch(corpus, n_threads=1)
+        given = tree.heads[word - 1] if head is None else whole_number("head", head, 0, n)
+        if given == word:
+            raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
+        between = range(given + 1, word) if given < word else range(given - 1, word, -1)
+        siblings = [i for i in between if tree.heads[i - 1] == given] if given else []
+        label = 0
+        if self.labels:
+            heads = np.array(tree.heads, np.int32)
+            heads[word - 1] = given
+            with short_sentences(corpus):
+                label = int(np.argmax(self._native.marginals(data, 0, heads)[2][word - 1]))
+        sibling = siblings[-1] if siblings else given
+        templates, places, weights = self._native.explain(data, 0, given, sibling, word, label)
+        values = {name: corpus.column(name).tolist() for name in self.columns}
+        at = {"head": given - 1, "dep": word - 1, "sibling": sibling - 1 if siblings else n}
+        terms = [
+            ArcTerm(self._named(t, values, {**at, "between": between}, label), weight)
+            for t, between, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True)
+        ]
+        return sorted(terms, key=lambda term: (-abs(term.weight), term.feature))
+
+    def evaluate(self, corpus: Any, *, n_threads: int | None = None, subtypes: bool = True) -> AttachmentReport:
+        """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
+        treebank = read_trees(read(corpus), labelled=bool(self.labels))
+        heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
+        words = treebank.corpus.column(self.columns[0])
+        marks = np.array([is_punctuation(value) for value in words.values], bool)
+        predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
+        gold = None if treebank.labels is None else treebank.labels.tolist()
+        both = (treebank.heads, gold), (heads, predicted)
+        return attachment_of(treebank.corpus.starts, marks[words.codes], *both, subtypes=subtypes)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parser to one file; it appears whole or not at all."""
+        parser_file.save(self, path)
+
+    # ------------------------------------------------------------ details
+
+    def _corpus(self, sentences: Any) -> Corpus:
+        if isinstance(sentences, Corpus):
+            return sentences
+        if isinstance(sentences, Mapping):
+            return read(sentences, columns=self.columns)
+        rows = list(sentences)
+        if all(isinstance(row, list | tuple) and not row for row in rows):
+            return read(dict.fromkeys(self.columns, rows))  # no token says how many columns there are
+        records = all(isinstance(row, Mapping) for row in rows)
+        return from_lists(rows, None if records else self.columns, tokens=True)
+
+    def _data(self, corpus: Corpus) -> _core.ArcData:
+        columns = self._reader.read(corpus)
+        with short_sentences(corpus):
+            return _core.ArcData(self._plan, columns, corpus.starts)
+
+    def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> DependencyTree:
+        named = [self.labels[i] for i in labels.tolist()] if self.labels else None
+        return DependencyTree(words, heads.tolist(), named, score)
+
+    def _named(self, t: int, values: Mapping[str, Sequence[str]], at: Mapping[str, int], label: int) -> str:
+        """An attribute as a person reads it: ``pos[head]=VB & distance=+1``."""
+        template = self.vocabulary.templates.all[t]
+        said = [f"label={self.labels[label]}"] if template.labelled and self.labels else []
+        for look in template.looks:
+            if look.place in ARC_MEASURES:
+                apart = at["dep"] - at["head"]
+                near = (
+                    apart
+                    if abs(apart) <= 5
+                    else f"{'+' if apart > 0 else '-'}{'6..10' if abs(apart) <= 10 else '11..'}"
+                )
+                side = "right" if apart > 0 else "left"
+                said.append(f"direction={side}" if look.place == "direction" else f"distance={near}")
+            else:
+                said.append(f"{look}={self._said(look, values, at[look.place] + look.offset)}")
+        return " & ".join(said) or "bias"
+
+    def _said(self, look: Look, values: Mapping[str, Sequence[str]], place: int) -> str:
+        words = values[look.column]
+        if not 0 <= place < len(words):
+            return "_ROOT" if place == -1 else "_OUTSIDE"
+        return self._reader.said(look, words[place])
+
+
+def load(path: str | os.PathLike[str]) -> Parser:
+    """Read a parser; ModelError if the file is not one, or is damaged."""
+    return parser_file.load(path, Parser)

@@ -1,0 +1,85 @@
+"""Trees of a corpus as arrays: heads and labels read from its columns, and what is no tree said with its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Ints
+from trellis._support.errors import CorpusError
+from trellis.corpus.corpus import Column, Corpus
+
+HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Treebank:
+    """A corpus with its trees."""
+
+    corpus: Corpus
+    heads: Ints  # [n_tokens] within the sentence, from 1; 0 the root
+    labels: Column | None  # of arcs
+    n_skipped: int = 0  # sentences left out, as they were no trees
+
+
+def read_trees(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> Treebank:
+    """The trees of a corpus, from its columns ``head`` and ``deprel``.
+
+    ``labelled`` None: with labels if there is such a column. A sentence that has no tree is a CorpusError that names
+    its line, or with ``lenient`` is left out and counted.
+    """
+    labelled = LABEL in corpus.columns if labelled is None else labelled
+    column = corpus.column(HEAD)
+    numbers = np.array([_number(value) for value in column.values] or [-1], np.int64)[column.codes]
+    lengths = np.diff(corpus.starts)
+    heads = np.where((numbers >= 0) & (numbers <= np.repeat(lengths, lengths)), numbers, -1).astype(np.int32)
+    broken = np.array(
+        [not _is_tree(heads, a, b) for a, b in zip(corpus.starts[:-1], corpus.starts[1:], strict=True)], bool
+    )
+    if broken.any():
+        if not lenient:
+            raise _error(corpus, column, heads, int(np.flatnonzero(broken)[0]))
+        kept = np.flatnonzero(~broken)
+        if not len(kept):
+            raise CorpusError(corpus.source, None, "no sentence in it has a tree")
+        good = read_trees(corpus.take(kept), labelled=labelled)
+        return Treebank(good.corpus, good.heads, good.labels, int(broken.sum()))
+    return Treebank(corpus, heads, corpus.column(LABEL) if labelled else None)
+
+
+def _number(value: str) -> int:
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else -1
+
+
+def _is_tree(heads: Ints, begin: int, end: int) -> bool:
+    one = np.ascontiguousarray(heads[begin:end])
+    return bool((one >= 0).all()) and _core.first_broken_tree(one, np.array([0, end - begin], np.int64)) < 0
+
+
+def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> CorpusError:
+    """What is wrong with a sentence's tree, and where."""
+    begin, end = int(corpus.starts[sentence]), int(corpus.starts[sentence + 1])
+
+    def at(token: int, why: str) -> CorpusError:
+        line = None if corpus.lines is None else int(corpus.lines[token])
+        place = "" if line is not None else f"sentence {sentence + 1}, word {token - begin + 1}: "
+        return CorpusError(corpus.source, line, f"{place}{why}; mend it, or leave the sentence out (lenient)")
+
+    n = end - begin
+    for token in range(begin, end):
+        if heads[token] < 0:
+            value = column.values[int(column.codes[token])]
+            return at(token, f"head {value!r} is not a number from 0 to {n}, the length of the sentence")
+    roots = [t for t in range(begin, end) if heads[t] == 0]
+    if len(roots) > 1:
+        return at(roots[1], f"a second root (word {roots[1] - begin + 1}; the first is word {roots[0] - begin + 1})")
+    for token in range(begin, end):
+        seen, word = set[int](), token - begin + 1
+        while word and word not in seen:
+            seen.add(word)
+            word = int(heads[begin + word - 1])
+        if word:
+            return at(token, f"no tree: the heads of word {token - begin + 1} lead in a circle")
+    return at(begin, "no root: no word has head 0")

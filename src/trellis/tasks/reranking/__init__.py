@@ -1,0 +1,32 @@
+"""Choose again among the k best label sequences of a tagger, by features that look at a whole sequence.
+
+Lists for training come from cross-validation, so that they look like those of new sentences.
+"""
+
+from trellis.tasks.reranking.features import FEATURES as FEATURES
+from trellis.tasks.reranking.lists import Candidate as Candidate
+from trellis.tasks.reranking.lists import KBestList as KBestList
+from trellis.tasks.reranking.lists import ListReport as ListReport
+from trellis.tasks.reranking.lists import Segment as Segment
+from trellis.tasks.reranking.lists import report as report
+from trellis.tasks.reranking.model import Ranked as Ranked
+from trellis.tasks.reranking.model import Reranker as Reranker
+from trellis.tasks.reranking.model import load as load
+from trellis.tasks.reranking.train import fit as fit
+from trellis.tasks.reranking.train import held_out_lists as held_out_lists
+from trellis.tasks.reranking.train import train as train
+
+__all__ = [
+    "FEATURES",
+    "Candidate",
+    "KBestList",
+    "ListReport",
+    "Ranked",
+    "Reranker",
+    "Segment",
+    "fit",
+    "held_out_lists",
+    "load",
+    "report",
+    "train",
+]

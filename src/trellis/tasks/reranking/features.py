@@ -1,0 +1,230 @@
+"""Features of whole label sequences: templates over segments, whole-sentence counts, functions of one's own.
+
+A template looks at segments around each segment of a candidate, ``type[-1..1] & word[0]``:
+
+| a look | what it sees of segment [i] |
+| --- | --- |
+| ``type[i]`` | its type, or where labels mark no spans its label; ``<s>``, ``</s>`` beyond the sentence |
+| ``length[i]`` | how many tokens it has |
+| ``word[i]`` | its strings in that column, ``first(word[i])`` and ``last(word[i])`` one of them |
+| ``column[i]`` | the same for every column: one template for each |
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from trellis._support.arguments import items
+from trellis._support.errors import ArgumentError, LearnerError, TemplateError
+from trellis.tasks.reranking.lists import Candidate, KBestList, Segment
+from trellis.tasks.structured.problem import plain_features
+
+Function = Callable[[Candidate], Iterable[str] | Mapping[str, float]]
+Feature = str | Function
+Strings = Mapping[str, Sequence[str]]
+
+MAX_OFFSET = 20
+RENAME = "give one of them another name (its __name__)"  # names of features begin with that of their function
+
+
+def counts(candidate: Candidate) -> list[str]:
+    """How often each type occurs, and how many segments there are."""
+    found = Counter(segment.type for segment in candidate.segments)
+    return [f"segments={len(candidate.segments)}", *(f"{kind}={n}" for kind, n in found.items())]
+
+
+def rank(candidate: Candidate) -> list[str]:
+    """Its place in the list."""
+    return [str(candidate.rank)]
+
+
+FEATURES: dict[str, tuple[str, ...] | Function | None] = {
+    "score": None,  # the tagger's score, less that of the best of the list
+    "rank": rank,
+    "types": ("type[0]", "type[-1..0]", "type[-1..1]", "type[-2..1]", "type[-2..2]"),
+    "lengths": ("type[0] & length[0]", "type[-1..0] & length[-1..0]"),
+    "contents": (
+        "type[0] & column[0]",
+        "type[0] & first(column[0])",
+        "type[0] & last(column[0])",
+        "type[0] & first(column[0]) & last(column[0]) & length[0]",
+    ),
+    "neighbours": (
+        "type[-1..0] & column[0]",
+        "type[0..1] & column[0]",
+        "type[-1..1] & column[0]",
+        "type[-1..0] & last(column[-1]) & first(column[0])",
+        "type[-1..0] & last(column[-1]) & last(column[0])",
+        "type[0] & last(column[-1]) & column[0] & first(column[1])",
+    ),
+    "counts": counts,
+}
+DEFAULT = tuple(FEATURES)
+
+
+class View(NamedTuple):
+    """What a look sees of a segment."""
+
+    name: str  # type, length, or a column
+    which: str | None  # of a column: first, last, or all strings
+
+    def see(self, one: Segment, sentence: Strings) -> str:
+        """As a string."""
+        if self.name == "type":
+            return one.type
+        if self.name == "length":
+            return str(one.end - one.begin)
+        strings = sentence[self.name][one.begin : one.end]
+        if self.which is None:
+            return " ".join(strings)
+        return strings[0 if self.which == "first" else -1] if strings else ""
+
+
+Look = tuple[View, int]  # with its offset
+
+
+@dataclass(frozen=True, slots=True)
+class ListFeatures:
+    """Features of a list, those that some candidates share kept once; what all of them have decides nothing."""
+
+    shared: list[tuple[int, dict[str, float]]]  # which candidates have them (bit r: the one of rank r)
+    own: list[dict[str, float]]  # of each candidate
+
+    def of(self, rank: int) -> dict[str, float]:
+        """All features of the candidate of that rank."""
+        out = dict(self.own[rank])
+        for members, features in self.shared:
+            if members >> rank & 1:
+                for name, value in features.items():
+                    out[name] = out.get(name, 0.0) + value
+        return out
+
+
+class GlobalFeatures:
+    """Features that were chosen, ready to look at lists."""
+
+    def __init__(self, chosen: Sequence[Feature] | None, columns: Sequence[str]) -> None:
+        if isinstance(chosen, str) or callable(chosen):
+            chosen = (chosen,)
+        self.chosen = DEFAULT if chosen is None else tuple(chosen)
+        if not self.chosen:
+            raise ArgumentError("features must be a list of names, templates or functions, not empty")
+        self.has_score = "score" in self.chosen
+        templates = list[str]()
+        self.functions: dict[str, Function] = {}
+        for one in self.chosen:
+            what = FEATURES.get(one, (one,)) if isinstance(one, str) else one
+            if callable(what):
+                name = one if isinstance(one, str) else function_name(one)
+                if self.functions.setdefault(name, what) is not what:
+                    raise ArgumentError(f"two feature functions have the name {name}; {RENAME}")
+            elif isinstance(what, tuple):
+                templates += what
+            elif what is not None:
+                raise ArgumentError(f"features must be names, templates or functions, not {what!r}")
+        expanded = [text.replace("column[", f"{name}[") for text in templates for name in _stands_for(text, columns)]
+        # Templates by the window of segments they look at, first and last offset.
+        self._windows: dict[tuple[int, int], list[tuple[str, list[Look]]]] = {}
+        for text in dict.fromkeys(expanded):
+            looks = _parse(text, columns)
+            offsets = [0, *(offset for _, offset in looks)]
+            self._windows.setdefault((min(offsets), max(offsets)), []).append((f"{text}=", looks))
+        self._views = {view for some in self._windows.values() for _, looks in some for view, _ in looks}
+
+    def of(self, found: KBestList, scale: float) -> ListFeatures:
+        """The features of a list; the tagger's scores are divided by ``scale``."""
+        candidates = found.candidates
+        out = ListFeatures(self._look(candidates), [dict[str, float]() for _ in candidates])
+        if self.has_score:
+            for features, z in zip(out.own, candidates, strict=True):
+                features["score"] = (z.score - candidates[0].score) / scale
+        for name, function in self.functions.items():
+            said = [_said(name, function(z)) for z in candidates]
+            same = set(said[0].items()).intersection(*(one.items() for one in said[1:]))
+            for features, one in zip(out.own, said, strict=True):
+                features.update({f"{name}: {key}": value for key, value in one.items() if (key, value) not in same})
+        return out
+
+    def _look(self, candidates: Sequence[Candidate]) -> list[tuple[int, dict[str, float]]]:
+        """What templates see. Candidates have most of their segments in common, so every window is looked at once."""
+        if not self._windows:
+            return []
+        sentence, n = candidates[0].sentence, len(candidates[0].labels)
+        numbers = {Segment("<s>", 0, 0): 0, Segment("</s>", n, n): 1}
+        lines = [[numbers.setdefault(one, len(numbers)) for one in z.segments] for z in candidates]
+        seen = {view: [view.see(one, sentence) for one in numbers] for view in self._views}
+        everyone, shared = (1 << len(candidates)) - 1, dict[int, dict[str, float]]()
+        low, high = min(first for first, _ in self._windows), max(last for _, last in self._windows)
+        wide = dict[tuple[int, ...], int]()  # of every window the candidates that have it
+        for rank, line in enumerate(lines):
+            padded = [0] * -low + line + [1] * high
+            for window in zip(*(padded[i:] for i in range(high - low + 1)), strict=False):
+                wide[window] = wide.get(window, 0) | 1 << rank
+        for (first, last), templates in self._windows.items():
+            members = dict[tuple[int, ...], int]()
+            for window, who in wide.items():
+                window = window[first - low : last - low + 1]
+                members[window] = members.get(window, 0) | who
+            looks = [(text, [(seen[view], offset - first) for view, offset in some]) for text, some in templates]
+            for window, who in members.items():
+                if who != everyone:
+                    features = shared.setdefault(who, {})
+                    for text, some in looks:
+                        name = text + "|".join([strings[window[place]] for strings, place in some])
+                        features[name] = features.get(name, 0.0) + 1.0
+        return list(shared.items())
+
+    @property
+    def names(self) -> list[str]:
+        """What a model's file says of them; of functions their names."""
+        return [one if isinstance(one, str) else f"{function_name(one)}()" for one in self.chosen]
+
+
+def function_name(function: Any) -> str:
+    """The name of a function of the user's."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _said(name: str, given: Any) -> dict[str, float]:
+    """What a function gave, as names and values."""
+    if isinstance(given, Mapping):
+        return plain_features(given, f"feature function {name}")
+    found = items(given)
+    if found is None or not all(isinstance(one, str) for one in found):
+        why = f"feature function {name} must give a list of names, or a dict of names and numbers"
+        raise LearnerError(f"{why}, not {reprlib.repr(given)}")
+    return {key: float(n) for key, n in Counter(found).items()}
+
+
+# ------------------------------------------------------------ templates
+
+_LOOK = re.compile(r"(?:(first|last)\()?([^\s()\[\]&]+)\[(-?\d{1,4})(?:\.\.(-?\d{1,4}))?\]\)?")
+
+
+def _stands_for(text: str, columns: Sequence[str]) -> Sequence[str]:
+    """The columns that ``column`` in a template stands for."""
+    return columns if "column[" in text and "column" not in columns else ("column",)
+
+
+def _parse(text: str, columns: Sequence[str]) -> list[Look]:
+    """The looks of a template, each with its offset."""
+    looks = list[Look]()
+    for part in text.split("&"):
+        found = _LOOK.fullmatch(part.strip())
+        if found is None or (found[1] is None) == part.strip().endswith(")"):
+            raise TemplateError(
+                f"no feature {text!r}; name one of {', '.join(FEATURES)}, or write a template such as "
+                "'type[-1..1] & length[0]'"
+            )
+        first, last = int(found[3]), int(found[4] or found[3])
+        if last < first or max(-first, last) > MAX_OFFSET:
+            raise TemplateError(f"{text!r}: offsets go from -{MAX_OFFSET} to {MAX_OFFSET}, the lower one first")
+        if found[2] not in columns and (found[2] not in ("type", "length") or found[1] is not None):
+            raise TemplateError(f"{text!r}: no column {found[2]!r}; there are type, length, {', '.join(columns)}")
+        looks += [(View(found[2], found[1]), offset) for offset in range(first, last + 1)]
+    return looks

@@ -1,0 +1,242 @@
+"""Examples as learners take them: features numbered, outputs as derivations of hypergraphs, or found by a search."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from trellis._support.arrays import Doubles, Ints, Longs, runs_of, starts_of
+from trellis._support.errors import ArgumentError, LearnerError
+from trellis.engine.hypergraph import Hypergraph, Hypergraphs
+from trellis.learning.feature_problem import FeatureProblem, FeatureRun, Outputs
+from trellis.tasks.structured.beam import BeamSearch, check_steps, n_wrong, violations
+from trellis.tasks.structured.problem import (
+    CandidateProblem,
+    Features,
+    Parts,
+    PartsProblem,
+    Problem,
+    SearchProblem,
+    Weights,
+    check_derivation,
+    check_parts,
+    plain_features,
+    same,
+)
+
+Example = tuple[Any, Any]
+
+
+def candidate_parts(problem: CandidateProblem[Any, Any], x: Any, where: str) -> tuple[list[Any], Parts]:
+    """Candidates, and the lattice that has an edge for each."""
+    candidates = list(problem.candidates(x))
+    if not candidates:
+        raise ArgumentError(f"{where}: candidates(x) gives no output")
+    graph = Hypergraph(np.ones(len(candidates), np.int32), np.zeros(len(candidates), np.int32))
+    return candidates, Parts(graph, [problem.features(x, y) for y in candidates])
+
+
+class _Numbers(dict[str, int]):
+    """The number of each name: a name that is new gets the next one."""
+
+    def __missing__(self, name: str) -> int:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ArgumentError(f"feature {name!r}: no file can hold half a surrogate pair; omit it") from None
+        self[name] = number = len(self)
+        return number
+
+
+class Encoder:
+    """Numbers features by their names, in the order in which they are met."""
+
+    def __init__(self, problem: Problem, beam: int | None = None, init: Features | None = None) -> None:
+        self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
+        self.numbers: dict[str, int] = _Numbers()
+        self.initial = None if init is None else self._numbered(init, "init")[1]  # of the first features
+        self.graphs: list[Hypergraph] = []  # of the examples, where outputs are derivations
+
+    def names(self, n: int) -> tuple[str, ...]:
+        """The names of the first n features; a search meets more of them as it goes on."""
+        return tuple(islice(self.numbers, n))
+
+    def encode(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
+        """The training problem."""
+        problem = self.problem
+        if isinstance(problem, PartsProblem | CandidateProblem):
+            return self._encode_parts(examples, weights, n_threads)
+        is_stepwise = isinstance(problem, BeamSearch)
+        if is_stepwise:
+            examples = [(x, check_steps(problem.problem, x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
+        for i, (x, y) in enumerate(examples if getattr(problem, "target", None) is None else ()):
+            where = f"example {i}"
+            self._numbered(problem.features(x, y, where) if is_stepwise else problem.features(x, y), where)
+        return FeatureProblem(
+            np.zeros(len(examples), np.int64),
+            len(examples),
+            len(self.numbers),
+            n_threads,
+            search=_Steps(self, problem, examples) if is_stepwise else _Search(self, problem, examples),
+            is_stepwise=is_stepwise,
+            sentence_weights=weights,
+            initial=self.initial,
+        )
+
+    def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
+        ids, values, sizes = array("i"), array("f"), list[int]()
+        graphs, right, costs = self.graphs, [], []
+        for i, (x, y) in enumerate(examples):
+            parts, edges, cost = self._example(x, y, f"example {i}")
+            order = np.argsort(parts.graph.heads, kind="stable")
+            place = np.argsort(order, kind="stable")
+            graphs.append(_sorted(parts.graph, order))
+            for e in order.tolist():
+                features = plain_features(parts.features[e], f"example {i}, edge {e}")
+                ids.extend(map(self.numbers.__getitem__, features))
+                values.extend(features.values())
+                sizes.append(len(features))
+            right.append(place[edges])
+            costs.append(None if cost is None else cost[order])
+        with_costs = [one for one in costs if one is not None]
+        return FeatureProblem(
+            np.concatenate([np.empty(0, np.int64), *right]).astype(np.int64),
+            len(examples),
+            len(self.numbers),
+            n_threads,
+            graphs=Hypergraphs(graphs).native,
+            features=(
+                starts_of(sizes),
+                np.array(ids, np.int32),
+                np.array(values, np.float32),
+            ),
+            right_starts=starts_of([len(edges) for edges in right]),
+            costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
+            sentence_weights=weights,
+            initial=self.initial,
+        )
+
+    def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
+        """Its parts, the edges of its right output, and what each edge costs."""
+        problem = self.problem
+        if isinstance(problem, PartsProblem):
+            parts = check_parts(problem.parts(x), where)
+            edges = check_derivation(parts.graph, problem.edges(x, y), where)
+            costs = getattr(problem, "costs", None)
+            return parts, edges, None if costs is None else _costs(costs(x, y), parts.graph.n_edges, where)
+        assert isinstance(problem, CandidateProblem)
+        candidates, parts = candidate_parts(problem, x, where)
+        cost = getattr(problem, "cost", None)
+        if cost is None:
+            right = next((i for i, z in enumerate(candidates) if same(z, y)), None)
+            if right is None:
+                raise LearnerError(f"{where}: y is not among its candidates; add it, or give the problem cost(x, y, z)")
+            return parts, [right], None
+        # Where the right one is not among them, the best of them stands for it.
+        paid = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
+        return parts, [int(paid.argmin())], paid - paid.min()
+
+    def _numbered(self, features: Features, where: str) -> tuple[Ints, Doubles]:
+        plain = plain_features(features, where)
+        ids = np.array([self.numbers[name] for name in plain], np.int32)
+        return ids, np.array(list(plain.values()), np.float64)
+
+    def difference(self, right: Features, other: Features, where: str) -> tuple[Ints, Doubles]:
+        """Phi(right) - Phi(other)."""
+        amounts: dict[int, float] = {}
+        for features, sign in ((right, 1.0), (other, -1.0)):
+            for i, value in zip(*self._numbered(features, where), strict=True):
+                amounts[int(i)] = amounts.get(int(i), 0.0) + sign * float(value)
+        kept = {i: amount for i, amount in sorted(amounts.items()) if amount}
+        return np.array(list(kept), np.int32), np.array(list(kept.values()), np.float64)
+
+
+class _Search:
+    """Finds outputs by the methods of the user's problem."""
+
+    def __init__(self, encoder: Encoder, problem: SearchProblem[Any, Any], examples: Sequence[Example]) -> None:
+        self.encoder, self.problem, self.examples = encoder, problem, examples
+
+    def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
+        x, y = self.examples[i]
+        weights = Weights(self.encoder.numbers, run.native.score)
+        target, where = getattr(self.problem, "target", None), f"example {i}"
+        right = y if target is None else target(x, y, weights)
+        outputs: Outputs = []
+        if right is None and target is not None:
+            return outputs
+        least = 0.0 if target is None else self._cost(x, y, right, right, where)
+        for z in self._best(x, y, weights, k, augmented):
+            if same(z, right):
+                continue
+            more = self._cost(x, y, z, right, where) - least
+            if target is not None and more <= 0:  # as good as what is stepped towards
+                continue
+            d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
+            outputs.append((more, *d))
+        run.native.resize(len(self.encoder.numbers))
+        return outputs
+
+    def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
+        """How bad z is where y is right, and `right` the output to learn."""
+        cost = getattr(self.problem, "cost", None)
+        if cost is None:
+            return float(not same(z, right))
+        return float(_costs([cost(x, y, z)], 1, where)[0])
+
+    def _best(self, x: Any, y: Any, weights: Weights, k: int, augmented: bool) -> Sequence[Any]:
+        problem: Any = self.problem
+        if augmented and k == 1:
+            return [self._method("augmented", "finds the best output by score + cost")(x, y, weights)]
+        if k > 1:
+            return list(self._method("kbest", "looks at the k best outputs")(x, weights, k))
+        return [problem.argmax(x, weights)]
+
+    def _method(self, name: str, why: str) -> Any:
+        method = getattr(self.problem, name, None)
+        if method is None:
+            raise LearnerError(f"this learner {why}: give the problem a method {name}, or candidates(x) or parts(x)")
+        return method
+
+
+class _Steps:
+    """Finds, by a beam, where to step away from."""
+
+    def __init__(self, encoder: Encoder, search: BeamSearch, examples: Sequence[Example]) -> None:
+        self.encoder, self.search, self.examples = encoder, search, examples
+
+    def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
+        x, y = self.examples[i]
+        weights = Weights(self.encoder.numbers, run.native.score)
+        where = f"example {i}"
+        begun, others = violations(self.search, x, y, weights, update=run.update, k=k, augmented=augmented, where=where)
+        right = self.search.features(x, begun, where)
+        outputs: Outputs = [
+            (float(n_wrong(begun, z)), *self.encoder.difference(right, self.search.features(x, z, where), where))
+            for z in others
+        ]
+        run.native.resize(len(self.encoder.numbers))
+        return outputs
+
+
+def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
+    """The same with its edges in that order."""
+    if (order[1:] > order[:-1]).all():
+        return graph
+    starts, places = runs_of(graph.tail_starts, order)
+    tails = graph.tails[places]
+    return Hypergraph.from_arrays(graph.heads[order], starts, tails, n_nodes=graph.n_nodes, goal=graph.goal)
+
+
+def _costs(given: Any, n: int, where: str) -> Doubles:
+    try:
+        costs = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        costs = np.empty(0)
+    if costs.shape != (n,) or not (np.isfinite(costs) & (costs >= 0)).all():
+        raise ArgumentError(f"{where}: costs must be {n} finite numbers from 0 on")
+    return costs

@@ -1,0 +1,203 @@
+"""What a user says of a structure: its outputs, their features, and how to find the best one.
+
+There are four kinds of problems. Each is an object with some methods; no class has to be inherited from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from trellis._support.arguments import LARGEST
+from trellis._support.arrays import Doubles, Ints
+from trellis._support.errors import ArgumentError, LearnerError
+from trellis.engine.hypergraph import Hypergraph
+
+Features = Mapping[str, float]
+PLAIN_NAMES, PLAIN_NUMBERS = frozenset({str}), frozenset({int, float})
+X = TypeVar("X", contravariant=True)
+Y = TypeVar("Y")
+C = TypeVar("C")
+
+
+class Weights:
+    """The weight of every feature by its name; 0 of features that no training met."""
+
+    def __init__(self, numbers: Mapping[str, int], dot: Callable[[Ints, Doubles], float]) -> None:
+        self._numbers, self._dot = numbers, dot
+
+    def __getitem__(self, feature: str) -> float:
+        return self.score({feature: 1.0})
+
+    def score(self, features: Features) -> float:
+        """The sum of weight times value."""
+        numbers = self._numbers
+        known = [(numbers[name], value) for name, value in features.items() if name in numbers]
+        ids = np.array([number for number, _ in known], np.int32)
+        return self._dot(ids, np.array([value for _, value in known], np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """All outputs of an input, packed: derivations of a hypergraph, with features on its edges."""
+
+    graph: Hypergraph
+    features: Sequence[Features]  # of each edge
+
+
+@runtime_checkable
+class CandidateProblem(Protocol[X, Y]):
+    """Outputs that can be listed. ``cost(x, y, z)``, how bad z is where y is right, may be there too (default: 1)."""
+
+    def candidates(self, x: X) -> Sequence[Y]:
+        """GEN: all outputs of an input."""
+
+    def features(self, x: X, y: Y) -> Features:
+        """Phi: names of features with their values."""
+
+
+@runtime_checkable
+class SearchProblem(Protocol[X, Y]):
+    """Outputs of which the best can be found.
+
+    There may also be ``kbest(x, weights, k)``, the k best; ``augmented(x, y, weights)``, the best by score + cost where
+    y is right; and ``cost(x, y, z)`` (default: 1). Where y does not say which output to learn, because part of outputs
+    is hidden or y cannot be reached, ``target(x, y, weights)`` gives the one to step towards by the weights of now, or
+    None to leave the example out; ``features`` then never sees y.
+    """
+
+    def argmax(self, x: X, weights: Weights) -> Y:
+        """The output with the highest score."""
+
+    def features(self, x: X, y: Y) -> Features:
+        """Phi: names of features with their values."""
+
+
+@runtime_checkable
+class PartsProblem(Protocol[X, Y]):
+    """Outputs that are derivations of a hypergraph.
+
+    ``costs(x, y)``, of each edge where y is right, may be there too (default: 1 of every other edge).
+    """
+
+    def parts(self, x: X) -> Parts:
+        """All outputs of an input."""
+
+    def edges(self, x: X, y: Y) -> Sequence[int]:
+        """The edges of an output, in any order."""
+
+    def output(self, x: X, edges: Sequence[int]) -> Y:
+        """The output that has these edges, given from the goal down."""
+
+
+@runtime_checkable
+class StepProblem(Protocol[X, C]):
+    """Outputs that are decided step by step: a tuple of choices, found by beam search.
+
+    There may also be ``signature(x, done)``, a hashable value that is equal only where everything to come, choices and
+    features alike, is the same: then hypotheses that share one compete, and the beam has room for others.
+    """
+
+    def choices(self, x: X, done: tuple[C, ...]) -> Sequence[C]:
+        """What may come next after the choices ``done``; nothing: the output is complete."""
+
+    def features(self, x: X, done: tuple[C, ...], choice: C) -> Features:
+        """What a choice after ``done`` adds to Phi."""
+
+
+Problem = CandidateProblem[Any, Any] | SearchProblem[Any, Any] | PartsProblem[Any, Any] | StepProblem[Any, Any]
+
+
+def check_problem(problem: Any) -> Problem:
+    """The problem itself; ArgumentError if it has not the methods of any kind."""
+    if isinstance(problem, PartsProblem | CandidateProblem | SearchProblem | StepProblem):
+        return problem
+    raise ArgumentError(
+        "problem needs the methods features and candidates, features and argmax, features and choices, or parts, "
+        "edges and output; "
+        f"{type(problem).__name__} has none of these sets"
+    )
+
+
+def kind_of(problem: Problem) -> str:
+    """The method that makes it a problem of its kind, as it is kept in files."""
+    kinds = {"parts": PartsProblem, "candidates": CandidateProblem, "argmax": SearchProblem, "choices": StepProblem}
+    return next(name for name, kind in kinds.items() if isinstance(problem, kind))
+
+
+def check_features(features: Any, where: str) -> Iterable[tuple[str, float]]:
+    """Names and values; ArgumentError if they are anything else."""
+    if not isinstance(features, Mapping):
+        raise ArgumentError(f"{where}: features must be a dict of names and numbers, not {type(features).__name__}")
+    for name, value in features.items():
+        if not isinstance(name, str):
+            raise ArgumentError(f"{where}: the name of a feature must be a string, not {name!r}")
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = np.inf
+        if not abs(number) <= LARGEST or isinstance(value, str):
+            raise ArgumentError(
+                f"{where}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
+                f"not {value!r}"
+            )
+        yield name, number
+
+
+def plain_features(features: Any, where: str) -> dict[str, float]:
+    """The same as a dict of strings and Python's numbers; most are one already, and that is seen without a loop."""
+    if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):
+        values = features.values()
+        # The sum is not a number if one of them is not.
+        if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
+            return features
+    return dict(check_features(features, where))
+
+
+def check_parts(parts: Any, where: str) -> Parts:
+    """The parts themselves; ArgumentError if they do not fit together."""
+    if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
+        raise ArgumentError(f"{where}: parts(x) must give trellis.tasks.structured.Parts, not {type(parts).__name__}")
+    if len(parts.features) != parts.graph.n_edges:
+        raise ArgumentError(
+            f"{where}: parts(x) must give features for each of the {parts.graph.n_edges} edges, "
+            f"not for {len(parts.features)}"
+        )
+    return parts
+
+
+def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
+    """The edges; LearnerError unless they are a derivation of the goal."""
+    try:
+        given = [int(e) for e in edges]
+    except (TypeError, ValueError):
+        raise LearnerError(f"{where}: edges(x, y) must give numbers of edges") from None
+    into: dict[int, list[int]] = {}
+    for e in given:
+        if not 0 <= e < graph.n_edges:
+            raise LearnerError(f"{where}: edges(x, y) gives edge {e}, and there are {graph.n_edges}")
+        into.setdefault(int(graph.heads[e]), []).append(e)
+    open_nodes, used = [graph.goal], 0
+    heads = set(graph.heads.tolist())
+    while open_nodes:
+        node = open_nodes.pop()
+        if node in heads:
+            if not into.get(node):
+                raise LearnerError(f"{where}: edges(x, y) has no edge into node {node}, which its derivation needs")
+            e = into[node].pop()
+            used += 1
+            open_nodes.extend(graph.tails_of(e))
+    if used != len(given):
+        raise LearnerError(f"{where}: edges(x, y) gives {len(given)} edges, and a derivation of the goal uses {used}")
+    return given
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two outputs are equal; arrays too."""
+    try:
+        return bool(a == b)
+    except ValueError:
+        return bool(np.array_equal(a, b))

@@ -1,0 +1,1 @@
+"""Label sequences: taggers, their training and their files."""

@@ -1,0 +1,25 @@
+"""Models that come with trellis: ``trellis.load("builtin:truecase")``.
+
+They are small, and trained on text that every Python carries, so that something works before anyone has labelled data.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from trellis._support.errors import ModelError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+PREFIX = "builtin:"
+MODELS = {"truecase": "how a word is capitalised: lower, Title, UPPER or MiXed"}
+
+
+def builtin_file(name: str) -> Traversable:
+    """The file of the model that is called ``builtin:NAME``."""
+    found = name.removeprefix(PREFIX)
+    if found not in MODELS:
+        raise ModelError(f"no model {name}; there is {', '.join(PREFIX + known for known in MODELS)}")
+    return files(__name__) / f"{found}.trellis"

@@ -1,0 +1,220 @@
+"""Which labels may stand where: the rules of a label scheme, and what a caller allows, as additions to potentials."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from trellis._support.arguments import items
+from trellis._support.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs
+from trellis._support.errors import ConstraintError, CorpusError
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
+from trellis.engine.chain import Potentials, Tables
+from trellis.engine.weights import ChainWeights, padded
+
+# What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
+# alone is forced.
+AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str] | None]
+
+
+# ------------------------------------------------------------ the rules of a scheme
+
+
+def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
+    """edge [L + 1, stride] and end [stride]: 0, or minus infinity where the scheme forbids a pair or a last label.
+
+    ConstraintError if some label is in no legal sequence: then the labels are of another scheme.
+    """
+    edge, end = _scheme_tables(labels, scheme)
+    n = len(labels)
+    may_follow, may_end = ~np.isneginf(edge[:, :n]), ~np.isneginf(end[:n])
+    legal = _closed(may_follow[n], may_follow[:n]) & _closed(may_end, may_follow[:n].T)
+    if not legal.all():
+        label, guess = labels[int(np.flatnonzero(~legal)[0])], guess_scheme(labels)
+        fits = f"; they are of the scheme {guess}" if guess not in (None, scheme_named(scheme)) else ""
+        raise ConstraintError(f"label {label!r} is in no legal sequence of {scheme} with these labels{fits}")
+    return edge, end
+
+
+def _closed(some: Bools, follows: Bools) -> Bools:
+    """Some labels [L] and all that come after them, follows [L, L] saying which may follow which."""
+    while (more := some | follows[some].any(axis=0)).tolist() != some.tolist():
+        some = more
+    return some
+
+
+def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
+    scheme = scheme_named(scheme)
+    foreign = next((label for label in labels if not belongs(label, scheme)), None)
+    if foreign is not None:
+        guess = guess_scheme(labels)
+        fits = "" if guess is None else f" ({guess}?)"
+        raise ConstraintError(f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}")
+    n, stride = len(labels), padded(len(labels))
+    edge, end = np.zeros((n + 1, stride), np.float32), np.zeros(stride, np.float32)
+    for z, label in enumerate(labels):
+        for y, before in enumerate([*labels, None]):
+            if not allowed_transition(scheme, before, label):
+                edge[y, z] = -np.inf
+        if not allowed_transition(scheme, label, None):
+            end[z] = -np.inf
+    return edge, end
+
+
+def fitting_scheme(labels: Sequence[str], gold: Ints, starts: Longs) -> str | None:
+    """The scheme of a corpus, None if its labels mark no spans.
+
+    Labels alone may be of IOB1 or IOB2, of IOE1 or IOE2: then the one that has all label sequences is the scheme.
+    """
+    guess = guess_scheme(labels)
+    for scheme in {"iob2": ("iob2", "iob1"), "ioe2": ("ioe2", "ioe1")}.get(guess or "", ()):
+        if first_illegal(gold, starts, *_scheme_tables(labels, scheme)) is None:
+            return scheme
+    return guess
+
+
+def scheme_rules(
+    corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str, *, guessed: bool = False
+) -> tuple[Floats, Floats]:
+    """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
+    edge, end = _scheme_tables(labels, scheme)
+    broken = first_illegal(gold, corpus.starts, edge, end)
+    if broken is None:
+        return scheme_base(labels, scheme)
+    token, unfinished = broken
+    label = labels[gold[token]]
+    if unfinished:
+        why = f"a sentence of {scheme} cannot end with {label!r}"
+    elif token in corpus.starts:
+        why = f"a sentence of {scheme} cannot begin with {label!r}"
+    else:
+        why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
+    guess = fitting_scheme(labels, gold, corpus.starts)
+    advice = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
+    advice += "" if guessed else " or leave out the scheme"
+    line = None if corpus.lines is None else int(corpus.lines[token])
+    place = "" if line is not None else f"token {token} (counted from 0): "
+    raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {advice}")
+
+
+def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
+    """The weights with minus infinity where the base tables have it."""
+    old_end = np.zeros_like(end) if weights.end is None else weights.end
+    return replace(
+        weights,
+        edge=np.where(np.isneginf(edge), edge, weights.edge),
+        end=np.where(np.isneginf(end), end, old_end),
+    )
+
+
+def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple[int, bool] | None:
+    """The first token whose label cannot follow the one before it (False) or end its sentence (True).
+
+    Unknown labels (-1) are skipped.
+    """
+    before, last = neighbours(path, starts, len(edge) - 1)
+    known = path >= 0
+    wrong = known & (before >= 0) & np.isneginf(edge[before, path])
+    unfinished = known & last & np.isneginf(end[path])
+    places = np.flatnonzero(wrong | unfinished)
+    return (int(places[0]), not bool(wrong[places[0]])) if len(places) else None
+
+
+def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
+    """The label before each token, and which tokens are the last of their sentence."""
+    filled = starts[:-1] < starts[1:]
+    before = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]
+    before[starts[:-1][filled]] = null
+    last = np.zeros(len(path), bool)
+    last[starts[1:][filled] - 1] = True
+    return before, last
+
+
+def rules_of(tables: Tables) -> Potentials | None:
+    """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
+    n = tables.edge.shape[1] - 1
+    rules = [table for table in (tables.edge, tables.tri, tables.end) if table is not None]
+    if not any(bool(np.isneginf(table[..., :n]).any()) for table in rules):
+        return None
+
+    def rule(table: Doubles | Floats) -> Doubles:
+        return np.where(np.isneginf(table), -np.inf, 0.0)
+
+    p = tables.potentials
+    tri, end = (None if table is None else rule(table) for table in (p.tri, p.end))
+    return Potentials(rule(p.emit), rule(p.edge), tri, end)
+
+
+# ------------------------------------------------------------ what a caller allows
+
+
+def label_sets(
+    allowed: Sequence[AllowedLabels | None],
+    labels: Sequence[str],
+    starts: Longs,
+    otherwise: LabelSets | None = None,
+) -> LabelSets:
+    """The sets of all tokens: what each sentence's caller allows, otherwise the given sets or all labels."""
+    check_number(allowed, len(starts) - 1)
+    if otherwise is None:
+        otherwise = LabelSets.of([range(len(labels))]).at(np.zeros(int(starts[-1]), np.int32))
+    number = {label: z for z, label in enumerate(labels)}
+    tokens, sets = list[int](), list[list[int]]()
+    for given, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for t, some in _positions(given, end - begin):
+            if not some:
+                raise ConstraintError(f"no label is allowed at position {t}; allow at least one, or give None")
+            tokens.append(begin + t)
+            sets.append([_number_of(label, number) for label in some])
+    return otherwise.replaced(np.array(tokens, np.int64), LabelSets.of(sets))
+
+
+def check_number(allowed: Sequence[AllowedLabels | None], n_sentences: int) -> None:
+    """ConstraintError unless it is a list with one entry per sentence."""
+    if isinstance(allowed, str) or not isinstance(allowed, Sequence):
+        raise ConstraintError(f"allowed must be a list with one entry per sentence, not {reprlib.repr(allowed)}")
+    if len(allowed) != n_sentences:
+        raise ConstraintError(f"constraints for {len(allowed)} sentences, but there are {n_sentences}")
+
+
+def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        entries: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
+    elif isinstance(given, str) or not isinstance(given, Sequence):
+        raise ConstraintError(f"allowed must be a dict by position or a list with one entry per token, not {given!r}")
+    else:
+        if len(given) != n_tokens:
+            raise ConstraintError(f"constraints for {len(given)} tokens, but the sentence has {n_tokens}")
+        entries = list(enumerate(given))
+    out = list[tuple[int, Sequence[str]]]()
+    for t, some in entries:
+        if not isinstance(t, int | np.integer) or not 0 <= t < n_tokens:
+            raise ConstraintError(f"a constraint at position {t!r}; the sentence has 0 to {n_tokens - 1}")
+        labels = [some] if isinstance(some, str) else items(some)
+        if some is not None and labels is None:
+            raise ConstraintError(f"what is allowed at position {t} must be a label or a list of labels, not {some!r}")
+        out += [] if labels is None else [(int(t), labels)]
+    return out
+
+
+def _number_of(label: str, number: Mapping[str, int]) -> int:
+    if not isinstance(label, str) or label not in number:
+        raise ConstraintError(f"no label {label!r} in this model; its labels are {', '.join(number)}")
+    return number[label]
+
+
+def require_possible(scores: Doubles) -> None:
+    """ConstraintError if some sentence's best path or log Z [n_sentences] is minus infinity."""
+    impossible = np.flatnonzero(np.isneginf(scores))
+    if len(impossible):
+        where = f"sentence {impossible[0]} (counted from 0): " if len(scores) > 1 else ""
+        raise ConstraintError(
+            f"{where}no label sequence keeps to the labels that are allowed and the transitions that are not "
+            "forbidden; allow more"
+        )

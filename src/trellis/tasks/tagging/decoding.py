@@ -1,0 +1,496 @@
+"""Decoding: a model made ready for native code, sentences to potentials, and potentials to the best labels."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arguments import items, whole_number
+from trellis._support.arrays import Ints, LabelSets, Longs
+from trellis._support.errors import ArgumentError, CorpusError, ModelError
+from trellis.corpus.corpus import BagColumn, Corpus
+from trellis.engine.weights import is_finite
+from trellis.features.templates import FAR
+from trellis.features.vocabulary import function_of, native_calls
+from trellis.tasks.tagging.chain_model import ChainModel
+
+if TYPE_CHECKING:
+    from trellis.engine.beam import BeamChains
+    from trellis.engine.chain import Chains
+    from trellis.features.functions import Function
+    from trellis.tasks.tagging.constraints import AllowedLabels
+    from trellis.tasks.tagging.posterior import Measure
+    from trellis.tasks.tagging.segments.chains import SegmentChains
+    from trellis.tasks.tagging.segments.decoding import SegmentDecoder
+
+By = Literal["path", "label"]
+Constraints = Sequence["AllowedLabels | None"]  # one per sentence
+
+# What tagging remembers of words it met: views and summed weights, for this many bytes at most.
+LABEL_BEFORE = FAR + 1  # about the label one token back (core/engine/beam.hpp)
+CACHE_BYTES = 256 << 20
+# What asks for marginals goes over a corpus in pieces whose tables take about so many bytes.
+PIECE_BYTES = 256 << 20
+
+
+class Decoder:
+    """A model with its native decoder. The number of threads never changes an answer."""
+
+    __slots__ = (
+        "_functions",
+        "_is_checked",
+        "about",
+        "columns",
+        "expansion",
+        "far_rows",
+        "first",
+        "forbids",
+        "labels",
+        "model",
+        "native",
+        "ngrams",
+        "plain",
+        "segments",
+        "votes",
+    )
+
+    def __init__(self, model: ChainModel) -> None:
+        self.model, self.labels, self.columns = model, model.labels, model.columns
+        vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
+        tables = (weights.edge, weights.end)
+        self.forbids = any(table is not None and bool(table.min(initial=0) == -np.inf) for table in tables)
+        self._functions: list[list[Function | None]] | None = None
+        # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
+        # are then looked up label by label, which is much less than a table of label pairs for every token.
+        stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
+        n_pair = sum(template.history == 1 for template in vocabulary.templates)
+        features = _core.Features(
+            plan=vocabulary.plan_arrays,
+            n_emission=vocabulary.n_emission,
+            n_pair=0 if stepwise else n_pair,
+            n_far=n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
+            tables=vocabulary.tables,
+            folds=vocabulary.folds,
+            columns=[
+                (
+                    column.values.arrays,
+                    column.view_ids,
+                    [None if strings is None else strings.arrays for strings in column.strings],
+                    tags.set_of if tags is not None and c == 0 else None,
+                    [native_calls(view) for view in column.views],
+                    [vocabulary.matrix_of(view) for view in column.views],
+                )
+                for c, column in enumerate(vocabulary.columns)
+            ],
+            bag=None if vocabulary.bag is None else (vocabulary.bag.strings.arrays, *vocabulary.bag[2:]),
+            dictionary=None if tags is None else (tags.starts, tags.labels, 0),
+            endings=None if endings is None else (endings.strings.arrays, endings.set_of),
+            matchers=vocabulary.matchers,
+            derived=vocabulary.derived,
+        )
+        self.ngrams = (
+            None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order, weights.beam)
+        )
+        native_weights = weights.native(self.ngrams, local=model.family == "local")
+        self.native = _core.Decoder(
+            features,
+            native_weights,
+            None if model.filter is None else model.filter.native(len(self.labels)),
+            labels=list(self.labels),
+            wanted=self._wanted(),
+            cache_bytes=CACHE_BYTES,
+        )
+        self.votes: _core.Votes | None = None
+        if weights.votes is not None:
+            order = 2 if model.order == 2 else 1
+            self.votes = weights.votes.native(*self._sizes, len(self.labels), order, self.ngrams)
+        if weights.dual is not None:
+            weights.dual.support.check(len(self.labels))
+        self.expansion: _core.Expansion | None = None
+        if weights.expansion is not None:
+            self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
+        # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
+        self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
+        if stepwise:
+            self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
+        self.far_rows: _core.FarRows | None = None
+        if self.about is not None and weights.edge_rows is not None:
+            self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, len(self.labels), self.ngrams)
+        self.first = None if model.first is None else Decoder(model.first)
+        # Whether the tables of label scores are known to be finite.
+        self._is_checked = False
+        self.segments: SegmentDecoder | None = None
+        if model.segments is not None:
+            from trellis.tasks.tagging.segments.decoding import SegmentDecoder
+
+            self.segments = SegmentDecoder(model, native_weights)
+        # Whether the native decoder alone knows the best path.
+        self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
+
+    @property
+    def measure(self) -> Measure:
+        """What its marginals are."""
+        return "confidence" if self.model.family == "scores" else "probability"
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """How many attributes and edge attributes have weights."""
+        weights = self.model.weights
+        n_edges = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
+        return weights.rows.n_attributes, n_edges
+
+    def _wanted(self) -> str:
+        """What a token must be, for messages."""
+        if self.model.vocabulary.bag is not None and len(self.columns) == 1:
+            return "a list of strings or a dict per token"
+        return "one string per token" if len(self.columns) == 1 else f"({', '.join(self.columns)}) per token"
+
+    # ------------------------------------------------------------ sentences in
+
+    def rows_of(self, sentence: Any) -> Any:
+        """A sentence as native code walks it: a list of strings, of tuples or of attributes."""
+        if isinstance(sentence, (list, tuple)):
+            return sentence
+        if not isinstance(sentence, Mapping):
+            tokens = sentence.tolist() if isinstance(sentence, np.ndarray) else items(sentence)
+            return sentence if tokens is None else tokens
+        missing = [name for name in self.columns if name not in sentence]
+        if missing:
+            why = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
+            raise CorpusError("", None, why)
+        lists = list[list[Any]]()
+        for name in self.columns:
+            values = items(sentence[name])
+            if values is None:
+                raise CorpusError("", None, f"column {name!r} of the sentence must be a list, not {sentence[name]!r}")
+            lists.append(values)
+        if len(lists) == 1:
+            return lists[0]
+        if len({len(values) for values in lists}) > 1:
+            raise CorpusError("", None, "the columns of the sentence have different lengths")
+        return list(zip(*lists, strict=True))
+
+    def tag_one(self, sentence: Any) -> list[str]:
+        """The labels of one sentence, where the decoder is ``plain``."""
+        if self.first is not None:
+            return self.best(self.encode([sentence]), 1)[0]
+        rows = self.rows_of(sentence)
+        try:
+            found = self.native.tag_one(rows)
+        except (TypeError, ValueError) as error:
+            raise self._rejected([rows], error) from None
+        if isinstance(found, list):
+            return found
+        self._define(found)
+        return self.best(found, 1)[0]
+
+    def best(self, batch: _core.Batch, n_threads: int) -> list[list[str]]:
+        """The labels of a batch, where the decoder is ``plain``."""
+        found = self.native.labels(batch, n_threads)
+        return self.named(self._possible(batch, None, n_threads), batch.starts) if found is None else found
+
+    def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
+        """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
+        return self._encoded(self.told(sentences, n_threads), n_threads)
+
+    def _encoded(self, sentences: Any, n_threads: int) -> _core.Batch:
+        if isinstance(sentences, Corpus):
+            batch = self._encode_corpus(sentences, n_threads)
+        else:
+            rows = [self.rows_of(sentence) for sentence in listed(sentences)]
+            try:
+                batch = self.native.encode(rows, n_threads)
+            except (TypeError, ValueError) as error:
+                raise self._rejected(rows, error) from None
+        self._define(batch)
+        return batch
+
+    def told(self, sentences: Any, n_threads: int) -> Any:
+        """What a model of two passes reads: sentences with what its first pass says of the same words elsewhere."""
+        if self.first is None:
+            return sentences
+        from trellis.tasks.tagging.documents import completed
+
+        if not isinstance(sentences, Corpus):
+            sentences = [self.first.rows_of(sentence) for sentence in listed(sentences)]
+            if not any(sentences):
+                return sentences
+            sentences = self.first.corpus_of(sentences)
+        return completed(sentences, self.first, n_threads)
+
+    def corpus_of(self, rows: list[Any]) -> Corpus:
+        """Sentences, as native code walks them, as a corpus of the columns that the model reads."""
+        from trellis.corpus.read import read
+
+        self.encode(rows)  # which says what is wrong with a token
+        if len(self.columns) == 1:
+            plain = self.model.vocabulary.bag is None
+            tokens = [[t if isinstance(t, str) or not plain else t[0] for t in row] for row in rows]
+            return read({self.columns[0]: tokens})
+        return read({name: [[token[c] for token in row] for row in rows] for c, name in enumerate(self.columns)})
+
+    @property
+    def functions(self) -> list[list[Function | None]]:
+        """What views say of words that native code cannot tell, by column and view; made when they are needed."""
+        if self._functions is None:
+            vocabulary = self.model.vocabulary
+            self._functions = [
+                [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
+                for column in vocabulary.columns
+            ]
+        return self._functions
+
+    def _define(self, batch: _core.Batch) -> None:
+        """Say what the views are of words that native code met for the first time and cannot tell itself."""
+        words = batch.undefined
+        if words:
+            said = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
+            self.native.define(batch, said)
+
+    def _rejected(self, rows: list[Any], error: Exception) -> CorpusError:
+        """What native code found wrong, with the place of the token."""
+        for i, row in enumerate(rows):
+            place = f"sentence {i} (counted from 0): " if len(rows) > 1 else ""
+            if isinstance(row, str):
+                why = "a sentence must be a list of tokens, not a string; call tag_text to tag text"
+                return CorpusError("", None, f"{place}{why}")
+            if not isinstance(row, (list, tuple)):
+                return CorpusError("", None, f"{place}{error}")
+            for t, token in enumerate(row):
+                try:
+                    self.native.encode([[token]], 1)
+                except UnicodeEncodeError:
+                    why = "holds half a surrogate pair, or bytes that are not UTF-8; decode the text properly"
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {why}")
+                except (TypeError, ValueError) as wrong:
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {wrong}")
+        return CorpusError("", None, str(error))
+
+    def _encode_corpus(self, corpus: Corpus, n_threads: int) -> _core.Batch:
+        bag = None
+        if self.model.vocabulary.bag is not None:
+            given = corpus.columns.get(self.columns[-1])
+            if not isinstance(given, BagColumn):
+                why = f"the model reads attributes from column {self.columns[-1]!r}"
+                raise CorpusError(corpus.source, None, why)
+            bag = (*given.arrays, given.names.data, given.names.starts)
+        columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
+        return self.native.encode_corpus(
+            [(column.codes, column.values.data, column.values.starts) for column in columns],
+            bag,
+            corpus.starts,
+            n_threads,
+        )
+
+    # ------------------------------------------------------------ potentials
+
+    def chains(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Chains:
+        """The batch as potentials; those of a kernel model are in double precision.
+
+        What a caller allows overrules the tag dictionary and the filter. Where these and forbidden transitions
+        together leave a sentence no path, dictionary and filter give way.
+        """
+        from trellis.engine.chain import Chains, Tables, best_path_batch
+        from trellis.tasks.tagging.constraints import label_sets
+
+        starts, tables, expansion = (
+            batch.starts,
+            Tables(*self._potentials(batch, n_threads)),
+            self.model.weights.expansion,
+        )
+        if expansion is not None and self.expansion is not None:
+            emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
+            cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
+            tables = Tables(*cast)  # type: ignore[arg-type]
+        known = self._known(batch, n_threads)
+        sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
+        if sets is not None and known is not None and self.forbids:
+            _, scores = best_path_batch(tables, starts, sets, n_threads)
+            if np.isneginf(scores).any():
+                opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
+                closed = np.repeat(np.isneginf(scores), np.diff(starts))
+                sets = sets.replaced(closed, opened.at(closed))
+                if self.model.family == "local":  # normalised over other labels then
+                    tables = tables.replaced(closed, Tables(*self._potentials(batch, n_threads, open=True)))
+        return Chains(tables, starts, sets)
+
+    def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, ...]:
+        """What ``Tables`` has: padded scores of labels, of label pairs, triples and ends; n-grams."""
+        weights = self.model.weights
+        try:
+            if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
+                raise OverflowError
+            emit, edges, own = self.native.potentials(batch, open, n_threads)
+        except OverflowError:
+            raise ModelError("the weights of the model give scores that are not finite; train it again") from None
+        self._is_checked = True
+        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end, self.ngrams, own
+
+    def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
+        """The labels that the tag dictionary and the filter leave each token."""
+        if self.model.filter is not None:
+            return LabelSets(*self.native.candidates(batch, n_threads))
+        tags = self.model.dictionary
+        return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
+
+    def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains | SegmentChains]:
+        """Sentences as potentials over which sums can be had, some at a time."""
+        for chains in self.searched(sentences, allowed, n_threads):
+            if self.about is not None:
+                raise ModelError(
+                    "marginals and other sums over all label sequences need exact search, and this model is searched "
+                    "from left to right by a beam (docs/beam-search.md); ask for tag or kbest"
+                )
+            yield chains  # type: ignore[misc]
+
+    def searched(
+        self, sentences: Any, allowed: Constraints | None, n_threads: int
+    ) -> Iterator[Chains | SegmentChains | BeamChains]:
+        """Sentences as potentials of which best paths can be had, some at a time."""
+        from trellis.tasks.tagging.constraints import check_number
+
+        if allowed is not None:
+            check_number(allowed, len(sentences))
+        sentences = self.told(sentences, n_threads)  # before documents are cut
+        n, begin, weights = len(self.labels), 0, self.model.weights
+        normalised = self.model.family == "local" and self.model.order > 1
+        edge_bytes = 20 * (n + 1) * n if normalised or weights.edge_rows is not None else 0
+        if normalised and weights.ngrams is not None:
+            edge_bytes += 20 * len(weights.ngrams.weights)
+        if self.segments is not None:
+            edge_bytes += 20 * self.segments.longest
+        for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
+            here = None if allowed is None else allowed[begin : begin + len(some)]
+            batch = self._encoded(some, n_threads)
+            chains = self.chains(batch, here, n_threads)
+            if self.segments is not None:
+                yield self.segments.chains(self, some, chains, n_threads)
+            else:
+                yield chains if self.about is None else self._beam(batch, chains)
+            begin += len(some)
+
+    # ------------------------------------------------------------ labels out
+
+    def best_codes(self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int) -> tuple[Ints, Longs]:
+        """The numbers of the best labels, one per token, and where sentences begin."""
+        if by not in get_args(By):
+            raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
+        sentences = listed(sentences)
+        if by == "label" or self.segments is not None or self.about is not None:
+            from trellis.tasks.tagging.constraints import require_possible
+            from trellis.tasks.tagging.posterior import best_labels
+
+            lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+            if by == "label":
+                for summed in self.pieces(sentences, allowed, n_threads):
+                    found.append(best_labels(summed, self.model.temperature, n_threads))
+                    lengths.append(np.diff(summed.starts))
+            else:
+                for chains in self.searched(sentences, allowed, n_threads):
+                    paths, scores = chains.best(n_threads)
+                    require_possible(scores)
+                    found.append(paths)
+                    lengths.append(np.diff(chains.starts))
+            return np.concatenate(found), np.cumsum(np.concatenate(lengths))
+        batch = self.encode(sentences, n_threads)
+        starts = batch.starts
+        best = None
+        if allowed is None and self.plain:
+            best = self.native.decode(batch, n_threads)
+        elif allowed is None and self.votes is not None and not self.forbids:
+            best = self._vote(batch, self._known(batch, n_threads), n_threads)
+        return (self._possible(batch, allowed, n_threads) if best is None else best), starts
+
+    def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
+        """The best paths among those that are possible; ConstraintError if some sentence has none."""
+        from trellis.engine.chain import best_path_batch
+        from trellis.tasks.tagging.constraints import require_possible
+
+        chains = self.chains(batch, allowed, n_threads)
+        paths, scores = best_path_batch(*chains, n_threads=n_threads)
+        require_possible(scores)
+        return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
+
+    def _beam(self, batch: _core.Batch, chains: Chains) -> BeamChains:
+        """The same with what edge attributes give that are about labels further back."""
+        from trellis.engine.beam import BeamChains
+
+        assert self.far_rows is not None
+        lists = self.native.attribute_lists(batch, True)
+        return BeamChains(*chains, self.model.weights.beam, lists, self.far_rows, batch.same_words)
+
+    def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
+        """The paths with the most votes: training's updates are replayed once for all sentences."""
+        assert self.votes is not None
+        weights = self.model.weights
+        has_edges = weights.edge_rows is not None
+        edge_lists = self.native.attribute_lists(batch, True) if has_edges else None
+        lists, n = self.native.attribute_lists(batch, False), len(self.labels)
+        encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, n)
+        # Of the weights only what forbids label pairs and ends matters.
+        forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
+        return self.votes.decode(encoded, forbidden, weights.end, n_threads)
+
+    def kbest(
+        self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best label sequences of every sentence with their scores, best first."""
+        from trellis.tasks.tagging.constraints import require_possible
+
+        k, labels = whole_number("k", k, 1, 1_000_000), self.labels
+        found, best = list[list[tuple[list[str], float]]](), list[float]()
+        for chains in self.searched(listed(sentences), allowed, n_threads):
+            paths, scores, counts = chains.kbest(k, n_threads)
+            names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
+            rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
+            for (begin, end), row, count in rows:
+                n, first = end - begin, k * begin
+                found.append([(names[first + r * n : first + r * n + n], row[r]) for r in range(count)])
+                best.append(row[0])
+        require_possible(np.array(best))
+        return found
+
+    def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
+        """Labels by their names, a list per sentence."""
+        labels, ends = [self.labels[z] for z in codes.tolist()], starts.tolist()
+        return [labels[a:b] for a, b in pairwise(ends)]
+
+
+def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
+    """What is allowed in a batch of one sentence."""
+    return None if allowed is None else [allowed]
+
+
+def listed(sentences: Any) -> Any:
+    """Sentences that can be sliced."""
+    if isinstance(sentences, Corpus):
+        return sentences
+    found = items(sentences)
+    if found is None:
+        why = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
+        raise CorpusError("", None, why)
+    return found
+
+
+def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:
+    """Some sentences at a time, of n_tokens or so; a corpus is sliced, which costs nothing."""
+    if len(sentences) == 1:
+        sizes = [0]
+    elif isinstance(sentences, Corpus):
+        sizes = np.diff(sentences.starts).tolist()
+    else:
+        lists = [next(iter(s.values()), ()) if isinstance(s, Mapping) else s for s in sentences]
+        sizes = [len(s) if isinstance(s, Sized) else 0 for s in lists]
+    begin = total = 0
+    for i, size in enumerate(sizes):
+        if total and total + size > n_tokens:
+            yield sentences[begin:i]
+            begin, total = i, 0
+        total += size
+    if begin < len(sizes):
+        yield sentences[begin:]

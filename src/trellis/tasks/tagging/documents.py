@@ -1,0 +1,79 @@
+"""What a first pass says elsewhere in a document: features of a second model (Krishnan and Manning 2006).
+
+A name is often plain in one sentence and unclear in another. The first model labels all sentences. Then each token is
+told the majority label of the other tokens of the document that are the same word, and of those of the whole corpus.
+Both answers are columns, ``no other`` where there is no such token; a second model reads them beside the columns that
+are given. Of labels that mark spans the type counts.
+
+Documents begin at ``-DOCSTART-`` lines and at ``# newdoc`` comments; without any, all sentences of a call are one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trellis._support.arrays import Ints, Longs
+from trellis._support.errors import LearnerError
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label
+from trellis.features.presets import ALIASES
+from trellis.tasks.tagging.chain_model import FIRST_PASS
+
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.chain_model import ChainModel
+    from trellis.tasks.tagging.decoding import Decoder
+
+NONE = "no other"
+PIECE = 1 << 16  # tokens at a time, so that counts of all labels for each do not take much memory
+
+
+def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
+    """Of each token the majority label of the other tokens of its word in its group; of equal ones the first.
+
+    ``labels`` are those of the first pass, ``groups`` [n_tokens] the numbers of documents.
+    """
+    kinds = _kinds(labels.values.tolist())
+    names = sorted(set(kinds))
+    kind = np.array([names.index(one) for one in kinds], np.int64)[labels.codes]
+    _, place = np.unique(groups * (int(words.codes.max(initial=0)) + 1) + words.codes, return_inverse=True)
+    place = place.reshape(-1)
+    n = int(place.max(initial=-1)) + 1
+    counts = np.bincount(place * len(names) + kind, minlength=n * len(names)).reshape(n, len(names))
+    out: Ints = np.empty(len(place), np.int32)
+    for begin in range(0, len(place), PIECE):
+        here = slice(begin, begin + PIECE)
+        others = counts[place[here]]
+        others[np.arange(len(others)), kind[here]] -= 1
+        out[here] = np.where(others.any(axis=1), others.argmax(axis=1), len(names))
+    return Column(out, Strings.of([*names, NONE]))
+
+
+def _kinds(labels: list[str]) -> list[str]:
+    """What is counted of each label: the type, where labels mark spans."""
+    if guess_scheme(tuple(labels)) is None:
+        return labels
+    return [kind if letter != OUTSIDE else OUTSIDE for letter, kind in map(split_label, labels)]
+
+
+def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
+    """The corpus with the columns that labels of a first pass give; ``words`` is the column of words."""
+    documents = np.repeat(corpus.document_numbers(), np.diff(corpus.starts))
+    for name, groups in zip(FIRST_PASS, (documents, np.zeros_like(documents)), strict=True):
+        corpus = corpus.with_column(name, elsewhere(corpus.column(words), labels, groups))
+    return corpus
+
+
+def completed(corpus: Corpus, first: Decoder, n_threads: int) -> Corpus:
+    """The corpus with the columns that a first pass gives."""
+    codes, _ = first.best_codes(corpus, "path", None, n_threads)
+    return with_columns(corpus, word_column(first.model), Column(codes, Strings.of(first.labels)))
+
+
+def word_column(model: ChainModel) -> str:
+    """The column whose strings are the words: one of their usual names, else the first that templates read."""
+    names = [column.name for column in model.vocabulary.given]
+    if not names:
+        raise LearnerError("document_features compare words; add a template that reads a column of them, as word[0]")
+    return next((name for name in ("word", *ALIASES["word"]) if name in names), names[0])

@@ -1,0 +1,131 @@
+"""A tagger's mistakes on a corpus, gathered for a page: figures, what is taken for what, and in which sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis._support.errors import ModelError
+from trellis.evaluation.details import Details
+from trellis.evaluation.reliability import Calibration
+from trellis.evaluation.report import Report, right_tokens
+
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.decoding import By
+    from trellis.tasks.tagging.model import Tagger
+
+SHOWN = 20  # sentences of each confusion that are kept
+LENGTHS = (1, 5, 10, 15, 20, 30, 40, 60)  # words, from each on
+
+
+@dataclass(frozen=True, slots=True)
+class LengthScore:
+    """Sentences of low to high words (high included; None: no end), and how many of their labels are right."""
+
+    low: int
+    high: int | None
+    n_sentences: int
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class WrongSentence:
+    """A sentence in which something is wrong."""
+
+    number: int  # from 1
+    words: list[str]
+    gold: list[str]
+    predicted: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsFound:
+    """All of it. ``trellis report`` and the studio show it."""
+
+    target: str
+    report: Report
+    details: Details
+    calibration: Calibration | None  # None where the model has no marginals
+    lengths: list[LengthScore]
+    examples: dict[tuple[str, str], list[int]]  # (true label, label given): some of the sentences, by their numbers
+    sentences: dict[int, WrongSentence]
+    history: list[dict[str, Any]]  # of training
+    labels: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {
+            "target": self.target,
+            "report": self.report.to_dict(),
+            "details": self.details.to_dict(),
+            "calibration": None if self.calibration is None else self.calibration.to_dict(),
+            "lengths": [[one.low, one.high, one.n_sentences, one.accuracy] for one in self.lengths],
+            "examples": [[*pair, numbers] for pair, numbers in self.examples.items()],
+            "sentences": {
+                str(number): {"words": one.words, "gold": one.gold, "predicted": one.predicted}
+                for number, one in self.sentences.items()
+            },
+            "history": self.history,
+        }
+
+    def to_html(self, title: str) -> str:
+        """One page that needs nothing else."""
+        from trellis.display.pages import errors_page
+
+        return errors_page(self, title)
+
+
+def find_errors(
+    tagger: Tagger, source: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
+) -> ErrorsFound:
+    """Tag a corpus (or what ``trellis.read`` takes) and gather what is wrong."""
+    corpus, gold = tagger._labelled(source, target)
+    predicted = tagger.tag_corpus(corpus, by=by, n_threads=n_threads)
+    best = predicted if by == "path" else tagger.tag_corpus(corpus, n_threads=n_threads)
+    try:
+        calibration = tagger._reliability(corpus, gold, best, n_threads=n_threads)
+    except ModelError:  # searched by a beam
+        calibration = None
+    right = right_tokens(gold, predicted)
+    sentence_of = np.repeat(np.arange(len(corpus)), np.diff(corpus.starts))
+    examples = defaultdict[tuple[str, str], list[int]](list)
+    wanted: set[int] = set()
+    truth, guess = gold.tolist(), predicted.tolist()
+    for t in np.flatnonzero(~right).tolist():
+        some, i = examples[truth[t], guess[t]], int(sentence_of[t])
+        if len(some) < SHOWN and (not some or some[-1] != i + 1):
+            some.append(i + 1)
+            wanted.add(i)
+    return ErrorsFound(
+        target or tagger.target,
+        tagger._report(corpus, gold, predicted, target),
+        tagger._details(corpus, gold, predicted),
+        calibration,
+        _by_length(np.diff(corpus.starts), right, sentence_of),
+        dict(examples),
+        {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
+        tagger.info.get("history", []),
+        tagger.labels,
+    )
+
+
+def _sentence(found: Any, i: int, tagger: Tagger, starts: Any, truth: list[str], guess: list[str]) -> WrongSentence:
+    begin, end = int(starts[i]), int(starts[i + 1])
+    column = found.get(tagger.columns[0], [""] * (end - begin))
+    words = [word if isinstance(word, str) else " ".join(list(word)[:2]) for word in column]
+    return WrongSentence(i + 1, words, truth[begin:end], guess[begin:end])
+
+
+def _by_length(sizes: Any, right: Any, sentence_of: Any) -> list[LengthScore]:
+    """The accuracy of labels by how long their sentences are."""
+    group = np.searchsorted(LENGTHS, sizes, side="right") - 1
+    out = []
+    for g, low in enumerate(LENGTHS):
+        some = group == g
+        if some.any():
+            high = LENGTHS[g + 1] - 1 if g + 1 < len(LENGTHS) else None
+            out.append(LengthScore(low, high, int(some.sum()), float(right[some[sentence_of]].mean())))
+    return out

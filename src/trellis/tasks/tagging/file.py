@@ -1,0 +1,309 @@
+"""Models on disk: one safetensors file, never pickle.
+
+Arrays are tensors; everything else is JSON in the header. Reading checks every number that native code follows, so a
+damaged or hostile file is an error, not a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Arrays, LabelSets
+from trellis._support.tensor_file import (
+    Tensors,
+    pack_tensors,
+    parse_header,
+    read_tensors,
+    unpack_tensors,
+    write_tensors,
+)
+from trellis.engine.weights import MAX_ORDER, MOST_PAIRS, ChainWeights, dense_cells
+from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
+from trellis.features.templates import Template, parse_template, vector_file
+from trellis.features.vectors import Vectors
+from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
+from trellis.features.vocabulary_tensors import (
+    check_lookups,
+    column_tensors,
+    columns_header,
+    columns_of,
+    lookup_tensors,
+    lookups_of,
+    strings_of,
+    strings_tensors,
+)
+from trellis.tasks.tagging.chain_model import FIRST_PASS, ChainModel, Endings, LabelFilter
+
+FORMAT = "trellis-model-1"
+T = TypeVar("T")
+
+
+def save(model: ChainModel, path: str | os.PathLike[str]) -> None:
+    """Write the model; the file appears whole or not at all."""
+    write_tensors(path, FORMAT, _tensors(model), json.dumps(_header(model), ensure_ascii=False))
+
+
+def to_bytes(model: ChainModel) -> bytes:
+    """What ``save`` would write."""
+    return pack_tensors(FORMAT, _tensors(model), json.dumps(_header(model), ensure_ascii=False))
+
+
+def from_bytes(data: bytes) -> ChainModel:
+    """The model in what ``to_bytes`` gave."""
+    return unpack_tensors(data, FORMAT, "a trellis model").made(_model)
+
+
+def load(path: str | os.PathLike[str]) -> ChainModel:
+    """Read a model; ModelError if the file is not one, or is damaged."""
+    return load_as(path, lambda model: model)
+
+
+def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
+    """By which formats are told apart; nothing if there is no such file: reading will say so."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(n)
+    except (OSError, ValueError):
+        return b""
+
+
+def load_as(path: str | os.PathLike[str], make: Callable[[ChainModel], T], *, copy: bool = True) -> T:
+    """What ``make`` makes of the model, while the file's digest is still computed beside it."""
+    return read_tensors(path, FORMAT, "a trellis model", copy=copy).made(
+        lambda tensors, text: make(_model(tensors, text))
+    )
+
+
+TAGS = ("set_of", "starts", "labels")  # of a tag dictionary
+
+
+def _tensors(model: ChainModel) -> Arrays:
+    vocabulary = model.vocabulary
+    out: Arrays = {
+        "plan.atoms": vocabulary.plan.atoms,
+        "plan.templates": vocabulary.plan.templates,
+        **model.weights.tensors(),
+    }
+    for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
+        out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
+    out |= column_tensors(vocabulary.given) | lookup_tensors(vocabulary.lookups)
+    if vocabulary.bag is not None:
+        out |= strings_tensors("bag", vocabulary.bag.strings)
+        out["bag.attributes"] = vocabulary.bag.attributes
+        if vocabulary.bag.pairs is not None:
+            out["bag.pairs"] = vocabulary.bag.pairs
+    for i, dictionary in enumerate(vocabulary.dictionaries):  # its tokens are the strings of a view
+        out |= {f"dictionary{i}.starts": dictionary.starts, f"dictionary{i}.symbols": dictionary.symbols}
+    for i, vectors in enumerate(vocabulary.vectors.values()):  # its words are too
+        out[f"vectors{i}"] = vectors.matrix
+    if model.dictionary is not None:
+        out |= {f"tags.{part}": getattr(model.dictionary, part) for part in TAGS}
+    if model.endings is not None:
+        out |= {**strings_tensors("endings", model.endings.strings), "endings.set_of": model.endings.set_of}
+    if model.segments is not None:
+        out |= model.segments.tensors()
+    if model.first is not None:
+        out["first"] = np.frombuffer(to_bytes(model.first), np.uint8)
+    return out if model.filter is None else out | model.filter.tensors()
+
+
+def _header(model: ChainModel) -> dict[str, Any]:
+    vocabulary = model.vocabulary
+    return {
+        "labels": list(model.labels),
+        "target": model.target,
+        "order": model.order,
+        "templates": [str(template) for template in vocabulary.templates],
+        "n_emission": vocabulary.n_emission,
+        "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
+        "columns": columns_header(vocabulary.given),
+        "bag": None if vocabulary.bag is None else vocabulary.bag.column,
+        "lookups": [list(key) for key in vocabulary.lookups],
+        **({"vectors": list(vocabulary.vectors)} if vocabulary.vectors else {}),
+        "info": model.info,
+        "family": model.family,
+        "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
+        "temperature": model.temperature,
+        "filter": None if model.filter is None else model.filter.header,
+        **({} if model.segments is None else {"segments": model.segments.header}),
+    }
+
+
+def _model(tensors: Tensors, text: str) -> ChainModel:
+    header = parse_header(text)
+    _check_info(header["info"])
+    labels = tuple(str(label) for label in header["labels"])
+    order = int(header["order"])
+    if order not in range(MAX_ORDER + 1):
+        raise ValueError(f"order {order}")
+    n_tables, n_folds, reach = (int(n) for n in header["tables"])
+    columns = columns_of(header["columns"], tensors)
+    templates = tuple(_template(text, header["columns"]) for text in header["templates"])
+    dictionaries = tuple(_dictionary(i, view, columns, tensors) for i, view in enumerate(dictionary_views(templates)))
+    columns += derived_columns(derived_names(templates), reach)
+    bag = None
+    if header["bag"] is not None:
+        numbers = tensors["bag.attributes"], tensors.get("bag.pairs")
+        bag = Bag(str(header["bag"]), strings_of("bag", tensors), *numbers)
+    lookups = lookups_of(header["lookups"], tensors)
+    vocabulary = Vocabulary(
+        templates,
+        int(header["n_emission"]),
+        columns,
+        Plan(tensors["plan.atoms"], tensors["plan.templates"], n_tables, n_folds, reach),
+        (tensors["tables.keys"], tensors["tables.ids"], tensors["tables.starts"]),
+        (tensors["folds.keys"], tensors["folds.ids"], tensors["folds.starts"]),
+        bag,
+        lookups,
+        dictionaries,
+        {str(path): _vectors(i, str(path), columns, tensors) for i, path in enumerate(header.get("vectors", ()))},
+    )
+    _check_plan(vocabulary)
+    check_lookups(vocabulary.columns, lookups)
+    dictionary = None
+    if "tags.set_of" in tensors:
+        dictionary = LabelSets(*[tensors[f"tags.{part}"] for part in TAGS])  # type: ignore[arg-type]
+    endings = None
+    if "endings.set_of" in tensors:
+        endings = Endings(strings_of("endings", tensors), tensors["endings.set_of"])
+    parts = None
+    if header.get("label_parts") is not None:
+        from trellis.corpus.label_parts import LabelParts
+
+        parts = LabelParts.of(labels, str(header["label_parts"]))
+    weights = ChainWeights.of_tensors(tensors, len(labels), parts)
+    kinds = [part is not None for part in (weights.tri, weights.ngrams)]
+    if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
+        raise ValueError(f"order {order}, but weights of another")
+    n_far = sum(bool(template.far) for template in templates)
+    if n_far and not (weights.beam and all(template.far for template in templates[-n_far:])):
+        raise ValueError("labels further back with no beam, or not as the last templates")
+    label_filter = None
+    if (told := header.get("filter")) is not None:
+        label_filter = LabelFilter.of_tensors(tensors, told, len(labels))
+    segments = None
+    if (of_segments := header.get("segments")) is not None:
+        from trellis.tasks.tagging.segments.weights import Segments
+
+        segments = Segments.of_tensors(of_segments, labels, tensors)
+    first = None
+    if "first" in tensors:
+        first = from_bytes(tensors["first"].tobytes())
+        _check_first(first, labels, vocabulary)
+    elif "document_features" in header["info"]:
+        raise ValueError("no first pass")
+    n_attributes = weights.rows.n_attributes if segments is None else segments.first
+    n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
+    _check_numbers(vocabulary, n_attributes, n_edge_attributes)
+    by_steps = bool(weights.beam) and weights.ngrams is None  # looks at few label pairs per token
+    if dense_cells(len(labels), 1) > MOST_PAIRS and vocabulary.has_label_pairs and not by_steps:
+        raise ValueError(f"templates of label pairs with {len(labels):,} labels")
+    temperature = float(header["temperature"])
+    # Calibration gives 1/64 to 4,096; divided by much less, scores are too great for differences of a few units.
+    if not 1e-3 <= temperature <= 1e6:
+        raise ValueError("a temperature that is not between 0.001 and 1,000,000")
+    return ChainModel(
+        labels,
+        str(header["target"]),
+        order,
+        vocabulary,
+        weights,
+        dictionary,
+        header["info"],
+        str(header["family"]),
+        temperature,
+        label_filter,
+        endings,
+        segments,
+        first,
+    )
+
+
+def _vectors(i: int, path: str, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Vectors:
+    """The vectors of a file; ValueError unless each word that a view has of it has one."""
+    found = [s for c in columns for view, s in zip(c.views, c.strings, strict=True) if vector_file(view) == path]
+    matrix = tensors[f"vectors{i}"]
+    if not found or any(strings is None or len(strings) != len(matrix) for strings in found) or matrix.ndim != 2:
+        raise ValueError("vectors of other words")
+    if not np.isfinite(matrix).all():
+        raise ValueError("vectors that are not finite")
+    return Vectors(found[0] or columns[0].values, matrix)
+
+
+def _check_plan(vocabulary: Vocabulary) -> None:
+    """ValueError unless each template has an atom per look, and a table that it shares with those of its name alone."""
+    keys = [template.name or number for number, template in enumerate(vocabulary.templates)]
+    rows = vocabulary.plan.templates.tolist()
+    sizes = [len(template.looks) for template in vocabulary.templates]
+    of_key = set(zip(keys, (table for _, _, table in rows), strict=True))
+    if [last - first for first, last, _ in rows] != sizes or not (
+        len(of_key) == len(set(keys)) == len({table for _, table in of_key})
+    ):
+        raise ValueError("a plan of other templates")
+
+
+def _check_info(info: Any) -> None:
+    """ValueError unless what is said of the training can be shown."""
+    history = info.get("history", []) if isinstance(info, dict) else None
+    learner = info.get("learner", {}) if isinstance(info, dict) else None
+    if not isinstance(learner, dict) or not isinstance(history, list):
+        raise ValueError("what is said of the training is none")
+    for event in history:
+        if not isinstance(event, dict) or not isinstance(event.get("epoch"), int):
+            raise ValueError("a history of other things than epochs")
+        if not isinstance(event.get("dev_score", 0.0), (int, float)):
+            raise ValueError("a score that is not a number")
+    if not all(isinstance(info.get(name, 0), int) for name in ("sentences", "tokens")):
+        raise ValueError("invalid numbers of sentences and tokens")
+
+
+def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary) -> None:
+    """ValueError unless a first pass reads what the second does beside its answers, and has the same labels."""
+    names = [{column.name for column in one.given} for one in (first.vocabulary, second)]
+    bags = [one.bag and one.bag.column for one in (first.vocabulary, second)]
+    if first.first is not None or first.labels != labels or not names[0]:
+        raise ValueError("a first pass with a first pass of its own, without words or with other labels")
+    if names[1] - {*FIRST_PASS} != names[0] or names[0] & {*FIRST_PASS} or bags[0] != bags[1]:
+        raise ValueError("a first pass that reads other columns")
+
+
+def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> None:
+    """ValueError unless each attribute is once in a table or in the bag, and each edge attribute in a table."""
+    of_tables, n = vocabulary.plan.templates[:, 2].tolist(), vocabulary.n_emission
+    _, ids, starts = vocabulary.tables
+    bag = [] if vocabulary.bag is None else [vocabulary.bag.attributes]
+    pairs = [] if vocabulary.bag is None or vocabulary.bag.pairs is None else [vocabulary.bag.pairs]
+    for tables, more, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], pairs, n_edge_attributes)):
+        lists = [ids[starts[table] : starts[table + 1]] for table in set(tables)]  # those of one name share a table
+        if not _core.each_once([*lists, *more], n_numbers):
+            raise ValueError("an attribute with no name or with two")
+
+
+def _template(text: str, columns: list[dict[str, Any]]) -> Template:
+    template = parse_template(text)
+    if all(look.column for look in template.looks):
+        return template
+    # is_first and is_last look at the first input column, which is not in their text.
+    looks = tuple(
+        replace(look, column=str(columns[0]["name"])) if look.column == "" else look for look in template.looks
+    )
+    return replace(template, looks=looks)
+
+
+def _dictionary(i: int, view: DictionaryView, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Dictionary:
+    """The entries over the strings of the view that the dictionary looks at."""
+    column = next((column for column in columns if column.name == view.column), None)
+    if column is None:
+        raise ValueError("a dictionary of a column that is not there")
+    tokens = column.strings[column.views.index(view.calls)]
+    if tokens is None:
+        raise ValueError("a dictionary without tokens")
+    return Dictionary.of(tokens, tensors[f"dictionary{i}.starts"], tensors[f"dictionary{i}.symbols"])

@@ -1,0 +1,533 @@
+"""The trained model as its user meets it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from trellis._support.arguments import file_path, instance, items, real_number, thread_count
+from trellis._support.errors import ArgumentError, ModelError
+from trellis._support.replacing import replacing
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.files import extension
+from trellis.interfaces.compat.model_files import FOREIGN_HEAD, is_foreign, is_nltk, read_foreign
+from trellis.tasks.tagging import file as model_file
+from trellis.tasks.tagging.chain_model import ChainModel
+from trellis.tasks.tagging.decoding import By, Decoder, one
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from matplotlib.figure import Figure
+
+    from trellis.corpus.schemes import Span
+    from trellis.display.trellises import Picture
+    from trellis.engine.dual import SupportSequence
+    from trellis.engine.kernels import KernelFunction
+    from trellis.evaluation.details import Details
+    from trellis.evaluation.reliability import Calibration
+    from trellis.evaluation.report import Report
+    from trellis.tasks.tagging.constraints import AllowedLabels
+    from trellis.tasks.tagging.explain import Explanation
+    from trellis.tasks.tagging.posterior import Measure, Posterior
+    from trellis.tasks.tagging.temperature import Loss
+    from trellis.tasks.tagging.text import TaggedText
+    from trellis.tasks.tagging.top_features import NamedWeight
+
+Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
+
+
+class Paths(list[tuple[list[str], float]]):
+    """Label sequences with their scores, best first: a list that notebooks show as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import paths_html
+
+        return paths_html(self)
+
+
+class Tagger:
+    """Labels sequences. Get one from ``trellis.train`` or ``trellis.load``.
+
+    A sentence is a list of strings; where the model reads several columns, a list of tuples or a dict of column name
+    to list of strings; where it reads free-form attributes, a list of dicts or of lists of strings (beside other
+    columns, they are the last of the tuple).
+    """
+
+    __slots__ = ("_decoder", "_model", "columns", "labels")
+
+    def __init__(self, model: ChainModel) -> None:
+        self._model = model
+        try:
+            self._decoder = Decoder(model)
+        except MemoryError as error:
+            raise ModelError("not enough memory for the model") from error
+        except (ValueError, TypeError, LookupError) as error:
+            why = str(error).partition("\n")[0]
+            raise ModelError(f"the parts of the model do not fit together: {why}") from error
+        self.labels: tuple[str, ...] = model.labels
+        self.columns: tuple[str, ...] = self._decoder.columns  # what it reads
+
+    @property
+    def target(self) -> str:
+        """The column it predicts."""
+        return self._model.target
+
+    @property
+    def order(self) -> int:
+        """How many labels back a label looks."""
+        return self._model.order
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """How it was trained: learner, history, version, sizes."""
+        return self._model.info
+
+    @property
+    def model(self) -> ChainModel:
+        """The model as data."""
+        return self._model
+
+    @property
+    def measure(self) -> Measure:
+        """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
+        return self._decoder.measure
+
+    @property
+    def temperature(self) -> float:
+        """By which scores are divided before they become probabilities or confidences; see ``calibrated``."""
+        return self._model.temperature
+
+    def tag(self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None) -> list[str]:
+        """The best labels of one sentence: the best path, or by="label" the most probable label at each position.
+
+        ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
+        overrules the tag dictionary. ConstraintError if no label sequence is left.
+        """
+        if by == "path" and allowed is None and self._decoder.plain:
+            return self._decoder.tag_one(sentence)
+        return self.tag_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
+
+    def tag_batch(
+        self,
+        sentences: Sequence[Sentence] | Corpus,
+        *,
+        by: By = "path",
+        allowed: Sequence[AllowedLabels | None] | None = None,
+        n_threads: int | None = None,
+    ) -> list[list[str]]:
+        """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
+        n_threads, decoder = thread_count(n_threads), self._decoder
+        if by == "path" and allowed is None and decoder.plain:
+            return decoder.best(decoder.encode(sentences, n_threads), n_threads)
+        return decoder.named(*decoder.best_codes(sentences, by, allowed, n_threads))
+
+    def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
+        """The best labels of a corpus as a column, without a Python string per token."""
+        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+        codes, _ = self._decoder.best_codes(corpus, by, None, thread_count(n_threads))
+        return Column(codes, Strings.of(self.labels))
+
+    def tag_table(
+        self,
+        table: Any,
+        *,
+        sentence: str | None = None,
+        column: str | None = None,
+        by: By = "path",
+        n_threads: int | None = None,
+    ) -> Any:
+        """A table of pandas, polars or pyarrow with the labels as a column more, called ``column`` (default: "label").
+
+        A row is a sentence, and its cells are lists; or, with ``sentence``, a row is a token, and that column tells
+        sentences apart.
+        """
+        from trellis.tasks.tagging.tables import tagged_table
+
+        return tagged_table(self, table, sentence, column or "label", by, n_threads)
+
+    def tag_text(
+        self, text: str, *, lines: bool = False, confidence: bool = False, by: By = "path", n_threads: int | None = None
+    ) -> TaggedText:
+        """Label running text: its sentences and words are found by ``trellis.tokenize``, and keep their places.
+
+        With ``lines`` every line is a sentence. With ``confidence`` labels and spans have their probabilities.
+        """
+        from trellis.corpus.tokens import tokenize
+        from trellis.tasks.tagging.text import tag_sentences
+
+        found = tokenize(text, lines=lines)
+        return tag_sentences(self, text, found, confidence=confidence, by=by, n_threads=n_threads)
+
+    def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> Paths:
+        """The k best label sequences with their scores, best first; fewer if there are not as many.
+
+        Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
+        """
+        return Paths(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
+
+    def kbest_batch(
+        self,
+        sentences: Sequence[Sentence] | Corpus,
+        k: int,
+        *,
+        allowed: Sequence[AllowedLabels | None] | None = None,
+        n_threads: int | None = None,
+    ) -> list[list[tuple[list[str], float]]]:
+        """The k best label sequences of many sentences with their scores."""
+        return self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
+
+    def marginals(self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None) -> Posterior:
+        """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
+
+        With ``edges`` also of label pairs. They are probabilities, or of a learner that has none (perceptron)
+        confidences, the softmax of path scores at the model's temperature: ``measure`` says which.
+        """
+        return self.marginals_batch([sentence], edges=edges, allowed=one(allowed), n_threads=1)[0]
+
+    def marginals_batch(
+        self,
+        sentences: Sequence[Sentence] | Corpus,
+        *,
+        edges: bool = False,
+        allowed: Sequence[AllowedLabels | None] | None = None,
+        n_threads: int | None = None,
+    ) -> list[Posterior]:
+        """The marginals of many sentences."""
+        from trellis.tasks.tagging.posterior import posteriors
+
+        n_threads = thread_count(n_threads)
+        return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=n_threads)
+
+    def log_partition_batch(
+        self, sentences: Sequence[Sentence] | Corpus, *, n_threads: int | None = None
+    ) -> list[float]:
+        """The logarithm of the sum over all label sequences of exp(score / temperature), of each sentence.
+
+        A label sequence with score s has the probability exp(s / temperature - log_partition).
+        """
+        from trellis.tasks.tagging.posterior import log_partitions
+
+        return log_partitions(self._decoder, sentences, thread_count(n_threads))
+
+    def span_probability(
+        self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
+    ) -> float:
+        """The probability that exactly this span (label, start_token, end_token) is in the output.
+
+        The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
+        """
+        from trellis.tasks.tagging.posterior import span_probability
+
+        return span_probability(self._decoder, sentence, span, one(allowed))
+
+    def tag_spans(
+        self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None
+    ) -> list[tuple[Span, float]]:
+        """The spans of the best labels, each with its confidence: the exact probability where ``measure`` says so."""
+        return self.tag_spans_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
+
+    def tag_spans_batch(
+        self,
+        sentences: Sequence[Sentence] | Corpus,
+        *,
+        by: By = "path",
+        allowed: Sequence[AllowedLabels | None] | None = None,
+        n_threads: int | None = None,
+    ) -> list[list[tuple[Span, float]]]:
+        """The spans of many sentences with their confidences."""
+        from trellis.tasks.tagging.posterior import spans_of
+
+        return spans_of(self._decoder, sentences, by, allowed, thread_count(n_threads))
+
+    def constrained(self, scheme: str) -> Tagger:
+        """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
+        from trellis.corpus.schemes import scheme_named
+        from trellis.tasks.tagging.constraints import forbid, scheme_base
+
+        weights = forbid(self._model.weights, *scheme_base(self.labels, scheme))
+        info = {**self._model.info, "scheme": scheme_named(scheme)}
+        return Tagger(replace(self._model, weights=weights, info=info))
+
+    def pruned(self, margin: float | Sequence[float] | None) -> Tagger:
+        """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
+
+        Of a model that was trained with ``prune``. A larger margin keeps more labels. Where pairs and longer runs of
+        labels are pruned too, a list has the margin of each; levels without one are left out. A single number leaves
+        theirs as they are.
+        """
+        if margin is None:
+            return Tagger(replace(self._model, filter=None))
+        if self._model.filter is None:
+            raise ModelError("the model has no filter; train it with prune=True")
+        levels, given = self._model.filter.levels, items(margin)
+        first, *others = [margin, *(level.margin for level in levels)] if given is None else given or [None]
+        if len(others) > len(levels):
+            raise ArgumentError(f"margin has {1 + len(others)} numbers, and the filter has {1 + len(levels)}")
+        levels = tuple(
+            level._replace(margin=real_number("margin", other, 0.0))
+            for level, other in zip(levels, others, strict=False)
+        )
+        kept = replace(self._model.filter, margin=real_number("margin", first, 0.0), levels=levels)
+        return Tagger(replace(self._model, filter=kept))
+
+    def calibrated(
+        self, dev: Any, *, target: str | None = None, loss: Loss = "labels", n_threads: int | None = None
+    ) -> Tagger:
+        """A tagger whose temperature is fitted to held-out sentences (a Corpus or what ``trellis.read`` takes).
+
+        It minimises the negative log-likelihood of the gold labels under their marginals, or with loss="paths" that of
+        whole gold paths. Best paths stay the same; marginals and confidences change, also in the saved model.
+        """
+        from trellis.tasks.tagging.calibration import calibrate
+
+        corpus, gold = self._labelled(dev, target)
+        return Tagger(calibrate(self._decoder, corpus, gold, loss, thread_count(n_threads)))
+
+    def reliability(
+        self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: int | None = None
+    ) -> Calibration:
+        """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
+        corpus, gold = self._labelled(corpus, target)
+        return self._reliability(corpus, gold, self.tag_corpus(corpus, n_threads=n_threads), n_bins, n_threads)
+
+    def _reliability(
+        self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: int | None = None
+    ) -> Calibration:
+        from trellis.tasks.tagging.calibration import measure_reliability
+
+        return measure_reliability(self._decoder, corpus, gold, predicted.codes, n_bins, thread_count(n_threads))
+
+    def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> Explanation:
+        """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
+        from trellis.tasks.tagging.explain import explain
+
+        return explain(self._decoder, sentence, one(allowed))
+
+    def draw(self, sentence: Sentence, *, most_labels: int = 12, allowed: AllowedLabels | None = None) -> Picture:
+        """The trellis of a sentence as a picture: tokens across, labels down, the best path bold.
+
+        The larger a label and the wider a line, the more probable. Labels that matter least are left out, and so are
+        tokens after the 200th.
+        """
+        from trellis.tasks.tagging.drawing import draw
+
+        return draw(self, sentence, most_labels, allowed)
+
+    def plot_history(self) -> Figure:
+        """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""
+        from trellis.display.figures import history_figure, score_name
+
+        learner = self.info.get("learner", {}).get("name", "")
+        score = score_name(self.info.get("metric"), self.labels)
+        return history_figure(self.info.get("history", []), f"{self.target}: {learner}", score)
+
+    def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
+        """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
+        given = items(labels)
+        [chains] = self._decoder.searched([sentence], None, 1)
+        if given is None:
+            raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
+        if len(given) != len(chains.tables.emit):
+            raise ArgumentError(f"{len(given)} labels for {len(chains.tables.emit)} tokens")
+        for label in given:
+            if not isinstance(label, str) or label not in self.labels:
+                raise ArgumentError(f"no label {label!r} in this model; its labels are {', '.join(self.labels)}")
+        path = np.array([self.labels.index(label) for label in given], np.int32)
+        return float(chains.path_scores(path, 1)[0])
+
+    def evaluate(
+        self,
+        corpus: Any,
+        *,
+        target: str | None = None,
+        by: By = "path",
+        label_parts: str | None = None,
+        n_threads: int | None = None,
+    ) -> Report:
+        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes.
+
+        ``label_parts`` is what separates the parts of labels, which are then counted too (default: as in training, and
+        ``|`` where it labels two columns, ``upos+feats``).
+        """
+        corpus, gold = self._labelled(corpus, target)
+        predicted = self.tag_corpus(corpus, by=by, n_threads=n_threads)
+        return self._report(corpus, gold, predicted, target, label_parts)
+
+    def _report(
+        self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
+    ) -> Report:
+        from trellis.evaluation.parts import Parts
+        from trellis.evaluation.report import evaluate_columns
+
+        if label_parts is None and self._model.weights.parts is not None:
+            label_parts = self._model.weights.parts.separator
+        parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
+        return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
+
+    def details(
+        self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
+    ) -> Details:
+        """What it gets wrong: figures per label, confusions, known and unknown words, spans that match in part."""
+        corpus, gold = self._labelled(corpus, target)
+        return self._details(corpus, gold, self.tag_corpus(corpus, by=by, n_threads=n_threads))
+
+    def _details(self, corpus: Corpus, gold: Column, predicted: Column) -> Details:
+        from trellis.evaluation.details import details_of
+
+        known, given = None, self._model.vocabulary.given
+        if given and given[0].name in corpus.columns and "idle_strings" not in self.info:
+            column, seen = corpus.column(given[0].name), set(given[0].values)
+            known = np.array([value in seen for value in column.values], bool)[column.codes]
+        return details_of(gold, predicted, corpus.starts, known=known)
+
+    def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
+        """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
+        from trellis.corpus.corpus import labels_of
+        from trellis.corpus.read import read_like
+
+        corpus = read_like(source, self._model.naming, self.info.get("corpus", {}), self._model.n_inputs)
+        return corpus, labels_of(corpus, target or self.target)
+
+    def heaviest(self, n: int = 20) -> list[NamedWeight]:
+        """The n weights farthest from zero, each with the name of its feature and its label or labels."""
+        from trellis.tasks.tagging.top_features import heaviest
+
+        return heaviest(self._model, n)
+
+    def support(self) -> list[SupportSequence]:
+        """The label sequences that a model learnt in the dual (HMSVM, KernelPerceptron) is made of.
+
+        Each has the number of its training sentence, how much it counts, and where it differs from the gold labels.
+        """
+        dual = self._model.weights.dual
+        if dual is None:
+            raise ModelError("this model was not learnt in the dual: it has no support sequences")
+        return dual.support.named(self.labels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
+        expansion = self._model.weights.expansion
+        kernel = None if expansion is None else expansion.kernel.function
+        return _from_bytes, (self.to_bytes(), kernel)
+
+    def to_bytes(self) -> bytes:
+        """What ``save`` would write; ``Tagger.from_bytes`` reads it."""
+        return model_file.to_bytes(self._model)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, kernel: KernelFunction | None = None) -> Tagger:
+        """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
+        instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
+        foreign = read_foreign(data)
+        return cls(_with_kernel(model_file.from_bytes(data) if foreign is None else foreign, kernel))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file; with a name that ends in ``.crfsuite``, as one of CRFsuite."""
+        place = file_path("path", path)
+        if extension(os.fspath(place)) != ".crfsuite":
+            model_file.save(self._model, place)
+            return
+        from trellis.interfaces.compat.crfsuite_file import write_crfsuite
+
+        data = write_crfsuite(self._model)
+        with replacing(place, lambda why: ModelError(f"cannot write {place}: {why}")) as temporary:
+            temporary.write_bytes(data)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str] | BinaryIO | Traversable,
+        *,
+        kernel: KernelFunction | None = None,
+        copy: bool = True,
+    ) -> Tagger:
+        """Read a model that ``save`` wrote; see ``trellis.load``."""
+        if isinstance(path, str) and path.startswith("builtin:"):
+            from trellis.tasks.tagging.builtin import builtin_file
+
+            path = builtin_file(path)
+        if not isinstance(path, (str, os.PathLike)):
+            return cls.from_bytes(_content(path), kernel=kernel)
+
+        def made(model: ChainModel) -> Tagger:
+            try:
+                return cls(_with_kernel(model, kernel))
+            except ModelError as error:
+                raise ModelError(f"{path}: {error}") from error
+
+        if not os.fspath(path):
+            raise ModelError("the name of a model's file is empty")
+        if is_nltk(Path(path)):
+            from trellis.interfaces.compat.nltk_files import read_nltk
+
+            return made(read_nltk(Path(path)))
+        if not is_foreign(model_file.first_bytes(path, FOREIGN_HEAD)):
+            return model_file.load_as(path, made, copy=copy)
+        try:
+            foreign = read_foreign(Path(path).read_bytes())
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+        assert foreign is not None
+        return made(foreign)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import tagger_html
+
+        return tagger_html(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Tagger({self.target!r} from {', '.join(self.columns)}; {len(self.labels)} labels, order {self.order}, "
+            f"{self._model.weights.n_nonzero:,} weights)"
+        )
+
+
+def load(
+    path: str | os.PathLike[str] | BinaryIO | Traversable, *, kernel: KernelFunction | None = None, copy: bool = True
+) -> Tagger:
+    """Read a model that ``Tagger.save`` wrote, or one of CRFsuite, CRF++ (binary or text) or Wapiti.
+
+    ``path`` is a file's name, a file opened in binary mode, the name of a model that comes with trellis
+    (``builtin:truecase``), or a resource of a package
+    (``importlib.resources.files(package) / "model.trellis"``). ``kernel`` is the function of a model whose
+    kernel is one.
+
+    With ``copy=False`` the file is mapped into memory, which all processes that load it share. It must then never be
+    changed in place (``cp new.model old.model`` does that; ``mv`` and ``Tagger.save`` do not): that ends the process.
+    """
+    return Tagger.load(path, kernel=kernel, copy=copy)
+
+
+def _content(source: Any) -> bytes:
+    """All bytes of an open file or of a resource."""
+    read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
+    data = read() if callable(read) else None
+    if not isinstance(data, bytes):
+        what = "a file opened as text; open it in binary mode" if isinstance(data, str) else type(source).__name__
+        raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see Tagger.from_bytes")
+    return data
+
+
+def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:
+    return Tagger.from_bytes(data, kernel=kernel)
+
+
+def _with_kernel(model: ChainModel, kernel: KernelFunction | None) -> ChainModel:
+    """The model with the function that its file could not hold; ModelError if it wants one or has no place for one."""
+    expansion, dual = model.weights.expansion, model.weights.dual
+    wanted = expansion is not None and expansion.kernel.name == "callable"
+    if wanted and kernel is None:
+        raise ModelError("its kernel is a function, which no file can hold: trellis.load(path, kernel=function)")
+    if kernel is not None and not wanted:
+        raise ModelError("it has no kernel that is a function; leave kernel out")
+    if dual is None or not wanted:
+        return model
+    return replace(model, weights=replace(model.weights, dual=dual.with_function(kernel)))

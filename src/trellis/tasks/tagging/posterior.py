@@ -1,0 +1,160 @@
+"""Marginals of labels, the most probable label at each position, probabilities of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from trellis._support.arguments import items
+from trellis._support.arrays import Doubles, Ints
+from trellis._support.errors import ArgumentError
+from trellis.corpus.schemes import Span, spans
+from trellis.engine import chain
+from trellis.engine.chain import Chains, Potentials
+from trellis.engine.weights import START
+from trellis.evaluation.spans import SpanReading
+from trellis.tasks.tagging.constraints import require_possible, rules_of
+from trellis.tasks.tagging.decoding import By, Constraints, Decoder, listed
+from trellis.tasks.tagging.segments.chains import SegmentChains
+
+# A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
+Measure = Literal["probability", "confidence"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """The marginals of one sentence: ``posterior[t]["B-NP"]``; ``node`` is the same as an array."""
+
+    labels: tuple[str, ...]
+    node: Doubles  # [T, L] of label z at t
+    edge: Doubles | None  # [T, L+1, L] of y at t-1 and z at t, if asked for; row L stands before the sentence
+    measure: Measure  # what the figures are
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def __getitem__(self, t: int) -> dict[str, float]:
+        return dict(zip(self.labels, self.node[t].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return (self[t] for t in range(len(self)))
+
+    def edges(self, t: int) -> dict[tuple[str, str], float]:
+        """Of the label before token t and its own label, those that can be; needs ``edges=True``."""
+        if self.edge is None:
+            raise ArgumentError("label pairs were not asked for; give edges=True")
+        names = (*self.labels, START)
+        return {
+            (names[y], self.labels[z]): float(self.edge[t, y, z]) for y, z in np.argwhere(self.edge[t] > 0).tolist()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {"measure": self.measure, "tokens": list(self)}
+
+
+def posteriors(
+    decoder: Decoder, sentences: Any, allowed: Constraints | None, *, edges: bool, n_threads: int
+) -> list[Posterior]:
+    """The posterior of every sentence."""
+    found = list[Posterior]()
+    for chains in decoder.pieces(listed(sentences), allowed, n_threads):
+        pairs: Doubles | None = None
+        if edges:
+            log_z, node, pairs = chains.pair_marginals(n_threads, decoder.model.temperature)
+        else:
+            log_z, node = chains.marginals(n_threads, decoder.model.temperature)
+        require_possible(log_z)
+        found += [
+            Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.measure)
+            for a, b in pairwise(chains.starts.tolist())
+        ]
+    return found
+
+
+def log_partitions(decoder: Decoder, sentences: Any, n_threads: int) -> list[float]:
+    """log Z of every sentence at the model's temperature."""
+    temperature = decoder.model.temperature
+    return [
+        log_z
+        for chains in decoder.pieces(listed(sentences), None, n_threads)
+        for log_z in chains.log_partition(n_threads, temperature).tolist()
+    ]
+
+
+def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: int) -> Ints:
+    """The most probable label at every position, the lowest among equals: [n_tokens].
+
+    Where transitions are forbidden: the sequence that keeps to them and has the most expected right labels.
+    """
+    log_z, node = chains.marginals(n_threads, temperature)
+    require_possible(log_z)
+    if isinstance(chains, SegmentChains):
+        return chains.best_labels(node, n_threads)
+    rules = rules_of(chains.tables)
+    if rules is None:
+        best: Ints = node.argmax(axis=1).astype(np.int32)
+        return best
+    # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
+    believed = Potentials(np.where(np.isneginf(rules.emit), -np.inf, node), rules.edge, rules.tri, rules.end)
+    return chain.best_path_batch(believed, chains.starts, chains.allowed, n_threads).paths
+
+
+# ------------------------------------------------------------ spans
+
+
+def probabilities(
+    decoder: Decoder, chains: Chains | SegmentChains, spans: Sequence[Sequence[Span]], n_threads: int = 1
+) -> list[list[float]]:
+    """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
+
+    The sum over all label sequences that have a span of that type that begins there and ends there.
+    """
+    reading, segments, temperature = SpanReading.of(decoder.labels), decoder.model.segments, decoder.model.temperature
+    number = {kind: i if segments is None else segments.types.column_of(kind) for i, kind in enumerate(reading.types)}
+    rows = [
+        (i, span.start_token, span.end_token, number.get(span.label, -2))
+        for i, some in enumerate(spans)
+        for span in some
+    ]
+    queries = np.array(rows, np.int64).reshape(-1, 4)
+    if isinstance(chains, SegmentChains):
+        found = chains.span_probabilities(queries, n_threads, temperature).tolist()
+    else:
+        found = chain.span_probabilities(chains, reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
+    ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
+    return [found[a:b] for a, b in pairwise(ends)]
+
+
+def span_probability(
+    decoder: Decoder, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
+) -> float:
+    """The probability that exactly this span is in the output."""
+    given, _ = items(span), SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
+    kinds = (str, int | np.integer, int | np.integer)
+    if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
+        raise ArgumentError(f"span must be (label, start_token, end_token), not {span!r}")
+    [chains] = decoder.pieces([sentence], allowed, 1)
+    n, span = len(chains.tables.emit), Span(*given)
+    if not 0 <= span.start_token < span.end_token <= n:
+        raise ArgumentError(f"span {span.start_token}..{span.end_token} leaves the sentence of {n} tokens")
+    return probabilities(decoder, chains, [[span]])[0][0]
+
+
+def spans_of(
+    decoder: Decoder, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
+) -> list[list[tuple[Span, float]]]:
+    """The spans of the best labels of every sentence, with their probabilities."""
+    SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
+    sentences = listed(sentences)
+    codes, starts = decoder.best_codes(sentences, by, allowed, n_threads)
+    found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
+    for chains in decoder.pieces(sentences, allowed, n_threads):
+        some = found[len(out) : len(out) + len(chains.starts) - 1]
+        figures = probabilities(decoder, chains, some, n_threads)
+        out += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
+    return out

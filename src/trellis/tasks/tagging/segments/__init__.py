@@ -1,0 +1,1 @@
+"""Semi-Markov taggers: features of whole segments, in training and in decoding."""

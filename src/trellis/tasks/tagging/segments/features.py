@@ -1,0 +1,207 @@
+"""Attributes of whole segments, numbered over the segments of training (core/text/segment_attributes.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Ints, Longs, Ragged, starts_of
+from trellis.corpus.corpus import Column, Strings
+from trellis.features.functions import read_lookup
+from trellis.features.templates import Look, Template
+from trellis.features.vocabulary import View, function_of
+
+LENGTH, FIRST, LAST, TEXT, LISTED = range(5)  # kinds of looks
+KINDS = {"length": LENGTH, "first": FIRST, "last": LAST, "segment": TEXT}
+OUTSIDE = -2  # the symbol of a place outside the sentence
+
+SegmentView = tuple[str, View]  # a column, and what is asked of each of its words
+Nodes = tuple[Ints, Ints, Ints]  # parents, symbols, attributes of the tree
+
+
+def _is_listed(look: Look) -> bool:
+    return bool(look.calls) and look.calls[-1].name == "listed"
+
+
+def _view(look: Look) -> SegmentView:
+    return look.column, look.calls[:-1] if _is_listed(look) else look.calls
+
+
+def _in_order(template: Template) -> list[Look]:
+    """The looks as the tree has them: a text first."""
+    return sorted(template.looks, key=lambda look: look.place != "segment")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPlan:
+    """Templates as native code takes them."""
+
+    templates: tuple[Template, ...]
+    views: tuple[SegmentView, ...] = field(init=False)
+    looks: Ints = field(init=False)  # [n, 3] kind, view, offset
+    starts: Longs = field(init=False)  # [n_templates + 1]
+
+    def __post_init__(self) -> None:
+        looks = [_in_order(template) for template in self.templates]
+        views = tuple(dict.fromkeys(_view(look) for some in looks for look in some if look.place != "length"))
+        rows = [
+            [
+                LISTED if _is_listed(look) else KINDS[look.place],
+                0 if look.place == "length" else views.index(_view(look)),
+                look.offset,
+            ]
+            for some in looks
+            for look in some
+        ]
+        object.__setattr__(self, "views", views)
+        object.__setattr__(self, "looks", np.array(rows, np.int32).reshape(-1, 3))
+        object.__setattr__(self, "starts", starts_of([len(some) for some in looks]))
+
+    @property
+    def lists(self) -> list[tuple[int, int, str]]:
+        """Of looks at lists: the number of the look, its view, the file."""
+        all_looks = [look for template in self.templates for look in _in_order(template)]
+        return [
+            (i, self.views.index(_view(look)), str(look.calls[-1].arguments[0]))
+            for i, look in enumerate(all_looks)
+            if _is_listed(look)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentVocabulary:
+    """What turns segments into attribute numbers, frozen."""
+
+    plan: SegmentPlan
+    strings: tuple[Strings, ...]  # the symbols of each view
+    nodes: Nodes
+
+    def native(self) -> _core.SegmentVocabulary:
+        """Checked for native code; ValueError if it makes no sense."""
+        n_symbols = np.array([len(some) for some in self.strings], np.int32)
+        return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, (*self.nodes, n_symbols))
+
+    def names(self, wanted: Sequence[int]) -> dict[int, str]:
+        """Attributes as a person reads them: ``word[segment]=New York``, ``length=2``."""
+        parents, symbols, attributes = (array.tolist() for array in self.nodes)
+        n_templates, some, found = len(self.plan.templates), set(wanted), dict[int, str]()
+        for node, attribute in enumerate(attributes):
+            if attribute not in some or attribute in found:
+                continue
+            path, at = list[int](), node
+            while parents[at] >= 0:
+                path.append(symbols[at])
+                at = parents[at]
+            if at < n_templates:
+                found[attribute] = self._name(self.plan.templates[at], path[::-1])
+        return found
+
+    def _name(self, template: Template, path: list[int]) -> str:
+        said, end = list[str](), len(path)
+        for look in reversed(_in_order(template)):
+            if look.place == "length":
+                end -= 1
+                said.append(f"length={path[end]}")
+                continue
+            begin = 0 if look.place == "segment" else end - 1
+            words = ["yes"] if _is_listed(look) else [self._symbol(look, symbol) for symbol in path[begin:end]]
+            said.append(f"{look}={' '.join(words)}")
+            end = begin
+        return " & ".join(reversed(said))
+
+    def _symbol(self, look: Look, symbol: int) -> str:
+        return "_B" if symbol == OUTSIDE else self.strings[self.plan.views.index(_view(look))][symbol]
+
+
+class SegmentSymbols:
+    """What views say of words, as numbers."""
+
+    def __init__(self, plan: SegmentPlan, strings: Sequence[Strings]) -> None:
+        self.views = plan.views
+        self.functions = [function_of(view, {}, column) if view else None for column, view in plan.views]
+        self.numbers = [{string: i for i, string in enumerate(some)} for some in strings]
+
+    def _number(self, view: int, word: str) -> int:
+        function = self.functions[view]
+        said = word if function is None else function(word)
+        return -1 if said is None else self.numbers[view].get(said, -1)
+
+    def of(self, columns: Mapping[str, Sequence[str]]) -> list[Ints]:
+        """[n_tokens] of each view, -1 where it says nothing that is known; columns have a string per token."""
+        out = list[Ints]()
+        for v, (column, _) in enumerate(self.views):
+            known = {word: self._number(v, word) for word in set(columns[column])}
+            out.append(np.array([known[word] for word in columns[column]], np.int32))
+        return out
+
+    def of_columns(self, columns: Mapping[str, Column]) -> list[Ints]:
+        """The same of dictionary-encoded columns."""
+        out = list[Ints]()
+        for v, (name, _) in enumerate(self.views):
+            column = columns[name]
+            known = [self._number(v, word) for word in column.values]
+            out.append(np.array(known or [-1], np.int32)[column.codes])
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentExtraction:
+    """The attributes of the segments of training, numbered, and those of them that other segments have."""
+
+    plan: SegmentPlan
+    strings: tuple[Strings, ...]
+    growing: _core.SegmentVocabulary
+    seen: Ragged  # a list per segment of training
+    lists: Ragged  # of all segments: site token * longest + length - 1
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes there are."""
+        return self.growing.n_attributes
+
+    def freeze(self, rank: Ints) -> SegmentVocabulary:
+        """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
+        return SegmentVocabulary(self.plan, self.strings, self.growing.nodes(rank))
+
+
+def extract_segments(
+    templates: Sequence[Template],
+    columns: Mapping[str, Column],
+    starts: Longs,
+    segments: tuple[Longs, Longs],
+    longest: int,
+    n_threads: int,
+) -> SegmentExtraction:
+    """Number the attributes of the given segments, (first tokens, lengths), and find them in all others."""
+    plan = SegmentPlan(tuple(templates))
+    entries = [(look, view, [text.split() for text in read_lookup("listed", path)]) for look, view, path in plan.lists]
+    strings = list[Strings]()
+    for v, (column, view) in enumerate(plan.views):
+        function = function_of(view, {}, column) if view else None
+        words = columns[column].values.tolist()
+        said = words if function is None else [s for s in map(function, words) if s is not None]
+        listed = [word for _, of, texts in entries if of == v for text in texts for word in text]
+        strings.append(Strings.of(dict.fromkeys([*said, *listed])))
+    symbols = SegmentSymbols(plan, strings)
+    growing = _core.SegmentVocabulary(plan.looks, plan.starts)
+    for look, v, texts in entries:
+        for text in texts:
+            growing.add_entry(look, np.array([symbols.numbers[v][word] for word in text], np.int32))
+    views = symbols.of_columns(columns)
+    seen = growing.learn(views, starts, *segments)
+    nothing = np.empty(0, np.float32)
+    lists = growing.extract(views, starts, longest, n_threads)
+    return SegmentExtraction(plan, tuple(strings), growing, Ragged(*seen, nothing), Ragged(*lists, nothing))
+
+
+def segment_templates(columns: Sequence[str]) -> list[Template]:
+    """The templates of segments that go with templates of tokens that read these columns."""
+    from trellis.features.presets import SEGMENTS
+    from trellis.features.templates import parse_template
+
+    quoted = [str(Look(column, 0)).removesuffix("[0]") for column in columns]
+    texts = dict.fromkeys(["length", *(text.format(column) for text in SEGMENTS for column in quoted)])
+    return [parse_template(text) for text in texts]

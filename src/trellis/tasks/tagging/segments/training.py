@@ -1,0 +1,170 @@
+"""Semi-Markov training: segments from a corpus's labels, and the attributes of segments beside those of tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arguments import whole_number
+from trellis._support.arrays import Doubles, Ints, Longs, Ragged, runs_of
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError
+from trellis.corpus.corpus import BagColumn, Corpus
+from trellis.engine.weights import Rows, padded
+from trellis.features.extraction import compact
+from trellis.features.vocabulary import FeatureSet
+from trellis.learning.learner import Learner
+from trellis.tasks.tagging.constraints import fitting_scheme, scheme_rules
+from trellis.tasks.tagging.segments.features import SegmentExtraction, extract_segments, segment_templates
+from trellis.tasks.tagging.segments.weights import SHAPE, Segments, SegmentTypes, segments_of
+
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.training.encoding import Labelling, Setup
+
+LONGEST = 1_024  # tokens that a segment may have: every token has a site for each length
+
+
+def check_segments(segments: bool | int, learner: Learner, refused: dict[str, Any]) -> int | None:
+    """How long segments may be, None where that is learnt; LearnerError for what does not go with them."""
+    if isinstance(segments, bool | np.bool_):
+        longest = None
+    else:
+        try:
+            longest = whole_number("segments", segments, 1, LONGEST)
+        except ArgumentError as error:
+            raise LearnerError(f"{error}: the longest segment there may be, or True for that of training") from None
+    if "segments" not in learner.abilities:
+        raise LearnerError(
+            f"{type(learner).__name__} with these parameters trains no segments; online learners without votes, CRF, "
+            "ExponentialLoss and HMSVM by frank-wolfe do"
+        )
+    given = next((name for name, value in refused.items() if value), None)
+    if given is not None:
+        raise LearnerError(f"{given} has no place in a model of segments; omit it")
+    return longest
+
+
+def segment_features(chosen: FeatureSet, corpus: Corpus) -> FeatureSet:
+    """With the templates that segments have unless some are given."""
+    if chosen.of_segments:
+        return chosen
+    columns = [name for name in chosen.columns if not isinstance(corpus.columns.get(name), BagColumn)]
+    return replace(chosen, of_segments=tuple(segment_templates(columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class Segmenting:
+    """The segments of a training corpus, and which of its sentences are learnt from: those with no longer segment."""
+
+    types: SegmentTypes
+    begins: Longs  # [n] first tokens, in the sentences that are kept
+    lengths: Longs
+    columns: Ints  # [n] of their types
+    kept: Longs  # sentences
+    n_left_out: int
+
+    def about(self, copies: int) -> dict[str, Any]:
+        """What the model says of it, where every sentence is so often in the corpus."""
+        of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out // copies}
+        return {"scheme": self.types.scheme, "segments": of_segments}
+
+    def bytes_needed(self, starts: Longs) -> int:
+        """What training takes at least: attributes of all segments, and the lattice of the longest sentence."""
+        longest_sentence, stride = int(np.diff(starts).max()), padded(len(self.types.labels))
+        in_lists = 16 * int(starts[-1]) * self.types.most
+        per_token = 4 * stride * self.types.most + 28 * int(self.types.shapes()[:, SHAPE.index("longest")].sum())
+        return in_lists + longest_sentence * per_token
+
+    def weights(self, given: Doubles | None) -> Doubles | None:
+        """How much the sentences count that are kept."""
+        kept = None if given is None else given[self.kept]
+        if kept is not None and not kept.any():
+            raise LearnerError("sample_weight is 0 for every sentence without too long a segment; raise segments")
+        return kept
+
+
+def segmented(
+    corpus: Corpus, target: str, labelling: Labelling, scheme: str | None, longest: int | None
+) -> tuple[Corpus, Labelling, Segmenting]:
+    """The sentences to learn from, their labels, and the segments that these mark.
+
+    CorpusError if labels mark none, or if they are not as the scheme allows.
+    """
+    labels, gold, guessed = labelling.labels, labelling.gold, scheme is None
+    scheme = scheme or fitting_scheme(labels, gold, corpus.starts)
+    if scheme is None:
+        known = ", ".join(labels[:3])
+        why = f"column {target!r} marks no spans ({known}...); segments need labels O or like B-NP, I-NP"
+        raise CorpusError(corpus.source, None, why)
+    scheme_rules(corpus, target, labels, gold, scheme, guessed=guessed)
+    if twice := next((label for label in labels if f"{label}-" in labels), None):
+        raise CorpusError(corpus.source, None, f"column {target!r}: {twice!r} and '{twice}-' mark the same; choose one")
+    kinds = dict.fromkeys(label.partition("-")[2] for label in labels if label != "O")
+    types = SegmentTypes(labels, scheme, dict.fromkeys(kinds, 1))
+    begins, lengths, columns = segments_of(types, gold, corpus.starts)
+    most = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
+    types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in most.items()})
+    if types.most > LONGEST:
+        why = f"column {target!r} has a segment of {types.most} tokens; the most is {LONGEST:,}: give segments=100, say"
+        raise CorpusError(corpus.source, None, why)
+    fits = lengths <= np.array([types.longest_of(column) for column in range(len(labels))])[columns]
+    too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
+    kept = np.delete(np.arange(len(corpus)), too_long)
+    if len(too_long):
+        labelling = replace(labelling, gold=gold[runs_of(corpus.starts, kept)[1]])
+        corpus = corpus.take(kept)
+        begins, lengths, columns = segments_of(types, labelling.gold, corpus.starts)
+    if corpus.n_tokens == 0:
+        raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; raise segments")
+    return corpus, labelling, Segmenting(types, begins, lengths, columns, kept, len(too_long))
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSegments:
+    """The attributes of segments in a training problem."""
+
+    types: SegmentTypes
+    extraction: SegmentExtraction
+    rank: Ints  # [n attributes of the extraction] their numbers after those of tokens, -1 where dropped
+    n_attributes: int  # that are left
+
+    def native(self, first: int) -> tuple[_core.SegmentRules, Any, int]:
+        """As `Encoded` takes them, numbered from ``first`` on."""
+        lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
+        return self.types.native(), lists.arrays, first
+
+    def frozen(self, first: int, kept: Ints | None = None) -> Segments:
+        """For a model; ``kept`` renumbers those that are left, -1 drops one."""
+        rank = self.rank
+        if kept is not None:
+            rank = np.where(rank < 0, -1, kept[np.maximum(rank, 0)]).astype(np.int32) if len(kept) else rank
+        return Segments(self.types, self.extraction.freeze(rank), first)
+
+
+def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
+    """Number the attributes of segments; with pairs "seen" also the types that each was seen with."""
+    from trellis.tasks.tagging.training.edges import Seen
+    from trellis.tasks.tagging.training.encoding import select
+
+    found, corpus = setup.segmenting, setup.corpus
+    assert found is not None
+    templates = setup.features.of_segments
+    names = dict.fromkeys(look.column for t in templates for look in t.looks if look.place != "length")
+    columns = {name: compact(corpus.column(name)) for name in names}
+    extraction = extract_segments(
+        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.n_threads
+    )
+    seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
+    nothing = np.empty(0, np.int32)
+    rank, rows = select(extraction.seen, seen, extraction.n_attributes, setup.cutoff, setup.pairs, nothing)
+    extraction = replace(extraction, seen=Ragged.none())
+    return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
+
+
+def joined_rows(first: Rows, second: Rows) -> Rows:
+    """Rows of tokens, then rows of segments."""
+    starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]]).astype(np.uint32)
+    labels = np.concatenate([first.labels.astype(np.uint32), second.labels.astype(np.uint32)])
+    return Rows(starts, labels, np.concatenate([first.weights, second.weights]))

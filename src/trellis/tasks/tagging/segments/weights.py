@@ -1,0 +1,160 @@
+"""Segments as a model sees them: types without a scheme's letters, how long each may be, and how labels write them.
+
+A semi-Markov model is a chain of order 1 over the labels of a scheme. It gives no label sequence but legal ones, and
+its segments have attributes of their own: the last rows of its weights, where a type has the column of one label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Arrays, Bools, Ints, Longs
+from trellis.corpus.corpus import Strings
+from trellis.corpus.schemes import (
+    MARKERS,
+    OUTSIDE,
+    SCHEMES,
+    Letters,
+    allowed_transition,
+    split_label,
+)
+from trellis.evaluation.spans import SpanReading
+from trellis.features.templates import parse_template
+from trellis.tasks.tagging.segments.features import SegmentPlan, SegmentVocabulary
+
+NODES = ("parents", "symbols", "attributes")  # of a vocabulary
+SHAPE = ("column", "longest", "single", "first", "middle", "last")  # of core/engine/segments.hpp
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTypes:
+    """The types of segments in labels of a scheme. A token outside is a segment of its own, of one token."""
+
+    labels: tuple[str, ...]
+    scheme: str
+    longest: dict[str, int]  # tokens, by type
+
+    @property
+    def most(self) -> int:
+        """How long any segment may be."""
+        return max([1, *self.longest.values()])
+
+    def columns(self) -> Ints:
+        """[n_labels] the label in whose column of weights a segment has its own, by a label of it: that of its type."""
+        kinds = [split_label(label) for label in self.labels]
+        first = dict[tuple[bool, str], int]()
+        return np.array([first.setdefault((k[0] == OUTSIDE, k[1]), z) for z, k in enumerate(kinds)], np.int32)
+
+    def column_of(self, kind: str) -> int:
+        """The same by a type; -1 if there is none."""
+        kinds = [split_label(label) for label in self.labels]
+        return next((z for z, (letter, name) in enumerate(kinds) if name == kind and letter != OUTSIDE), -1)
+
+    def longest_of(self, column: int) -> int:
+        """How long segments of a column's type may be."""
+        return self.longest.get(self.type_of_column(column), 1)
+
+    def type_of_column(self, column: int) -> str:
+        """The type whose weights stand in a column."""
+        letter, kind = split_label(self.labels[column])
+        return letter if letter == OUTSIDE else kind
+
+    def shapes(self) -> Ints:
+        """[n, 6] how segments are written (core/engine/segments.hpp), by type."""
+        # By letter and type, which `B-` and `B` write alike.
+        number, columns = {label.partition("-")[::2]: z for z, label in enumerate(self.labels)}, self.columns()
+        rows = list[list[int]]()
+        if (outside := number.get((OUTSIDE, ""))) is not None:
+            rows.append([int(columns[outside]), 1, outside, -1, -1, -1])
+        for kind, longest in self.longest.items():
+            for letters in _shapes(self.scheme):
+                first, inside, last, single = (number.get((letter, kind), -1) for letter in letters)
+                rows.append([self.column_of(kind), longest, single, first, inside, last])
+        return np.array(rows, np.int32).reshape(-1, len(SHAPE))
+
+    def follows(self) -> Bools:
+        """[n_labels + 1, n_labels + 1] whether one segment may begin with z after another that ends in y."""
+        n, cut = len(self.labels), SpanReading.of(self.labels).cut
+        out = np.zeros((n + 1, n + 1), bool)
+        line = [*self.labels, None]
+        for y, before in enumerate(line):
+            for z, label in enumerate(line):
+                is_cut = before is None or label is None or bool(cut[y, z])
+                out[y, z] = is_cut and allowed_transition(self.scheme, before, label)
+        return out
+
+    def native(self) -> _core.SegmentRules:
+        """For native code, checked; ValueError if they make no sense."""
+        return _core.SegmentRules(
+            len(self.labels), self.most, self.shapes(), self.columns(), self.follows().astype(np.uint8)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """What makes a model semi-Markov."""
+
+    types: SegmentTypes
+    vocabulary: SegmentVocabulary
+    first: int  # number of their first attribute among the rows of weights
+
+    def tensors(self) -> Arrays:
+        """As named arrays, for files."""
+        out: Arrays = {f"segments.{name}": array for name, array in zip(NODES, self.vocabulary.nodes, strict=True)}
+        for j, strings in enumerate(self.vocabulary.strings):
+            out |= {f"segments.view{j}.data": strings.data, f"segments.view{j}.starts": strings.starts}
+        return out
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What is no array."""
+        templates = [str(template) for template in self.vocabulary.plan.templates]
+        return {
+            "scheme": self.types.scheme,
+            "longest": self.types.longest,
+            "first": self.first,
+            "templates": templates,
+        }
+
+    @classmethod
+    def of_tensors(cls, header: Mapping[str, Any], labels: tuple[str, ...], tensors: Mapping[str, Any]) -> Segments:
+        """From such arrays; LookupError or ValueError if they make no sense."""
+        plan = SegmentPlan(tuple(parse_template(text) for text in header["templates"]))
+        if not all(template.of_segment for template in plan.templates):
+            raise ValueError("a template of segments that looks at none")
+        views = [f"segments.view{j}" for j in range(len(plan.views))]
+        strings = tuple(Strings(tensors[f"{view}.data"], tensors[f"{view}.starts"]) for view in views)
+        if not all(_core.valid_strings(*some.arrays) for some in strings):
+            raise ValueError("a damaged table of strings")
+        parents, symbols, attributes = (tensors[f"segments.{name}"] for name in NODES)
+        if (parents[: len(plan.templates)] != -1).any():  # which native code knows without looking
+            raise ValueError("a tree of segments whose root has a parent")
+        if header["scheme"] not in SCHEMES:
+            raise ValueError("no such scheme")
+        longest = {str(kind): int(n) for kind, n in header["longest"].items()}
+        types = SegmentTypes(labels, str(header["scheme"]), longest)
+        return cls(types, SegmentVocabulary(plan, strings, (parents, symbols, attributes)), int(header["first"]))
+
+
+def _shapes(scheme: str) -> list[Letters]:
+    """How a segment may be written: another way for one that touches its neighbour."""
+    letters = SCHEMES[scheme]
+    if scheme == "iob1":
+        return [letters, letters._replace(first=MARKERS[scheme], single=MARKERS[scheme])]
+    if scheme == "ioe1":
+        return [letters, letters._replace(last=MARKERS[scheme], single=MARKERS[scheme])]
+    return [letters]
+
+
+def segments_of(types: SegmentTypes, gold: Ints, starts: Longs) -> tuple[Longs, Longs, Ints]:
+    """All segments of legal labels, tokens outside among them: first tokens, lengths, columns."""
+    begins = np.ones(len(gold), bool)
+    begins[1:] = types.follows()[gold[:-1], gold[1:]]
+    begins[starts[:-1][starts[:-1] < len(gold)]] = True
+    first = np.flatnonzero(begins)
+    return first, np.diff(np.append(first, len(gold))), types.columns()[gold[first]]

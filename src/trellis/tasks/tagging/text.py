@@ -1,0 +1,160 @@
+"""Running text with labels: words and spans with their places in it, as lines, as plain data, as a coloured page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trellis._support.errors import ArgumentError
+from trellis.corpus.schemes import Span, guess_scheme, spans
+from trellis.corpus.tokens import Token
+
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.decoding import By
+    from trellis.tasks.tagging.model import Tagger
+
+
+class TextSpan(NamedTuple):
+    """A span of a text: characters ``start`` to ``end``, tokens ``start_token`` to ``end_token`` of its sentence.
+
+    Neither end is included.
+    """
+
+    label: str
+    start_token: int
+    end_token: int
+    start: int
+    end: int
+    text: str
+    confidence: float | None = None  # None where not asked for
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """A sentence of a text."""
+
+    tokens: list[Token]
+    labels: list[str]
+    confidences: list[float] | None  # of each label, where asked for
+    spans: list[TextSpan] | None  # None where the model's labels mark no spans
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedText:
+    """A text with labels. It iterates over its sentences; notebooks show it in colours."""
+
+    text: str
+    sentences: list[TaggedSentence]
+    measure: str  # what confidences are: exact, "probability", or a softmax of scores, "confidence"
+
+    def __iter__(self) -> Iterator[TaggedSentence]:
+        return iter(self.sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, i: int) -> TaggedSentence:
+        return self.sentences[i]
+
+    def __str__(self) -> str:
+        return "\n".join(map(self.inline, self.sentences))
+
+    @property
+    def spans(self) -> list[TextSpan]:
+        """The spans of all sentences."""
+        return [span for sentence in self.sentences for span in sentence.spans or ()]
+
+    def inline(self, sentence: TaggedSentence) -> str:
+        """A sentence as one line with its labels in it: ``[NP the dog] ran``, or ``the/DT dog/NN ran/VBD``."""
+        words = [token.text for token in sentence.tokens]
+        if sentence.spans is None:
+            return " ".join(f"{word}/{label}" for word, label in zip(words, sentence.labels, strict=True))
+        openings = {span.start: f"[{span.label} " for span in sentence.spans}
+        closings = {span.end: "]" for span in sentence.spans}
+        return " ".join(
+            f"{openings.get(token.start, '')}{token.text}{closings.get(token.end, '')}" for token in sentence.tokens
+        )
+
+    def to_dicts(self, *, offset: int = 0) -> list[dict[str, Any]]:
+        """The sentences as plain data, ready for JSON, with the offsets of words and spans in the text.
+
+        ``offset`` is added to every offset: where the text begins in a longer one.
+        """
+        return [self._record(sentence, offset) for sentence in self.sentences]
+
+    def _record(self, sentence: TaggedSentence, offset: int) -> dict[str, Any]:
+        sure: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
+        rows = zip(sentence.tokens, sentence.labels, sure, strict=True)
+        begin, end = sentence.tokens[0].start, sentence.tokens[-1].end
+        record: dict[str, Any] = {"text": self.text[begin:end], "start": begin + offset, "end": end + offset}
+        record["tokens"] = [
+            {"text": word, "start": start + offset, "end": end + offset, "label": label} | _sure(p)
+            for (word, start, end), label, p in rows
+        ]
+        if sentence.spans is not None:
+            record["spans"] = [
+                span_dict(span._replace(start=span.start + offset, end=span.end + offset)) for span in sentence.spans
+            ]
+        return record
+
+    def to_html(self) -> str:
+        """The text with its labels in colours, as a piece of a page that needs nothing else."""
+        from trellis.display.texts import text_html
+
+        return text_html(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def tag_sentences(
+    tagger: Tagger,
+    text: str,
+    sentences: Sequence[list[Token]],
+    *,
+    confidence: bool,
+    by: By = "path",
+    n_threads: int | None = None,
+) -> TaggedText:
+    """Label the sentences of a text whose words are known."""
+    if len(tagger.columns) > 1 or tagger.model.vocabulary.bag is not None:
+        raise ArgumentError(
+            f"the model reads {', '.join(tagger.columns)}, and running text has words alone; tag a file or lists"
+        )
+    words = [[token.text for token in sentence] for sentence in sentences]
+    tagged = tagger.tag_batch(words, by=by, n_threads=n_threads)
+    confidences: list[list[float]] | None = None
+    marks_spans = guess_scheme(tagger.labels) is not None
+    if confidence:
+        number = {label: z for z, label in enumerate(tagger.labels)}
+        posteriors = tagger.marginals_batch(words, n_threads=n_threads)
+        confidences = [
+            [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
+            for posterior, labels in zip(posteriors, tagged, strict=True)
+        ]
+    found: list[TaggedSentence] = []
+    sure = tagger.tag_spans_batch(words, by=by, n_threads=n_threads) if marks_spans and confidence else None
+    for i, (tokens, labels) in enumerate(zip(sentences, tagged, strict=True)):
+        here: list[TextSpan] | None = None
+        if marks_spans:
+            pairs = [(span, None) for span in spans(labels)] if sure is None else sure[i]
+            here = [text_span(span, p, text, tokens) for span, p in pairs]
+        found.append(TaggedSentence(tokens, labels, None if confidences is None else confidences[i], here))
+    return TaggedText(text, found, tagger.measure)
+
+
+def text_span(span: Span, confidence: float | None, text: str, tokens: Sequence[Token]) -> TextSpan:
+    """A span of a sentence whose tokens are these of a text."""
+    start, end = tokens[span.start_token].start, tokens[span.end_token - 1].end
+    return TextSpan(*span, start, end, text[start:end], confidence)
+
+
+def span_dict(span: Span | TextSpan, confidence: float | None = None) -> dict[str, Any]:
+    """A span as plain data, the same everywhere: in JSON of commands, of the server and of ``to_dicts``."""
+    record = span._asdict()
+    return record | _sure(record.pop("confidence", confidence))
+
+
+def _sure(confidence: float | None) -> dict[str, float]:
+    return {} if confidence is None else {"confidence": confidence}

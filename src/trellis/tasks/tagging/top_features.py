@@ -1,0 +1,78 @@
+"""The weights that matter most, by names that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trellis._support.arguments import whole_number
+from trellis._support.arrays import Floats
+from trellis.engine.weights import START, Rows
+from trellis.features.templates import history_name
+from trellis.tasks.tagging.chain_model import ChainModel
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWeight:
+    """One weight: of a feature with a label, or of labels one after the other (no feature)."""
+
+    feature: str
+    label: str  # "B-NP", a part of labels, a run of labels: "B-NP I-NP"; of a feature of segments their type
+    weight: float
+
+
+def heaviest(model: ChainModel, n: int) -> list[NamedWeight]:
+    """The n weights that are farthest from zero, heaviest first."""
+    n = whole_number("n", n, 0)
+    weights, n_labels = model.weights, len(model.labels)
+    names = (*model.labels, START)
+    found = _of_rows(model, weights.rows, n, model.row_name, on_edge=False)
+    if weights.edge_rows is not None:
+        found += _of_rows(
+            model,
+            weights.edge_rows,
+            n,
+            lambda _, column: " ".join(names[label] for label in weights.run_at(column)),
+            on_edge=True,
+        )
+    found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
+    if weights.tri is not None:
+        found += _of_labels(weights.tri[:, :, :n_labels], n, history_name(2), names)
+    if weights.ngrams is not None:
+        top = _top(weights.ngrams.weights, n)
+        for i, run in zip(top, weights.ngrams.label_runs(top, n_labels), strict=True):
+            said = " ".join(names[label] for label in run)
+            found.append(NamedWeight(history_name(len(run) - 1), said, float(weights.ngrams.weights[i])))
+    return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
+
+
+def _of_rows(
+    model: ChainModel, rows: Rows, n: int, label: Callable[[int, int], str], *, on_edge: bool
+) -> list[NamedWeight]:
+    slots = _top(rows.weights, n)
+    attributes = [int(np.searchsorted(rows.starts, slot, side="right")) - 1 for slot in slots]
+    names = model.attribute_names(attributes, on_edge=on_edge)
+    return [
+        NamedWeight(names[attribute], label(attribute, int(rows.labels[slot])), float(rows.weights[slot]))
+        for slot, attribute in zip(slots, attributes, strict=True)
+    ]
+
+
+def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> list[NamedWeight]:
+    found = list[NamedWeight]()
+    for place in _top(weights.reshape(-1), n):
+        at = np.unravel_index(place, weights.shape)
+        found.append(NamedWeight(feature, " ".join(names[int(i)] for i in at), float(weights[at])))
+    return found
+
+
+def _top(weights: Floats, n: int) -> list[int]:
+    """Where the n weights farthest from zero are, the first among equals; zeros are left out, and what is forbidden."""
+    size = np.where(np.isfinite(weights), np.abs(weights), 0)
+    if n == 0 or len(size) == 0:
+        return []
+    least = np.partition(size, -n)[-n] if n < len(size) else 0
+    some = np.flatnonzero((size >= least) & (size > 0))
+    return [int(i) for i in some[np.argsort(-size[some], kind="stable")][:n]]

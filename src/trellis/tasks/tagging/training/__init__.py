@@ -1,0 +1,1 @@
+"""Parts of a tagger's training: encoding, pruning, dictionaries, documents, streams, warm starts."""

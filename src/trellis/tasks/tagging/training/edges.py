@@ -1,0 +1,110 @@
+"""Edge attributes of a training corpus, about a token's label and those before it, and the runs of labels they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Bytes, Ints, Longs, Ragged
+from trellis.engine.weights import Ngrams, Rows, padded
+from trellis.features.extraction import Extraction
+from trellis.features.templates import FAR, FAR_KINDS
+from trellis.features.vocabulary import Vocabulary
+from trellis.tasks.tagging.constraints import neighbours
+
+
+class Seen(NamedTuple):
+    """What attributes were seen with: some tokens, and the label of each or a column of edge rows."""
+
+    lists: Ragged  # of all tokens
+    tokens: Longs
+    labels: Ints  # [n] of these tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The edge attributes that get weights."""
+
+    rank: Ints  # [n attributes of the extraction] their numbers, -1 where dropped
+    lists: Ragged | None = None  # those of every token; None: there are no such templates
+    seen: Rows | None = None  # the runs of labels that they were seen with
+    histories: Bytes | None = None  # [n] about how many labels before, or which further back; None: one, all of them
+    ngrams: Ngrams | None = None  # those that ``seen`` has columns for
+    same: Ints | None = None  # [n_tokens] the last token with the same word, where labels further back are seen
+
+
+def runs_seen(
+    lists: Ragged, extraction: Extraction, gold: Ints, starts: Longs, n_labels: int, order: int, first: Ngrams | None
+) -> tuple[list[Seen], Ngrams | None]:
+    """The runs of labels that edge attributes were seen with; n-grams are numbered after the ``first`` ones.
+
+    Where all attributes are about one label before, there are label pairs and no n-grams.
+    """
+    if extraction.vocabulary.longest_history == 0:
+        return [], None
+    if extraction.vocabulary.longest_history == 1:
+        before, _ = neighbours(gold, starts, n_labels)
+        both = np.flatnonzero((before >= 0) & (gold >= 0))
+        return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))], None
+    arrays = None if first is None else (first.parents, first.labels)
+    parents, labels, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=arrays)
+    about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
+    for history in np.unique(about[about < FAR]).tolist():
+        own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
+        columns = _core.label_runs(n_labels, order, (parents, labels), gold, starts, history)
+        known = np.flatnonzero(columns >= 0)
+        seen.append(Seen(own, known, columns[known]))
+    return seen, Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+
+
+def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints | None, n_labels: int) -> list[Seen]:
+    """What attributes about labels further back were seen with: that label and the token's own, as a label pair."""
+    tokens, seen = np.arange(len(gold)), list[Seen]()
+    first = np.repeat(starts[:-1], np.diff(starts))
+    for kind in np.unique(about[about >= FAR]).tolist():
+        own = lists.renumber(np.where(about == kind, np.arange(len(about)), -1).astype(np.int32))
+        at = tokens
+        if kind == FAR_KINDS["any"]:
+            # Each label of a sentence is seen from its first token on.
+            sentence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            _, uses = np.unique(sentence * n_labels + gold, return_index=True)
+            sizes = starts[sentence[uses] + 1] - uses - 1
+            before = np.repeat(gold[uses], sizes)
+            at = np.repeat(uses + 1 - np.cumsum(sizes) + sizes, sizes) + np.arange(len(before))
+            own = own.take(at)
+        else:
+            if kind == FAR_KINDS["same"]:
+                assert same is not None
+                source = np.where(same >= 0, first + same, -1)
+            else:
+                source = np.where(tokens - first >= kind - FAR, tokens - (kind - FAR), -1)
+            before = np.where(source >= 0, gold[source], n_labels)
+        seen.append(Seen(own, np.arange(len(at)), (before * padded(n_labels) + gold[at]).astype(np.int32)))
+    return seen
+
+
+def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary | None, rank: Ints | None = None) -> Bytes:
+    """Which labels before a token each edge attribute is about, by its first number or by its ``rank``."""
+    first, of_table = vocabulary.n_emission, np.ones(vocabulary.plan.n_tables, np.uint8)
+    of_table[vocabulary.plan.templates[first:, 2]] = [template.about for template in vocabulary.templates[first:]]
+    n_given = 0 if vocabulary.bag is None or vocabulary.bag.pairs is None else int((vocabulary.bag.pairs >= 0).sum())
+    of_templates = np.empty(0, np.uint8) if growing is None else np.repeat(of_table, growing.table_sizes)
+    histories = np.concatenate([of_templates, np.ones(n_given, np.uint8)])  # given ones are about one label before
+    if rank is None:
+        return histories
+    out = np.empty(int(rank.max(initial=-1)) + 1, np.uint8)
+    out[rank[rank >= 0]] = histories[rank >= 0]
+    return out
+
+
+def known_runs(lists: Ragged, histories: Bytes, gold: Ints, starts: Longs) -> Ints:
+    """The attributes of all tokens at which their whole run of labels is known."""
+    token = np.repeat(np.arange(len(gold)), np.diff(lists.starts))
+    unknown = np.where(gold < 0, np.arange(len(gold)), -1)
+    last_unknown = np.maximum.accumulate(unknown)[token]
+    first = np.repeat(starts[:-1], np.diff(starts))[token]
+    known: Ints = lists.ids[last_unknown < np.maximum(first, token - histories[lists.ids])]
+    return known

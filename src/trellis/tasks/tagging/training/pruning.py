@@ -1,0 +1,200 @@
+"""Pruning labels: a filter of order 0 is trained first and leaves each token few candidate labels.
+
+Müller, Schmid and Schütze 2013. The filter is a log-linear model of single labels over the same attributes. Its margin,
+by how much a candidate may score less than the best label, is the smallest with which so many gold labels survive on
+sentences that the filter has not been trained on. Of more than MOST candidates the best are taken: the few tokens of
+which a filter knows little would else cost more than all others.
+
+Levels above it prune runs of labels in the same way: level k is a chain of order k over what is left. It scores labels
+as the filter does and learns weights of runs of k + 1 labels beside.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Bools, Floats, Ints, LabelSets, Lattice, Longs, runs_of
+from trellis.engine.weights import Ngrams, Rows
+from trellis.tasks.tagging.chain_model import FilterLevel, LabelFilter
+
+T = TypeVar("T")
+Rules = tuple[Floats, Floats]  # of label pairs [n_labels + 1, stride], of last labels [stride]
+
+SURVIVAL = 0.997  # the share of gold labels that survive, unless one is given
+FOLDS = 2  # what is held out of a filter is one of so many parts
+MOST = 16  # candidates of a token at most
+PASSES = 2
+RATE = 0.5
+LEAST = 0.01  # a residual below it makes no step
+FREQUENT = 2  # attributes seen less often have no weights in the filter of a corpus of more tokens than LARGE
+LARGE = 100_000
+LEVEL_PASSES = 1  # of levels above order 0
+LEVEL_RATE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Sentences in parts: what is learnt from all but one of them prunes that one.
+
+    A filter that was trained on a sentence would leave little but its gold labels, and a learner would see no labels
+    that compete with them.
+    """
+
+    starts: Longs  # [n_sentences + 1]
+    n_threads: int
+
+    @property
+    def everything(self) -> Longs:
+        """All sentences."""
+        return np.arange(len(self.starts) - 1, dtype=np.int64)
+
+    @property
+    def is_first(self) -> Bools:
+        """Which tokens are the first of a sentence."""
+        first = np.zeros(int(self.starts[-1]) + 1, bool)
+        first[self.starts] = True
+        return first[:-1]
+
+    @property
+    def parts(self) -> list[Longs]:
+        """The sentences of each part."""
+        return [self.everything[self.everything % FOLDS == k] for k in range(FOLDS)]
+
+    def trained(self, train: Callable[[int, Longs], T]) -> tuple[T, list[T]]:
+        """What ``train`` gives of its number and its sentences: for all of them, and for all but those of each part."""
+        others = [self.everything[self.everything % FOLDS != k] for k in range(FOLDS)]
+        whole, *of_others = _on_threads(train, [self.everything, *others], self.n_threads)
+        return whole, of_others
+
+    def sets(self, found: Sequence[LabelSets]) -> LabelSets:
+        """The sets of all tokens from those of each part."""
+        sets = LabelSets(np.empty(int(self.starts[-1]), np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
+        for part, some in zip(self.parts, found, strict=True):
+            sets = sets.replaced(runs_of(self.starts, part)[1], some)
+        return sets
+
+
+def _on_threads(train: Callable[[int, Longs], T], parts: Sequence[Longs], n_threads: int) -> list[T]:
+    """What ``train`` gives of each number and part: on this thread and on those others that the system gives."""
+    trained, errors, numbers = dict[int, T](), list[BaseException](), iter(range(len(parts)))
+
+    def run() -> None:
+        for number in numbers:
+            if errors:
+                return
+            try:
+                trained[number] = train(number, parts[number])  # native code lets go of the GIL
+            except BaseException as error:
+                errors.append(error)
+
+    others = [threading.Thread(target=run) for _ in range(min(n_threads, len(parts)) - 1)]
+    with suppress(RuntimeError):  # no thread left
+        for thread in others:
+            thread.start()
+    run()
+    for thread in others:
+        if thread.ident is not None:
+            thread.join()
+    if errors:
+        raise errors[0]
+    return [trained[number] for number in range(len(parts))]
+
+
+def learn_filter(
+    corpus: _core.Encoded, gold: Ints, shares: Sequence[float], n_threads: int, rules: Rules | None = None
+) -> tuple[LabelFilter, LabelSets]:
+    """The filter with which that share of gold labels survives, level by level, and what it leaves every token.
+
+    ``rules`` are minus infinity for pairs of labels and last labels that are forbidden.
+    """
+    counts, folds = _core.count_attributes(corpus.lists[1], corpus.n_attributes), Folds(corpus.starts, n_threads)
+    n_used = int((counts >= FREQUENT).sum()) if len(gold) > LARGE else corpus.n_attributes
+
+    def train(_: int, sentences: Longs) -> _core.Filter:
+        native = _core.Filter(corpus, gold, n_used=n_used)
+        for number in range(PASSES):
+            native.one_pass(sentences[_core.shuffled(len(sentences), number)], rate=RATE, least=LEAST)
+        return native
+
+    whole, of_others = folds.trained(train)
+    margins = [native.gold_margins(part, n_threads) for native, part in zip(of_others, folds.parts, strict=True)]
+    margin, n_known = _margin(margins, shares[0]), sum(map(len, margins))
+    candidates, scores, lost = list[LabelSets](), list[Floats](), np.zeros(len(gold), bool)
+    for native, part, gaps in zip(of_others, folds.parts, margins, strict=True):
+        found, scored = native.candidates(part, margin, MOST, n_threads)
+        candidates.append(LabelSets(*found))
+        scores.append(scored)
+        tokens = runs_of(corpus.starts, part)[1]
+        known = gold[tokens] >= 0
+        beyond = np.diff(candidates[-1].starts)[known] > MOST  # the gold label is one too many
+        lost[tokens[known]] = beyond | (gaps > margin)
+    sets = folds.sets(candidates)
+    row_starts, labels, weights = whole.rows
+    rows = Rows(row_starts, labels.astype(np.uint16), weights)
+    n_kept = float(np.diff(sets.starts)[sets.set_of].mean())
+    label_filter = LabelFilter(rows, margin, MOST, 1 - int(lost.sum()) / max(1, n_known), n_kept)
+    if len(shares) == 1:
+        return label_filter, sets
+    kept = sets, np.concatenate(scores), lost
+    return _with_levels(label_filter, folds, kept, gold, shares[1:], corpus.n_labels, rules)
+
+
+def _with_levels(
+    label_filter: LabelFilter,
+    folds: Folds,
+    kept: tuple[LabelSets, Floats, Bools],
+    gold: Ints,
+    shares: Sequence[float],
+    n_labels: int,
+    rules: Rules | None,
+) -> tuple[LabelFilter, LabelSets]:
+    """The filter with levels above order 0, one per share, and what they leave of the candidates.
+
+    ``kept`` are the candidates, their scores, and where the gold label is none but for being gold. A share is of the
+    gold runs that the levels before have left.
+    """
+    candidates, scores, lost = kept
+    edge, end = rules or (None, None)
+    learners = [_core.FilterLevels(n_labels, len(shares), edge, end) for _ in range(1 + FOLDS)]
+    sets, levels = candidates, list[FilterLevel]()
+    for level, share in enumerate(shares, 1):
+        tokens = _core.LevelTokens(candidates, scores, sets, folds.starts, gold, n_labels)
+
+        def train(
+            number: int, sentences: Longs, level: int = level, tokens: _core.LevelTokens = tokens
+        ) -> _core.FilterLevels:
+            native = learners[number]
+            native.begin(level, tokens)
+            for epoch in range(LEVEL_PASSES):
+                order = sentences[_core.shuffled(len(sentences), epoch)]
+                native.one_pass(tokens, order, rate=LEVEL_RATE, least=LEAST)
+            return native
+
+        _, of_others = folds.trained(train)
+        pairs = list(zip(of_others, folds.parts, strict=True))
+        gaps = np.zeros(len(gold), np.float32)
+        for native, part in pairs:
+            gaps[runs_of(folds.starts, part)[1]] = native.gold_margins(tokens, part, folds.n_threads)
+        lost[1:] |= lost[:-1] & ~folds.is_first[1:]  # a run that ends here, or the one that ends at the token before
+        margin = _margin([gaps[~lost]], share)
+        survival = float((gaps[~lost] <= margin).mean()) if not lost.all() else 1.0
+        lost |= gaps > margin
+        sets = folds.sets([LabelSets(*native.pruned(tokens, part, margin, folds.n_threads)) for native, part in pairs])
+        n_runs = 0 if sets.lattice is None else len(Lattice(*sets.lattice).before)
+        levels.append(FilterLevel(margin, survival, n_runs / max(1, len(gold))))
+    whole = learners[0]
+    return replace(label_filter, levels=tuple(levels), edge=whole.edge, ngrams=Ngrams(*whole.ngrams)), sets
+
+
+def _margin(margins: Sequence[Floats], share: float) -> float:
+    """The smallest with which that share survives, of what gold labels score less than the best."""
+    ascending = np.sort(np.concatenate(margins))
+    return float(ascending[math.ceil(share * len(ascending)) - 1]) if len(ascending) else math.inf

@@ -1,0 +1,122 @@
+"""Warm starts: what may start where, and an older model's weights in the numbering of a new problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from trellis._support.arrays import Ints, starts_of
+from trellis._support.errors import LearnerError
+from trellis.corpus.label_parts import LabelParts
+from trellis.engine.ngram_tables import more_labels, ngrams_to_table, table_to_ngrams
+from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.learning.learner import Learner
+from trellis.tasks.tagging.model import Tagger
+
+
+def check_start(init: Tagger, learner: Learner) -> None:
+    """LearnerError unless the learner can start where it scores as the older model does."""
+    if not isinstance(init, Tagger):
+        raise LearnerError(f"init must be a tagger, such as trellis.load(path) gives, not {init!r}")
+    name, model = type(learner).__name__, init.model
+    if not learner.takes_init:
+        raise LearnerError(f"{name} cannot start from another model; leave init out")
+    if model.weights.expansion is not None:
+        raise LearnerError("training cannot start from a kernel model; leave init out")
+    if model.dictionary is not None:
+        raise LearnerError("training cannot start from a model with a tag dictionary; train that one without")
+    if model.segments is not None:
+        raise LearnerError("training cannot start from a model of segments; leave init out")
+    if model.first is not None:
+        raise LearnerError("training cannot start from a model of two passes over documents; leave init out")
+    if model.filter is not None:
+        raise LearnerError("training cannot start from a model that prunes labels; start from its .pruned(None)")
+    if (model.family == "local") != (learner.family == "local"):
+        older = init.info.get("learner", {}).get("name", "this")
+        raise LearnerError(
+            f"{name} cannot start from a {older} model: MaxEnt normalises scores label by label, other learners do "
+            "not; leave init out"
+        )
+
+
+def features_of(init: Tagger) -> list[str]:
+    """The templates of the older model."""
+    vocabulary = init.model.vocabulary
+    bag = [] if vocabulary.bag is None else vocabulary.bag.templates
+    return [*(str(template) for template in vocabulary.templates), *bag]
+
+
+def order_from(init: Tagger, order: int | None) -> int:
+    """The order of the new model: the older one's, or a higher one, whose further weights start at zero."""
+    if order is not None and order < init.order:
+        raise LearnerError(f"the older model has order {init.order}; order {order} has no place for its weights")
+    return init.order if order is None else order
+
+
+def carried_over(
+    old: ChainWeights,
+    numbers: Ints,
+    edge_numbers: Ints,
+    n_attributes: int,
+    n_edges: int,
+    n_labels: int,
+    order: int,
+    parts: LabelParts | None,
+    *,
+    sparse: bool,
+) -> ChainWeights:
+    """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers.
+
+    ``sparse``: label n-grams of three labels and more in place of a table of triples.
+    """
+    rows = old.rows
+    if old.parts is not None and parts is not None:
+        place = {name: n_labels + i for i, name in enumerate(parts.names)}
+        columns = np.array([*range(old.n_labels), *(place[name] for name in old.parts.names)], np.uint16)
+        rows = replace(rows, labels=columns[rows.labels])
+    edge_rows = None
+    if old.edge_rows is not None:
+        edge_rows = _rows(old.edge_rows, edge_numbers, n_edges, np.uint32)
+        columns, n_pairs = edge_rows.labels.astype(np.int64), (old.n_labels + 1) * padded(old.n_labels)
+        previous, label = np.divmod(columns, padded(old.n_labels))
+        previous[previous == old.n_labels] = n_labels
+        node = columns - n_pairs + (n_labels - old.n_labels)  # all have two labels or more
+        pairs, runs = previous * padded(n_labels) + label, (n_labels + 1) * padded(n_labels) + node
+        columns = np.where(columns < n_pairs, pairs, runs).astype(np.uint32)
+        edge_rows = Rows(edge_rows.starts, columns, edge_rows.weights)
+    elif n_edges:
+        edge_rows = Rows(np.zeros(n_edges + 1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
+    to = np.append(np.arange(old.n_labels), n_labels)  # NULL is the last of them
+    edge = np.zeros((n_labels + 1, padded(n_labels)), np.float32)
+    edge[to, : old.n_labels] = old.edge[:, : old.n_labels]
+    tri = ngrams = None
+    if old.ngrams is not None:
+        ngrams = more_labels(old.ngrams, old.n_labels, n_labels)
+        if not sparse:
+            tri, ngrams = ngrams_to_table(ngrams, n_labels), None
+    elif old.tri is not None and sparse:
+        ngrams, at_first = table_to_ngrams(old.tri, old.n_labels)
+        ngrams = more_labels(ngrams, old.n_labels, n_labels)
+        edge[n_labels, : old.n_labels] += at_first
+    elif order == 2 and not sparse:
+        tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
+        if old.tri is not None:
+            tri[np.ix_(to, to, np.arange(old.n_labels))] = old.tri[:, :, : old.n_labels]
+    end = None
+    if old.end is not None:
+        end = np.zeros(padded(n_labels), np.float32)
+        end[: old.n_labels] = old.end[: old.n_labels]
+    rows = _rows(rows, numbers, n_attributes, np.uint16)
+    return ChainWeights(n_labels, rows, edge_rows, edge, tri, end, parts=parts, ngrams=ngrams)
+
+
+def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
+    """The rows in the order of their new numbers; attributes that are new have empty ones."""
+    sizes, lengths = np.zeros(n_attributes, np.int64), np.diff(rows.starts).astype(np.int64)
+    sizes[numbers] = lengths
+    starts = starts_of(sizes)
+    to = np.repeat(starts[numbers] - rows.starts[:-1], lengths) + np.arange(len(rows.labels))
+    labels, weights = np.empty(len(rows.labels), kind), np.empty(len(rows.labels), np.float32)
+    labels[to], weights[to] = rows.labels, rows.weights
+    return Rows(starts.astype(np.uint32), labels, weights)

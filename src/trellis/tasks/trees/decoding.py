@@ -1,0 +1,178 @@
+"""From words to rules over spans: sentences encoded, tags found where none are given, native calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trellis._support.arrays import Doubles, Ints, Longs, starts_of
+from trellis._support.errors import CorpusError
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.features.arcs import ArcReader, Coded
+from trellis.features.templates import PHRASE_MEASURES, Template
+from trellis.tasks.trees.grammar import Grammar, Step
+from trellis.tasks.trees.weights import PhraseModel, pcfg, rule_columns
+
+LONGEST = 400  # words of a sentence, as in bind/phrases.hpp
+FLAT = "X"  # the tag of words whose sentence has no tree and no tags
+
+Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
+TaggedWords = tuple[Longs, Longs, Ints, Any]  # starts, starts of tags, tags, scores: as native code takes them
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Sentences as the parser takes them."""
+
+    word: Column
+    tags: Column | None  # as given or by a tagger
+    starts: Longs  # [n_sentences + 1]
+    tagged: TaggedWords
+    columns: list[Coded]  # for templates
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def strings(self, i: int) -> list[str]:
+        """The words of a sentence."""
+        return _strings(self.word, self.starts, i)
+
+    def given_tags(self, i: int) -> list[str] | None:
+        """Its tags, if they are known before parsing."""
+        return None if self.tags is None else _strings(self.tags, self.starts, i)
+
+
+def _strings(column: Column, starts: Longs, i: int) -> list[str]:
+    values = column.values
+    return [values[code] for code in column.codes[starts[i] : starts[i + 1]].tolist()]
+
+
+class Decoder:
+    """A model made ready for native code."""
+
+    def __init__(self, model: PhraseModel) -> None:
+        self.model, self.native = model, model.native()
+        self.reader = ArcReader(model.vocabulary)
+        self.reads = [column.name for column in model.vocabulary.columns]
+        self.number = {tag: len(model.grammar.phrases) + i for i, tag in enumerate(model.grammar.tags)}
+
+    @cached_property
+    def coarse(self) -> Decoder:
+        """The coarse grammar as a PCFG: for tags, and for sentences that the other one cannot derive."""
+        return Decoder(pcfg(self.model.coarse, self.model.coarse, self.model.lexicon, self.model.prune))
+
+    def words(self, word: Column, tags: Column | None, starts: Longs, n_threads: int) -> Words:
+        """Encode sentences; where templates read tags and there are none, the coarse grammar finds them."""
+        lengths = np.diff(starts)
+        if len(lengths) and lengths.max() > LONGEST:
+            i = int(lengths.argmax())
+            raise CorpusError(
+                "", None, f"sentence {i + 1} has {lengths[i]:,} words; a parser takes {LONGEST}: split it"
+            )
+        if tags is None and self.reads:
+            tags = self.coarse.best_tags(self.coarse.words(word, None, starts, n_threads), n_threads)
+        corpus = Corpus({"word": word, **({} if tags is None else {"pos": tags})}, starts, "")
+        columns = self.reader.read(corpus) if self.reads else []
+        return Words(word, tags, starts, self._tagged(word, tags, starts), columns)
+
+    def _tagged(self, word: Column, tags: Column | None, starts: Longs) -> TaggedWords:
+        """What words may be: the tag given, or where it is unknown or there is none what the lexicon says."""
+        lexicon, known = self.model.lexicon, dict[tuple[int, int], tuple[list[int], list[float]]]()
+        numbers, scores, sizes = list[int](), list[float](), list[int]()
+        codes = np.zeros(len(word.codes), np.int32) if tags is None else tags.codes
+        names = [""] if tags is None else list(tags.values)
+        for w, t in zip(word.codes.tolist(), codes.tolist(), strict=True):
+            if (w, t) not in known:
+                given = self.number.get(names[t]) if tags is not None else None
+                found = [(given, 0.0)] if given is not None else lexicon.scores(word.values[w])
+                pairs = [(self.number[tag] if isinstance(tag, str) else tag, score) for tag, score in found]
+                known[w, t] = [number for number, _ in pairs], [score for _, score in pairs]
+            some, own = known[w, t]
+            numbers += some
+            scores += own
+            sizes.append(len(some))
+        return starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32)
+
+    def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
+        """Of each sentence up to k trees, best first; none where no grammar derives it."""
+        out = _split(self.model.grammar, self.native.parse(words.tagged, words.columns, k, n_threads))
+        failed = [i for i, found in enumerate(out) if not found]
+        if failed and self.model.grammar is not self.model.coarse:
+            for i in failed:
+                begin, end = int(words.starts[i]), int(words.starts[i + 1])
+                tags = None if words.tags is None else Column(words.tags.codes[begin:end], words.tags.values)
+                word = Column(words.word.codes[begin:end], words.word.values)
+                one = self.coarse.words(word, tags, np.array([0, end - begin], np.int64), 1)
+                out[i] = self.coarse.parse(one, k, 1)[0]
+        return out
+
+    def best_tags(self, words: Words, n_threads: int) -> Column:
+        """The tags of the best trees."""
+        grammar, numbers = self.model.grammar, dict[str, int]()
+        first_tag, codes = grammar.n_rules - len(grammar.tags), np.zeros(len(words.word.codes), np.int32)
+        for i, found in enumerate(self.parse(words, 1, n_threads)):
+            begin, end = int(words.starts[i]), int(words.starts[i + 1])
+            tags = (
+                [self.model.lexicon.scores(word)[0][0] for word in words.strings(i)]
+                if not found
+                else [""] * (end - begin)
+            )
+            for rule, at, _, _ in found[0][1] if found else ():
+                if rule >= first_tag:
+                    tags[at] = grammar.tags[rule - first_tag]
+            codes[begin:end] = [numbers.setdefault(tag, len(numbers)) for tag in tags]
+        return Column(codes, Strings.of(numbers))
+
+    def marginals(self, words: Words) -> tuple[float, Ints, Doubles, Doubles]:
+        """Of one sentence: log Z, rules over spans, their scores and how often they are in a tree."""
+        return self.native.marginals(words.tagged, words.columns)
+
+    def terms(self, words: Words, steps: Sequence[Step]) -> list[list[tuple[str, float]]]:
+        """What the scores of rules over spans are made of, by name."""
+        model, grammar = self.model, self.model.grammar
+        columns, _ = rule_columns(grammar)
+        sites = np.array([site for _, i, k, j in steps for site in ((i, j), (k, 0))], np.int32).reshape(-1, 2)
+        starts, templates, ids = self.native.attributes(words.tagged, words.columns, sites)
+        weights = [
+            dict(zip(model.rows.labels[a:b].tolist(), model.rows.weights[a:b].tolist(), strict=True))
+            for a, b in zip(model.rows.starts[ids], model.rows.starts[ids + 1], strict=True)
+        ]
+        values = {"word": words.strings(0), "pos": words.given_tags(0) or []}
+        out = list[list[tuple[str, float]]]()
+        for s, (rule, i, k, j) in enumerate(steps):
+            said = [("rule", float(model.base[rule]))] if model.base[rule] else []
+            for site in (2 * s, 2 * s + 1) if k else (2 * s,):
+                for at in range(int(starts[site]), int(starts[site + 1])):
+                    name = self._named(model.vocabulary.templates[templates[at]], values, (i, j - 1, k))
+                    for c in columns[rule].tolist():
+                        if c in weights[at]:
+                            with_ = grammar.phrases[c] if c < len(grammar.phrases) else "rule"
+                            said.append((f"{name} with {with_}", weights[at][c]))
+            out.append(said)
+        return out
+
+    def _named(self, template: Template, values: dict[str, list[str]], at: tuple[int, int, int]) -> str:
+        """An attribute as a person reads it: ``pos[first]=DT & length=3``."""
+        said, places = list[str](), dict(zip(("first", "last", "split"), at, strict=True))
+        for look in template.looks:
+            if look.place in PHRASE_MEASURES:
+                n = at[1] - at[0] + 1
+                said.append(f"length={n}" if look.place == "length" else "outline")
+                continue
+            words, place = values[look.column], places[look.place] + look.offset
+            inside = 0 <= place < len(words)
+            said.append(f"{look}={self.reader.said(look, words[place]) if inside else '_OUTSIDE'}")
+        return " & ".join(said) or "bias"
+
+
+def _split(grammar: Grammar, found: tuple[Longs, Doubles, Longs, Ints]) -> list[list[Found]]:
+    counts, scores, starts, steps = found[0].tolist(), found[1].tolist(), found[2].tolist(), found[3].tolist()
+    out, at = list[list[Found]](), 0
+    for n in counts:
+        out.append([(grammar, steps[starts[t] : starts[t + 1]], scores[t]) for t in range(at, at + n)])
+        at += n
+    return out

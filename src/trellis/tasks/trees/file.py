@@ -1,0 +1,177 @@
+"""PhraseTree parsers on disk: one safetensors file, as taggers are kept (model/model_file.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis._support.arguments import file_path, real_number
+from trellis._support.arrays import Arrays
+from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
+from trellis.corpus.corpus import Strings
+from trellis.engine.weights import Rows
+from trellis.features.phrases import PhraseVocabulary, parse_phrase_template
+from trellis.features.vocabulary_tensors import (
+    check_lookups,
+    check_strings,
+    column_tensors,
+    columns_header,
+    columns_of,
+    lookup_tensors,
+    lookups_of,
+    strings_of,
+    strings_tensors,
+)
+from trellis.tasks.tagging.chain_model import FAMILIES
+from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.trees.grammar import Grammar, Markov
+from trellis.tasks.trees.lexicon import Lexicon, flatten
+from trellis.tasks.trees.weights import PhraseModel
+
+if TYPE_CHECKING:
+    from trellis.tasks.trees.model import TreeParser
+
+FORMAT = "trellis-tree-parser-1"
+GREATEST = 1e30  # of a weight, so that the score of a tree is finite
+TABLES = ("tables", "folds", "outlines")
+PARTS = ("keys", "ids", "starts")
+
+
+def save(parser: TreeParser, path: str | os.PathLike[str]) -> None:
+    """Write a parser; the file appears whole or not at all."""
+    model, vocabulary = parser.model, parser.model.vocabulary
+    header = {
+        "grammar": _grammar_header(model.grammar),
+        "coarse": _grammar_header(model.coarse),
+        "templates": [str(template) for template in vocabulary.templates],
+        "columns": columns_header(vocabulary.columns),
+        "lookups": [list(key) for key in vocabulary.lookups],
+        "prune": model.prune,
+        "family": model.family,
+        "info": parser.info,
+    }
+    tensors: Arrays = {
+        **_grammar_tensors("grammar", model.grammar),
+        **_grammar_tensors("coarse", model.coarse),
+        **_lexicon_tensors(model.lexicon, model.grammar.tags),
+        **column_tensors(vocabulary.columns),
+        **lookup_tensors(vocabulary.lookups),
+        **model.rows.tensors("rows"),
+        **{f"{name}.{part}": a for name in TABLES for part, a in zip(PARTS, getattr(model, name), strict=True)},
+        "base": model.base,
+    }
+    if parser.tagger is not None:
+        tensors["tagger"] = np.frombuffer(parser.tagger.to_bytes(), np.uint8)
+    write_tensors(file_path("path", path), FORMAT, tensors, json.dumps(header, ensure_ascii=False))
+
+
+def load(path: str | os.PathLike[str], make: Callable[..., TreeParser]) -> TreeParser:
+    """Read a parser; ModelError if the file is not one, or is damaged."""
+
+    def made(tensors: Tensors, text: str) -> TreeParser:
+        header = parse_header(text)
+        model = _model(header, tensors)
+        model.native()  # checks all that native code follows
+        tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
+        if not isinstance(header["info"], dict):
+            raise ValueError("info that is not a dict")
+        return make(model, tagger, header["info"])
+
+    return read_tensors(file_path("path", path), FORMAT, "a parser of trees").made(made)
+
+
+def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
+    grammar, coarse = (_grammar(name, header[name], tensors) for name in ("grammar", "coarse"))
+    columns = columns_of(header["columns"], tensors)
+    for column in columns:
+        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
+            raise ValueError("views of other values")
+    if not {column.name for column in columns} <= {"word", "pos"}:
+        raise ValueError("columns that trees do not have")
+    check_strings(columns)
+    lookups = lookups_of(header["lookups"], tensors)
+    check_lookups(columns, lookups)
+    templates = tuple(parse_phrase_template(text) for text in header["templates"])
+    if header["family"] not in FAMILIES:
+        raise ValueError(f"no family {header['family']!r} of models")
+    base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
+    if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
+        raise ValueError("weights that are too great, or no numbers")
+    tables: Any = [tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES]
+    return PhraseModel(
+        grammar,
+        coarse,
+        _lexicon(tensors, grammar.tags),
+        PhraseVocabulary(templates, columns, lookups),
+        base,
+        rows,
+        tables[0],
+        tables[1],
+        tables[2],
+        real_number("prune", header["prune"], 0.0, 1.0),
+        header["family"],
+    )
+
+
+def _grammar_header(grammar: Grammar) -> dict[str, Any]:
+    return {
+        "markov": [grammar.markov.vertical, grammar.markov.horizontal],
+        "phrases": list(grammar.phrases),
+        "tags": list(grammar.tags),
+        "chains": [list(chain) for chain in grammar.chains],
+    }
+
+
+def _grammar_tensors(name: str, grammar: Grammar) -> Arrays:
+    return {f"{name}.binary": grammar.binary, f"{name}.counts": grammar.counts}
+
+
+def _grammar(name: str, header: Mapping[str, Any], tensors: Tensors) -> Grammar:
+    phrases, tags = (tuple(map(str, header[part])) for part in ("phrases", "tags"))
+    chains = tuple(tuple(map(str, chain)) for chain in header["chains"])
+    counts = tensors[f"{name}.counts"]
+    grammar = Grammar.of(Markov(*map(int, header["markov"])), phrases, tags, tensors[f"{name}.binary"], chains, counts)
+    if counts.dtype != np.int64 or counts.shape != (grammar.n_rules,) or (counts < 1).any():
+        raise ValueError("counts of other rules")
+    return grammar
+
+
+def _lexicon_tensors(lexicon: Lexicon, tags: tuple[str, ...]) -> Arrays:
+    out: Arrays = {"lexicon.tags": np.array([lexicon.tags[tag] for tag in tags], np.int64)}
+    for name, counts in (("words", lexicon.words), ("spelt", lexicon.spelt)):
+        keys, starts, which, often = flatten(counts, tags)
+        out |= strings_tensors(f"lexicon.{name}", Strings.of(keys), slots=False)
+        out |= {
+            f"lexicon.{name}.places": np.array(starts, np.int64),
+            f"lexicon.{name}.which": np.array(which, np.int32),
+        }
+        out[f"lexicon.{name}.often"] = np.array(often, np.int64)
+    return out
+
+
+def _lexicon(tensors: Tensors, tags: tuple[str, ...]) -> Lexicon:
+    found = list[dict[str, dict[str, int]]]()
+    for name in ("words", "spelt"):
+        keys = strings_of(f"lexicon.{name}", tensors)
+        places, which, often = (tensors[f"lexicon.{name}.{part}"].tolist() for part in ("places", "which", "often"))
+        if (
+            len(places) != len(keys) + 1
+            or len(which) != len(often)
+            or min(often, default=1) < 1
+            or min(which, default=0) < 0
+        ):
+            raise ValueError("counts of other words")
+        found.append(
+            {
+                key: {tags[t]: n for t, n in zip(which[a:b], often[a:b], strict=True)}
+                for key, a, b in zip(keys, places, places[1:], strict=False)
+            }
+        )
+    totals = tensors["lexicon.tags"].tolist()
+    if len(totals) != len(tags) or min(totals, default=1) < 1:
+        raise ValueError("counts of other tags")
+    return Lexicon(found[0], found[1], dict(zip(tags, totals, strict=True)))

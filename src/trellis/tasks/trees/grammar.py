@@ -1,0 +1,232 @@
+"""Grammars read off trees: binarised with horizontal and vertical markovisation, with counts of rules.
+
+A phrase over a span has a *bottom*, a tag or what a binary rule makes, and a *top*, the bottom or a chain of unary
+labels over it (core/engine/phrase_grammar.hpp). Rules are numbered: binary ones, unary ones, then one per tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Doubles, Ints, Longs
+from trellis.corpus.tree import ROOT, PhraseTree
+
+TAG, PART = "/", "@"  # what the symbols of tags, and of parts of phrases, begin with
+Binary = tuple[str, ...]
+Chain = tuple[str, ...]
+Step = tuple[int, int, int, int]  # rule, first word, split point or 0, word after the last
+
+
+@dataclass(frozen=True, slots=True)
+class Markov:
+    """What the symbols of a grammar remember.
+
+    ``vertical`` 1: a phrase its own label; 2: its parent's too, and so on. ``horizontal``: the part of a phrase that is
+    still to come remembers so many children before it.
+    """
+
+    vertical: int = 1
+    horizontal: int = 0
+
+    def symbol(self, label: str, above: Sequence[str]) -> str:
+        """A phrase below others, the nearest first."""
+        return "^".join((label, *above[: self.vertical - 1]))
+
+    def part(self, symbol: str, before: Sequence[str]) -> str:
+        """What is left of a phrase after some children, given by their labels."""
+        kept = before[len(before) - min(len(before), self.horizontal) :]
+        return f"{PART}{symbol}|{','.join(kept)}" if self.horizontal else f"{PART}{symbol}"
+
+
+def coarse_symbol(symbol: str) -> str:
+    """What a symbol is without markovisation."""
+    return symbol if symbol[0] == TAG else symbol.split("|")[0].split("^")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """A rule over a span: parent, left and right child, or a chain of symbols from top to bottom."""
+
+    binary: bool
+    symbols: tuple[str, ...]
+    begin: int
+    split: int  # 0 of a chain
+    end: int
+
+
+def derive(tree: PhraseTree, markov: Markov) -> list[Anchored]:
+    """The rules of a tree, from the top down, a left child before the right one."""
+    out = list[Anchored]()
+    _derive_top(tree, (), 0, markov, out)
+    return out
+
+
+def _derive_top(node: PhraseTree, above: tuple[str, ...], begin: int, markov: Markov, out: list[Anchored]) -> int:
+    """Adds the rules of a phrase or tag that begins at a word; gives where it ends."""
+    chain, place = list[str](), len(out)
+    while not node.is_tag:
+        chain.append(markov.symbol(node.label, above))
+        above = (node.label, *above)
+        if len(node.children) != 1:
+            break
+        (node,) = node.children
+    if node.is_tag:
+        out.append(Anchored(False, (*chain, TAG + node.label), begin, 0, begin + 1))
+        return begin + 1
+    symbol, before, at, opened = chain[-1], list[str](), begin, list[tuple[int, str, str, str, int]]()
+    for child in node.children[:-1]:
+        place_of_rule = len(out)
+        split = _derive_top(child, above, at, markov, out)
+        before.append(child.label)
+        last = len(before) + 1 == len(node.children)
+        right = top_symbol(node.children[-1], above, markov) if last else markov.part(chain[-1], before)
+        opened.append((place_of_rule, symbol, top_symbol(child, above, markov), right, split))
+        symbol, at = right, split
+    end = _derive_top(node.children[-1], above, at, markov, out)
+    # Rules of parts reach to the end of the phrase, which is known only now.
+    for i, (where, parent, left, right, split) in reversed(list(enumerate(opened))):
+        start = begin if i == 0 else opened[i - 1][4]
+        over = [] if i == 0 else [Anchored(False, (parent,), start, 0, end)]
+        out[where:where] = [*over, Anchored(True, (parent, left, right), start, split, end)]
+    out.insert(place, Anchored(False, tuple(chain), begin, 0, end))
+    return end
+
+
+def top_symbol(node: PhraseTree, above: tuple[str, ...], markov: Markov) -> str:
+    """The symbol at the top of a phrase or tag below others."""
+    return TAG + node.label if node.is_tag else markov.symbol(node.label, above)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grammar:
+    """Symbols and rules with how often trees had them."""
+
+    markov: Markov
+    phrases: tuple[str, ...]  # symbols; the first is the root
+    tags: tuple[str, ...]  # without the sign of their symbols
+    binary: Ints  # [n_binary, 3] parent, left, right
+    unary: Ints  # [n_unary, 2] top, bottom
+    chains: tuple[Chain, ...]  # [n_unary] symbols from top to bottom
+    counts: Longs  # [n_rules]
+    labels: tuple[tuple[str, ...], ...]  # [n_unary] of phrases that a chain stands for; of parts and tags none
+    number: Mapping[tuple[bool, tuple[str, ...]], int] = field(repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        markov: Markov,
+        phrases: tuple[str, ...],
+        tags: tuple[str, ...],
+        binary: Ints,
+        chains: tuple[Chain, ...],
+        counts: Longs,
+    ) -> Grammar:
+        """The grammar of rules: binary ones by numbers of symbols, chains by symbols; KeyError for an unknown one."""
+        symbols = [*phrases, *(TAG + tag for tag in tags)]
+        number = {symbol: i for i, symbol in enumerate(symbols)}
+        ends = [[number[chain[0]], number[chain[-1]]] for chain in chains]
+        labels = tuple(tuple(coarse_symbol(s) for s in chain if s[0] not in (TAG, PART)) for chain in chains)
+        rules = {(True, tuple(symbols[s] for s in rule)): i for i, rule in enumerate(binary.tolist())}
+        rules |= {(False, chain): len(binary) + i for i, chain in enumerate(chains)}
+        unary = np.array(ends, np.int32).reshape(-1, 2)
+        return cls(markov, phrases, tags, binary, unary, chains, counts, labels, rules)
+
+    @property
+    def n_rules(self) -> int:
+        """How many there are, those of tags too."""
+        return len(self.binary) + len(self.unary) + len(self.tags)
+
+    @property
+    def symbols(self) -> list[str]:
+        """All of them, tags last."""
+        return [*self.phrases, *(TAG + tag for tag in self.tags)]
+
+    def native(self) -> _core.PhraseGrammar:
+        """Checked for native code; ValueError if it makes no sense."""
+        return _core.PhraseGrammar(len(self.phrases), len(self.phrases) + len(self.tags), 0, self.binary, self.unary)
+
+    def log_probabilities(self) -> Doubles:
+        """[n_rules] of binary rules given the parent, of unary ones given the top; of tags 0."""
+        n_binary, n = len(self.binary), len(self.phrases) + len(self.tags)
+        out = np.zeros(self.n_rules)
+        for first, given in ((0, self.binary[:, 0]), (n_binary, self.unary[:, 0])):
+            counts = self.counts[first : first + len(given)].astype(np.float64)
+            totals = np.bincount(given, counts, n)
+            out[first : first + len(given)] = np.log(counts) - np.log(totals[given])
+        return out
+
+    def is_chain(self, u: int) -> bool:
+        """Whether unary rule u stands for labels over one another, or over a tag; else a phrase is its own top."""
+        top, bottom = self.unary[u].tolist()
+        return top != bottom or len(self.labels[u]) > 1
+
+    def name(self, rule: int) -> str:
+        """A rule as a person reads it."""
+        symbols, u = self.symbols, rule - len(self.binary)
+        if u < 0:
+            parent, left, right = (symbols[s] for s in self.binary[rule].tolist())
+            return f"{parent} -> {left} {right}"
+        top, bottom = (symbols[s] for s in self.unary[u].tolist())
+        return " -> ".join([*self.labels[u], *([bottom] if bottom[0] == TAG else [])]) if self.is_chain(u) else top
+
+    def coarse_of(self, coarse: Grammar) -> Ints:
+        """[n_symbols] which symbol of a grammar without markovisation each is a case of."""
+        number = {symbol: i for i, symbol in enumerate(coarse.symbols)}
+        return np.array([number[coarse_symbol(symbol)] for symbol in self.symbols], np.int32)
+
+    def steps(self, rules: Sequence[Anchored]) -> list[Step]:
+        """Rules over spans by their numbers, with those of tags; KeyError if there is none."""
+        out, first_tag = list[Step](), self.n_rules - len(self.tags)
+        for one in rules:
+            out.append((self.number[one.binary, one.symbols], one.begin, one.split, one.end))
+            if one.symbols[-1][0] == TAG and not one.binary:
+                out.append((first_tag + self.tags.index(one.symbols[-1][1:]), one.begin, 0, one.end))
+        return out
+
+
+def read_grammar(trees: Sequence[PhraseTree], markov: Markov) -> Grammar:
+    """The grammar of clean trees."""
+    binary, unary, tags = dict[Binary, int](), dict[Chain, int](), dict[str, int]()
+    phrases = dict[str, None]({ROOT: None})
+    for tree in trees:
+        for one in derive(tree, markov):
+            if one.binary:
+                binary[one.symbols] = binary.get(one.symbols, 0) + 1
+                phrases.setdefault(one.symbols[0])
+            else:
+                unary[one.symbols] = unary.get(one.symbols, 0) + 1
+                for symbol in one.symbols:
+                    if symbol[0] != TAG:
+                        phrases.setdefault(symbol)
+                if one.symbols[-1][0] == TAG:
+                    tags[one.symbols[-1][1:]] = tags.get(one.symbols[-1][1:], 0) + 1
+    numbers = {symbol: i for i, symbol in enumerate([*phrases, *(TAG + tag for tag in tags)])}
+    rules = np.array([[numbers[s] for s in rule] for rule in binary], np.int32).reshape(-1, 3)
+    counts = np.array([*binary.values(), *unary.values(), *tags.values()], np.int64)
+    return Grammar.of(markov, tuple(phrases), tuple(tags), rules, tuple(unary), counts)
+
+
+def build_tree(
+    grammar: Grammar, steps: Sequence[Sequence[int]], words: Sequence[str], pos: Sequence[str] | None
+) -> PhraseTree:
+    """The tree of rules over spans, given from the top down; ``pos`` are tags to write instead of the grammar's."""
+    n_binary, n_unary = len(grammar.binary), len(grammar.unary)
+    done = list[list[PhraseTree]]()  # what stands below, from right to left
+    for rule, begin, _, _ in reversed(steps):
+        if rule < n_binary:
+            left, right = done.pop(), done.pop()
+            done.append(left + right)
+        elif rule < n_binary + n_unary:
+            children = done.pop()
+            for label in reversed(grammar.labels[rule - n_binary]):
+                children = [PhraseTree(label, tuple(children))]
+            done.append(children)
+        else:
+            tag = grammar.tags[rule - n_binary - n_unary] if pos is None else pos[begin]
+            done.append([PhraseTree(tag, (), words[begin])])
+    (top,) = done.pop()
+    return top

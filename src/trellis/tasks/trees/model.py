@@ -1,0 +1,240 @@
+"""The parser as its user meets it: trees, k best, probabilities, explanations, one file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.errors import ArgumentError, CorpusError
+from trellis.corpus.brackets import Treebank, read_trees
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.objects import from_lists, from_mapping
+from trellis.corpus.read import read
+from trellis.corpus.tree import ROOT, PhraseTree
+from trellis.evaluation.brackets import BracketReport, evaluate_trees
+from trellis.features.presets import ALIASES
+from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.trees import file as parser_file
+from trellis.tasks.trees.decoding import FLAT, Decoder, Words
+from trellis.tasks.trees.grammar import Grammar, build_tree, derive
+from trellis.tasks.trees.lexicon import Lexicon
+from trellis.tasks.trees.weights import PhraseModel
+
+WORD, POS = "word", "pos"
+PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseTerm:
+    """One summand of a rule's score."""
+
+    feature: str  # an attribute, and what of the rule it goes with
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExplanation:
+    """A rule of a tree, and what its score is made of, the greatest first."""
+
+    rule: str  # as NP -> DT NN, or S -> VP for labels over one another
+    begin: int  # first word
+    end: int  # the word after the last
+    score: float
+    terms: list[PhraseTerm]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeParser:
+    """Gives sentences constituency trees. Get one from ``trellis.tasks.trees.train`` or ``trellis.tasks.trees.load``.
+
+    A sentence is a list of words, a list of pairs of a word and its tag, a dict with the columns ``word`` and perhaps
+    ``pos``, or a tree, of which only words and tags are read. Where it has no tags, the parser's tagger gives them, or
+    what training knew of words and their spelling.
+    """
+
+    model: PhraseModel
+    tagger: Tagger | None = None
+    info: dict[str, Any] = field(default_factory=dict)  # how it was trained
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
+        return TreeParser, (self.model, self.tagger, self.info)
+
+    def __repr__(self) -> str:
+        grammar = self.grammar
+        rules = len(grammar.binary) + len(grammar.unary)
+        return f"<parser of trees, {rules:,} rules, {len(self.model.rows.weights):,} weights of spans>"
+
+    @property
+    def grammar(self) -> Grammar:
+        """Symbols and rules."""
+        return self.model.grammar
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What is known of words and their tags."""
+        return self.model.lexicon
+
+    @property
+    def family(self) -> str:
+        """What scores are: "scores"; "log-linear" or "joint", where probabilities have a meaning."""
+        return self.model.family
+
+    # ------------------------------------------------------------ parsing
+
+    def parse(self, sentence: Any) -> PhraseTree:
+        """The best tree of one sentence. One that the grammar cannot derive gets a tree without phrases."""
+        return self.parse_batch([sentence], n_threads=1)[0]
+
+    def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
+        """The best trees of many sentences. ``n_threads``: number of threads (default: all cores)."""
+        threads = thread_count(n_threads)
+        if items(sentences) == []:
+            return []
+        return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
+
+    def kbest(self, sentence: Any, k: int) -> list[tuple[PhraseTree, float]]:
+        """Up to k trees with their scores, best first."""
+        return self.kbest_batch([sentence], k, n_threads=1)[0]
+
+    def kbest_batch(
+        self, sentences: Any, k: int, *, n_threads: int | None = None
+    ) -> list[list[tuple[PhraseTree, float]]]:
+        """Up to k trees of each sentence with their scores, best first."""
+        threads, k = thread_count(n_threads), whole_number("k", k, 1, 2**16)
+        return [] if items(sentences) == [] else self._trees(self._words(sentences, threads), k, threads)
+
+    def probability(self, sentence: Any, tree: PhraseTree | None = None) -> float:
+        """How probable a tree of the sentence is (default: the best one), among all that the grammar derives.
+
+        Only for parsers whose scores are log-probabilities: a PCFG, or one trained by the log loss. What pruning left
+        out counts as impossible.
+        """
+        self._check_probable()
+        words = self._words([sentence], 1)
+        log_z, steps, scores, _ = self._decoder.marginals(words)
+        known = {tuple(step): score for step, score in zip(steps.tolist(), scores.tolist(), strict=True)}
+        wanted = self._steps(words, tree)
+        if not wanted or not math.isfinite(log_z) or any(step not in known for step in wanted):
+            return 0.0
+        return math.exp(min(0.0, sum(known[step] for step in wanted) - log_z))
+
+    def span_probabilities(self, sentence: Any) -> dict[tuple[str, int, int], float]:
+        """How often phrases are in a tree, on average: label, first word, and the word after the last."""
+        self._check_probable()
+        _, steps, _, shares = self._decoder.marginals(self._words([sentence], 1))
+        found, n_binary, labels = dict[tuple[str, int, int], float](), len(self.grammar.binary), self.grammar.labels
+        for (rule, begin, _, end), share in zip(steps.tolist(), shares.tolist(), strict=True):
+            for label in labels[rule - n_binary] if n_binary <= rule < n_binary + len(labels) else ():
+                found[label, begin, end] = found.get((label, begin, end), 0.0) + share
+        return found
+
+    def explain(self, sentence: Any, tree: PhraseTree | None = None) -> list[RuleExplanation]:
+        """The rules of a tree (default: the best one), from the top down, with what their scores are made of."""
+        words = self._words([sentence], 1)
+        steps = [step for step in self._steps(words, tree) if step[0] < self.grammar.n_rules - len(self.grammar.tags)]
+        out = list[RuleExplanation]()
+        for (rule, begin, _, end), terms in zip(steps, self._decoder.terms(words, steps), strict=True):
+            said = [PhraseTerm(feature, weight) for feature, weight in terms]
+            said.sort(key=lambda term: (-abs(term.weight), term.feature))
+            out.append(RuleExplanation(self.grammar.name(rule), begin, end, sum(t.weight for t in said), said))
+        return out
+
+    def evaluate(
+        self, trees: Any, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
+    ) -> BracketReport:
+        """Parse the words of trees and compare (docs/trees.md); ``tags=False``: without being given their tags.
+
+        ``trees`` are trees or the name of a file of them. With ``longest`` only sentences of so many words count.
+        """
+        gold = clean_trees(trees)
+        given: Any = gold if tags else [tree.words for tree in gold]
+        return evaluate_trees(gold, self.parse_batch(given, n_threads=n_threads), longest=longest)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parser, with its tagger, to one file; it appears whole or not at all."""
+        parser_file.save(self, path)
+
+    # ------------------------------------------------------------ details
+
+    @cached_property
+    def _decoder(self) -> Decoder:
+        return Decoder(self.model)
+
+    def _check_probable(self) -> None:
+        if self.family not in PROBABLE:
+            raise ArgumentError(
+                "the scores of this parser are no log-probabilities; train one by the log loss (CRF) or as a PCFG"
+            )
+
+    def _words(self, sentences: Any, n_threads: int) -> Words:
+        corpus = sentence_corpus(sentences)
+        tags = next((corpus.column(name) for name in (POS, *ALIASES[POS]) if name in corpus.columns), None)
+        word = next((name for name in (WORD, *ALIASES[WORD]) if name in corpus.columns), next(iter(corpus.columns)))
+        if tags is None and self.tagger is not None:
+            named = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
+            tags = self.tagger.tag_corpus(named, n_threads=n_threads)
+        return self._decoder.words(corpus.column(word), tags, corpus.starts, n_threads)
+
+    def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
+        out = list[list[tuple[PhraseTree, float]]]()
+        for i, found in enumerate(self._decoder.parse(words, k, n_threads)):
+            strings, pos = words.strings(i), words.given_tags(i)
+            trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in found]
+            flat = [PhraseTree(tag, (), word) for word, tag in zip(strings, pos or [FLAT] * len(strings), strict=True)]
+            out.append(trees or [(PhraseTree(ROOT, tuple(flat)), -math.inf)])
+        return out
+
+    def _steps(self, words: Words, tree: PhraseTree | None) -> list[tuple[int, int, int, int]]:
+        if not words.strings(0) and (tree is None or not tree.words):
+            return []
+        if tree is None:
+            tree = self._trees(words, 1, 1)[0][0][0]
+        cleaned = tree.clean()
+        if cleaned is None or cleaned.words != words.strings(0):
+            raise ArgumentError("the tree has other words than the sentence")
+        try:
+            return self.grammar.steps(derive(cleaned, self.grammar.markov))
+        except KeyError as error:
+            rule = " -> ".join(error.args[0][1]) if isinstance(error.args[0], tuple) else str(error.args[0])
+            raise ArgumentError(f"the grammar has no rule {rule}, which the tree needs") from None
+
+
+def load(path: str | os.PathLike[str]) -> TreeParser:
+    """Read a parser; ModelError if the file is not one, or is damaged."""
+    return parser_file.load(path, TreeParser)
+
+
+def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:
+    """Trees, or those of a file, as parsers learn them (``PhraseTree.clean``)."""
+    found: Iterable[PhraseTree]
+    if isinstance(trees, str | os.PathLike):
+        found = read_trees(trees, lenient=lenient)
+    else:
+        given = trees.trees if isinstance(trees, Treebank) else items(trees)
+        if given is None or not all(isinstance(tree, PhraseTree) for tree in given):
+            raise ArgumentError(f"trees must be a file's name or a list of trees, not {type(trees).__name__}")
+        found = given
+    cleaned = [tree for one in found if (tree := one.clean()) is not None]
+    if not cleaned:
+        raise CorpusError(str(trees) if isinstance(trees, str | os.PathLike) else "", None, "no trees in it")
+    return cleaned
+
+
+def sentence_corpus(sentences: Any) -> Corpus:
+    """Sentences as a corpus of words, and tags where they have them."""
+    if isinstance(sentences, Corpus):
+        return sentences
+    given = sentences.trees if isinstance(sentences, Treebank) else items(sentences)
+    if given and all(isinstance(one, PhraseTree) for one in given):
+        cleaned = [one.clean() or one for one in given]
+        return from_mapping({WORD: [t.words for t in cleaned], POS: [t.pos for t in cleaned]}, None)
+    pairs = given is not None and any(isinstance(token, tuple) for s in given if isinstance(s, Sequence) for token in s)
+    return read(sentences) if given is None else from_lists(given, [WORD, POS] if pairs else None, tokens=True)
