@@ -16,8 +16,8 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting, verdict
-from experiments.papers.data import corpus_of_letters, letters, noun_phrases
-from experiments.papers.steps import Setting as PaperSetting
+from experiments.data import corpus_of_letters, letters, noun_phrases
+from experiments.steps import Setting as PaperSetting
 from trellis.evaluation.report import Report
 from trellis.features.presets import LETTER_RUNS
 from trellis.tasks import reranking

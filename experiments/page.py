@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.papers import Run, experiment
-from experiments.papers.report import Curves, Report, Table
-from experiments.papers.steps import Kept
+from experiments import Run, experiment
+from experiments.report import Curves, Report, Table
+from experiments.steps import Kept
 from trellis._support.errors import ArgumentError
 from trellis._support.replacing import replacing
 

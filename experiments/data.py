@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 import trellis
-from experiments.papers.steps import Setting
+from experiments.steps import Setting
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Strings
 
