@@ -9,7 +9,7 @@ from experiments import EXPERIMENTS, RESULTS, experiment
 from experiments.data import SOURCES
 from experiments.page import draw
 from experiments.report import as_markdown
-from experiments.steps import Figures, read_kept
+from experiments.steps import Figures, read_results
 
 HEAD = """# The papers' tables, rerun
 
@@ -62,7 +62,7 @@ This page is made from `experiments/results` by `python -m benchmarks report`; n
 def kept(name: str) -> dict[str, Any]:
     """The file of an experiment that was run to its end, or nothing."""
     path = RESULTS / f"{name}.json"
-    found = read_kept(path) if path.exists() else {}
+    found = read_results(path) if path.exists() else {}
     return found if found.get("complete") else {}
 
 

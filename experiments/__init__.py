@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, cast
 
 from experiments.data import check_there
 from experiments.report import Report
-from experiments.steps import Figures, Kept, Setting, Step, Watcher, run_steps
+from experiments.steps import Figures, ResultFile, Setting, Step, Watcher, run_steps
 from trellis._support.arguments import thread_count
 from trellis._support.errors import ArgumentError, CorpusError
 
@@ -29,10 +29,10 @@ class Experiment(Protocol):
     DATA: tuple[str, ...]  # folders of corpora that it reads
 
     def plan(self, setting: Setting, done: Mapping[str, Figures]) -> list[Step]:
-        """The steps, as far as they are known: it is asked again when those are done."""
+        """The steps as far as they are known; called again when those are done."""
 
     def report(self, done: Mapping[str, Figures]) -> Report:
-        """What the figures of all steps say."""
+        """Tables, findings and curves of the figures of all steps."""
 
 
 RESULTS = Path(__file__).parent / "results"
@@ -62,9 +62,9 @@ def experiment(name: str) -> Experiment:
 
 
 class Run(NamedTuple):
-    """What came of an experiment."""
+    """A finished experiment."""
 
-    kept: Kept  # its figures, and the file they are in
+    file: ResultFile
     report: Report
 
 
@@ -79,20 +79,40 @@ def run(
     again: bool = False,
     watcher: Watcher | None = None,
 ) -> Run:
-    """Run an experiment, or what is left of it.
+    """Run an experiment, or resume it.
 
-    ``data`` is the folder of corpora (default: the environment's TRELLIS_DATA), ``ptb`` of collins-pos that of a whole
-    Penn Treebank's sections. ``results`` is where figures are kept and found again, unless ``again``; without it they
-    are not. ``watcher`` is told of steps as they begin and end.
+    Parameters
+    ----------
+    name
+        An experiment of EXPERIMENTS.
+    data
+        Folder of corpora (default: TRELLIS_DATA).
+    ptb
+        Of collins-pos: a full Penn Treebank's folder of sections 00 to 24, instead of its sample.
+    quick
+        Part of the data, fewer epochs.
+    jobs
+        Number of steps run in parallel.
+    results
+        Folder of result files; without it nothing is stored.
+    again
+        Run also the steps that have stored figures.
+    watcher
+        Called when steps begin and end.
+
+    Raises
+    ------
+    MissingCorpusError
+        If a corpus is absent; the message says where to get it.
     """
-    one = experiment(name)
+    module = experiment(name)
     if jobs < 1:
         raise ArgumentError(f"jobs must be at least 1, not {jobs!r}")
     folder = Path(data or os.environ.get("TRELLIS_DATA") or "data").resolve()
     setting = Setting(folder, quick, max(1, thread_count(None) // jobs), None if ptb is None else Path(ptb).resolve())
     if setting.ptb and not setting.ptb.is_dir():
         raise ArgumentError(f"{ptb}: no such folder; name the one that has the sections 00 to 24")
-    check_there(setting, () if name == "collins-pos" and setting.ptb else one.DATA)
+    check_there(setting, () if name == "collins-pos" and setting.ptb else module.DATA)
     options = [*(["--ptb DIR"] if setting.ptb else []), *(["--quick"] if quick else [])]
     about = {
         "experiment": name,
@@ -100,12 +120,12 @@ def run(
         "quick": quick,
         "ptb": setting.ptb is not None,
     }
-    with tempfile.TemporaryDirectory() as nowhere:
-        place = Path(nowhere if results is None else results) / ("quick" if quick else "")
-        kept = Kept.open(place / f"{name}{'-ptb' if setting.ptb else ''}.json", about, again=again)
-        run_steps(one.plan, setting, kept, jobs=jobs, watcher=watcher or (lambda done, known, running, ended: None))
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary if results is None else results) / ("quick" if quick else "")
+        file = ResultFile.open(place / f"{name}{'-ptb' if setting.ptb else ''}.json", about, again=again)
+        run_steps(module.plan, setting, file, jobs=jobs, watcher=watcher or (lambda done, known, running, ended: None))
     try:
-        return Run(kept, one.report(kept.figures()))
+        return Run(file, module.report(file.figures()))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         why = f"its figures are damaged ({type(error).__name__}: {error}); run it with --again"
-        raise CorpusError(str(kept.path), None, why) from error
+        raise CorpusError(str(file.path), None, why) from error

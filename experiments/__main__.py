@@ -103,7 +103,7 @@ def _run_experiments(options: Namespace) -> None:
         if not options.json:
             show(f"{experiment(name).TITLE}\n\n{as_text(runs[name].report)}\n")
     if options.json:
-        show_json({name: run.kept.about | {"steps": run.kept.steps} for name, run in runs.items()})
+        show_json({name: run.file.about | {"steps": run.file.steps} for name, run in runs.items()})
     if options.report is not None:
         write_report(Path(options.report), runs)
         say(f"wrote {Path(options.report) / 'index.html'}", options.quiet)

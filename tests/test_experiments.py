@@ -14,7 +14,7 @@ from experiments import steps
 from experiments.__main__ import main
 from experiments.data import MissingCorpusError, ptb
 from experiments.report import Finding, Report, Table, as_markdown, as_text
-from experiments.steps import Figures, Kept, Setting, Step, run_steps
+from experiments.steps import Figures, ResultFile, Setting, Step, run_steps
 from trellis._support.errors import ArgumentError, CorpusError
 
 
@@ -44,7 +44,7 @@ def kept_figures(kept) -> dict[str, Figures]:
 
 def test_two_jobs_give_the_same_figures(corpora):
     one, two = (experiments.run("label-bias", data=corpora, quick=True, jobs=jobs) for jobs in (1, 2))
-    assert one.kept.figures() == two.kept.figures()
+    assert one.file.figures() == two.file.figures()
 
 
 def test_a_whole_treebank_takes_the_place_of_the_sample(tmp_path):
@@ -81,24 +81,24 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     STOP.append(True)
     CALLS.clear()
     with pytest.raises(KeyboardInterrupt):
-        run_steps(plan, setting, Kept.open(path, {"quick": False}))
+        run_steps(plan, setting, ResultFile.open(path, {"quick": False}))
     STOP.clear()
     assert CALLS == [1, 2, 3]
     assert not json.loads(path.read_text())["complete"]
-    kept = Kept.open(path, {"quick": False})
+    kept = ResultFile.open(path, {"quick": False})
     run_steps(plan, setting, kept)
     assert CALLS == [1, 2, 3, 3, 6]
     assert kept.figures() == {"step 1": {"n": 2}, "step 2": {"n": 4}, "step 3": {"n": 6}, "last": {"n": 12}}
-    assert not Kept.open(path, {"quick": True}).steps  # not of the same kind
-    assert not Kept.open(path, {"quick": False}, again=True).steps
+    assert not ResultFile.open(path, {"quick": True}).steps  # not of the same kind
+    assert not ResultFile.open(path, {"quick": False}, again=True).steps
 
 
 def test_figures_of_another_version_are_not_taken_over(tmp_path, monkeypatch):
     path = tmp_path / "kept.json"
-    run_steps(plan, Setting(tmp_path), Kept.open(path, {}))
-    assert Kept.open(path, {}).steps
+    run_steps(plan, Setting(tmp_path), ResultFile.open(path, {}))
+    assert ResultFile.open(path, {}).steps
     monkeypatch.setattr(steps.trellis, "__version__", "99")
-    assert not Kept.open(path, {}).steps
+    assert not ResultFile.open(path, {}).steps
 
 
 def test_what_is_no_file_of_figures_is_rejected(tmp_path):
@@ -106,7 +106,7 @@ def test_what_is_no_file_of_figures_is_rejected(tmp_path):
     for text in ("", "[]", "{}", '{"steps": {"a": {}}}', '{"steps": [1]}'):
         path.write_text(text)
         with pytest.raises(CorpusError, match="not a file of figures"):
-            Kept.open(path, {})
+            ResultFile.open(path, {})
 
 
 @pytest.mark.parametrize("figures_kept", [None, {}, {"errors": "x"}, {"errors": []}])
