@@ -357,7 +357,7 @@ HOSTILE: dict[str, Change] = {
     **heads("columns", [], None, "ab"),
     **heads("lookups", [], [None], None),
     **heads("temperature", 0, -1.0, 1e-300, 1e9, math.nan, math.inf, "x"),
-    **heads("info", {"sentences": [1]}, {"tokens": "x"}, {"history": [{"epoch": 1, "dev_score": "x"}]}),
+    **heads("training", {"sentences": [1]}, {"tokens": "x"}, {"history": [{"epoch": 1, "dev_score": "x"}]}),
     "half a surrogate pair": lambda tensors, header: header["labels"].__setitem__(0, "\ud800"),
     "label pairs in the padding": put("edge_rows.labels", EVERY, 7),
     **heads("templates", ["word[0"], [5], None),

@@ -40,7 +40,7 @@ def short_sentences(corpus: Corpus) -> Iterator[None]:
         raise CorpusError(corpus.source, None, f"{error}; split it") from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parser(Model):
     """Gives sentences dependency trees. Get one from ``Parser.train`` or ``trellis.load``.
 
@@ -212,7 +212,7 @@ class Parser(Model):
 
     def _facts(self) -> dict[str, Any]:
         kind = "projective" if self.projective else "non-projective"
-        facts = {"trees": kind, "reads": ", ".join(self.columns), "order": f"{self.order}", "labels": len(self.labels)}
+        facts = {"trees": kind, "reads": " ".join(self.columns), "order": f"{self.order}", "labels": len(self.labels)}
         return {**facts, "weights": len(self.weights["values"])}
 
     # ------------------------------------------------------------ details

@@ -427,7 +427,7 @@ class Tagger(Model):
         return {} if expansion is None or expansion.kernel.function is None else {"kernel": expansion.kernel.function}
 
     def _facts(self) -> dict[str, Any]:
-        facts = {"target": self.target, "reads": ", ".join(self.columns), "labels": len(self.labels)}
+        facts = {"target": self.target, "reads": " ".join(self.columns), "labels": len(self.labels)}
         return {**facts, "order": f"{self.order}", "weights": self._model.weights.n_nonzero}
 
 
