@@ -363,6 +363,14 @@ class Corpus:
 
 # ------------------------------------------------------------ gold labels
 
+
+def default_target(columns: Sequence[str]) -> str | None:
+    """The column of labels where none is named: "label", else the last one; None for CoNLL-U and a single column."""
+    if "label" in columns:
+        return "label"
+    return None if len(columns) < 2 or "form" in columns else columns[-1]
+
+
 UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
 
 

@@ -88,7 +88,7 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
     """The corpus in a table; with ``sentence``, one row per token, and that column tells sentences apart."""
     try:
         return _from_arrow(_to_arrow(source), names, sentence, path)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, ValueError) as error:  # pandas' frames with two columns of one name, too
         why = f"not a table of strings or lists of strings ({_first_line(error)}); convert or write it again"
         raise CorpusError(path, None, why) from None
 

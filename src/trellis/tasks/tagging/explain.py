@@ -21,7 +21,7 @@ from trellis.engine.chain import Tables
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import Constraints, Decoder
+from trellis.tasks.tagging.decoding import Constraints, Decoder, listed
 from trellis.tasks.tagging.segments.weights import segments_of
 
 END = "<end>"  # the label after the sentence
@@ -133,6 +133,7 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
     """Why a sentence gets its labels."""
     if decoder.expansion is not None:
         raise ModelError("a kernel model has no weights of features to explain; see support()")
+    [sentence] = listed([sentence])
     model, batch = decoder.model, decoder.encode([sentence])
     edge_attributes = None
     if model.weights.edge_rows is not None:
@@ -183,8 +184,8 @@ class _Explainer:
                     said, labels = columns[column]
                     for label in labels:
                         terms[label].append(Term(t, name, said, weight * value))
-            for listed in terms.values():
-                listed.sort(key=lambda term: -abs(term.weight))
+            for label_terms in terms.values():
+                label_terms.sort(key=lambda term: -abs(term.weight))
             self.emissions.append(terms)
         ngrams = model.weights.ngrams
         self.longer: dict[tuple[int, ...], float] = {}  # weights of label n-grams
