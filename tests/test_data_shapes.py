@@ -86,13 +86,19 @@ def test_labels_take_the_name_of_the_target() -> None:
     assert tagger.evaluate(WORDS, LABELS).token_accuracy == 1
 
 
-def test_default_target_is_the_last_column_but_not_in_conllu() -> None:
-    assert trellis.train(trellis.read(TAGGED, columns="word,chunk"), learner=LEARNER).target == "chunk"
-    named = {"label": LABELS, "word": WORDS}
-    assert trellis.train(named, learner=LEARNER).target == "label"
-    for columns in ({"form": WORDS, "upos": LABELS}, {"word": WORDS}):
-        with pytest.raises(trellis.LearnerError, match="target must name the column"):
-            trellis.train(columns, learner=LEARNER)
+@pytest.mark.parametrize(
+    ("columns", "target"),
+    [(["word", "chunk"], "chunk"), (["label", "word"], "label"), (["form", "upos", "feats"], "upos")],
+)
+def test_default_target(columns: list[str], target: str) -> None:
+    corpus = {name: LABELS if name in (target, "feats") else WORDS for name in columns}
+    tagger = trellis.train(corpus, learner=LEARNER, features=[f"{'form' if 'form' in columns else 'word'}[0]"])
+    assert tagger.target == target
+
+
+def test_a_single_column_has_no_default_target() -> None:
+    with pytest.raises(trellis.LearnerError, match="target must name the column"):
+        trellis.train(WORDS, learner=LEARNER)
 
 
 @pytest.mark.parametrize(

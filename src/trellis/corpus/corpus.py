@@ -365,10 +365,12 @@ class Corpus:
 
 
 def default_target(columns: Sequence[str]) -> str | None:
-    """The column of labels where none is named: "label", else the last one; None for CoNLL-U and a single column."""
+    """The column of labels where none is named: label, upos in CoNLL-U, else the last one; None for a single column."""
     if "label" in columns:
         return "label"
-    return None if len(columns) < 2 or "form" in columns else columns[-1]
+    if "form" in columns and "upos" in columns:
+        return "upos"
+    return columns[-1] if len(columns) > 1 else None
 
 
 UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label

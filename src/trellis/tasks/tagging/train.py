@@ -102,7 +102,7 @@ def train(
     n_threads: int | None = None,
     info: Mapping[str, Any] | None = None,
 ) -> Tagger:
-    """Train a tagger that predicts column ``target`` (default: "label", else the last column, except in CoNLL-U).
+    """Train a tagger that predicts column ``target`` (default: label, upos in CoNLL-U, else the last one).
 
     ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks; or
     sentences without labels (lists of strings, of tuples, of dicts or lists of attributes) whose labels are in ``y``, a
