@@ -35,6 +35,7 @@ from trellis.features.functions import (
     LONGEST,
     MATCHED,
     NAMES,
+    OWN,
     PATTERNED,
     PLAIN,
     SIZED,
@@ -338,9 +339,9 @@ class _Parser:
                 return Look("", 0, place=word)
             shown = word if word.isprintable() else repr(word)
             raise self.error(f"expected {shown}[offset] or {shown}(...)", at)
-        if word not in NAMES:
-            unknown = self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
-            raise UnknownFunctionError(str(unknown))
+        if word not in NAMES and word not in OWN:
+            unknown = self.error(f"no function {word!r}; the functions are {', '.join((*NAMES, *OWN))}", at)
+            raise UnknownFunctionError(str(unknown), word)
         self.take("sign", "(")
         inner_at = self.peek()[2]
         inner = self.look(depth + 1)
@@ -372,15 +373,13 @@ class _Parser:
         if name in PATTERNED and arguments and (why := unreadable(str(arguments[0]))):
             raise self.error(f"{name}: {why}", at)
         match arguments:
-            case [] if name in PLAIN:
+            case [] if name in PLAIN or name in OWN or name in MATCHED:
                 return
             case [int(k)] if name in SIZED and 1 <= k <= 100:
                 return
             case [int(k)] if name in COUNTED and 0 <= k <= 100:
                 return
             case [str(text)] if name in (*FILED, *MATCHED, *VECTORS) or (name in PATTERNED and len(text) <= LONGEST):
-                return
-            case [] if name in MATCHED:
                 return
             case [str(), int(k)] if name == "cluster" and k >= 1:
                 return

@@ -33,6 +33,7 @@ from trellis.features.functions import (
     COUNTED,
     FILED,
     MATCHED,
+    OWN,
     PATTERNED,
     PLAIN,
     SIZED,
@@ -40,6 +41,7 @@ from trellis.features.functions import (
     Function,
     Lookup,
     from_lookup,
+    own_function,
     rare_suffix,
     read_lookup,
 )
@@ -295,7 +297,7 @@ def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
 
 def native_calls(view: View) -> list[tuple[str, int]] | None:
     """The view as native code computes it for ASCII (core/text/views.hpp), None if it needs more than the string."""
-    if any(call.name in (*FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS) for call in view):
+    if not all(call.name in PLAIN or call.name in SIZED or call.name == "outside" for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
 
@@ -307,6 +309,8 @@ def _step(call: Call, lookups: Lookups, column: str) -> Function:
         return lambda value: value
     if call.name in PLAIN:
         return PLAIN[call.name]
+    if call.name in OWN:
+        return own_function(call.name)
     if call.name in SIZED:
         return SIZED[call.name](int(call.arguments[0]))
     if call.name in PATTERNED:
