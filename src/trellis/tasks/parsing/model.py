@@ -18,7 +18,8 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
 from trellis.corpus.read import read
 from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
-from trellis.features.arcs import ArcReader, ArcVocabulary
+from trellis.features.arcs import ArcVocabulary
+from trellis.features.places import ColumnReader
 from trellis.features.templates import ARC_MEASURES, Look
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term
@@ -58,13 +59,13 @@ class Parser(Model):
     training: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
-    _reader: ArcReader = field(init=False, repr=False, compare=False)
+    _reader: ColumnReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
         object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
-        object.__setattr__(self, "_reader", ArcReader(self.vocabulary))
+        object.__setattr__(self, "_reader", self.vocabulary.reader)
 
     @property
     def columns(self) -> list[str]:

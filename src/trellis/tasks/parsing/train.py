@@ -20,7 +20,7 @@ from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.read import read
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import arc_templates, arc_vocabulary
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner, choice, flag
@@ -102,7 +102,7 @@ class _Vector:
 def train(
     corpus: Any,
     *,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     order: int = 2,
     projective: bool = True,

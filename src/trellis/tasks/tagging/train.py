@@ -28,7 +28,7 @@ from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
-from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
+from trellis.features.vocabulary import FeatureSet, TemplateSource, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
@@ -75,7 +75,7 @@ def train(
     y: Any = None,
     *,
     target: str | None = None,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     order: int | None = None,
     cutoff: int = 0,
@@ -289,7 +289,7 @@ def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> 
     return target
 
 
-def _features(features: Features | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
+def _features(features: TemplateSource | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
     if init is not None and features is not None:
         raise LearnerError("an older model brings its own features; omit them")
     if init is not None:
