@@ -15,7 +15,7 @@ from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.features.dictionaries import (
     Dictionary,
     DictionaryView,
-    Spans,
+    EntrySpans,
     derived_names,
     dictionary_views,
     learn_dictionary,
@@ -248,7 +248,7 @@ def extract(
     features: FeatureSet,
     n_threads: int,
     known: Vocabulary | None = None,
-    spans: Spans | None = None,
+    spans: EntrySpans | None = None,
 ) -> Extraction:
     """Number every attribute of the corpus under these templates, and all that were ``known`` before.
 
@@ -318,7 +318,7 @@ def _bag(column: str, names: Strings, about: Container[int], first: int, first_p
 
 
 def _learned(
-    templates: Sequence[Template], columns: Mapping[str, Column], spans: Spans
+    templates: Sequence[Template], columns: Mapping[str, Column], spans: EntrySpans
 ) -> dict[DictionaryView, Dictionary]:
     """The dictionaries that no file has."""
     found = dict[DictionaryView, Dictionary]()

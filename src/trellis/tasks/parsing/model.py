@@ -26,7 +26,7 @@ from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model
 from trellis.tasks.parsing import file as parser_file
 from trellis.tasks.parsing.tree import DependencyTree
-from trellis.tasks.parsing.treebank import HEAD, LABEL, read_trees
+from trellis.tasks.parsing.treebank import HEAD, LABEL, read_dependencies
 
 if TYPE_CHECKING:
     from trellis.display.trellises import Picture
@@ -172,7 +172,7 @@ class Parser(Model):
 
     def evaluate(self, corpus: Any, *, n_threads: int | None = None, subtypes: bool = True) -> AttachmentReport:
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
-        treebank = read_trees(read(corpus), labelled=bool(self.labels))
+        treebank = read_dependencies(read(corpus), labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
         words = treebank.corpus.column(self.columns[0])
         marks = np.array([is_punctuation(value) for value in words.values], bool)
