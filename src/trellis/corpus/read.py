@@ -104,7 +104,7 @@ def read(
     options = Options(format, comments, tabs, sentence)
     if isinstance(source, Corpus):
         options.check("a Corpus", ())
-        return source if columns is None else _chosen(source, parse_names(columns))
+        return source if columns is None else choose(source, parse_names(columns))
     names = parse_names(columns)
     if isinstance(source, (str, os.PathLike)):
         path = file_path("source", source)
@@ -195,13 +195,14 @@ def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: st
 
         return _with_tokens(parse_crfsuite(text, source, layout.names))
     if format == "conllu":
-        return _with_tokens(_chosen(parse_text(text, source, CONLLU), layout.names))
+        return _with_tokens(choose(parse_text(text, source, CONLLU), layout.names))
     if format != "conll":
         raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
     return _with_tokens(parse_text(text, source, layout))
 
 
-def _chosen(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
+def choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
+    """The corpus with some of its columns in that order, ``upos+feats`` as one; all of them for None."""
     columns = corpus.columns
     if names is None:
         return corpus

@@ -215,10 +215,11 @@ class _Parser:
                 labelled = bool(self.take("name"))
             elif self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
                 at = self.peek()[2]
-                if self.peek(2)[1] in FAR_KINDS:
-                    far.append(self.far_label())
+                before = self.labels_before()
+                if isinstance(before, str):
+                    far.append(before)
                 else:
-                    labels |= self.label_offsets()
+                    labels |= before
             else:
                 looks.append(self.look())
             if self.peek()[0] == "end":
@@ -280,17 +281,14 @@ class _Parser:
             if filed and (look.place != "segment" or filed != ["listed"] or look.calls[-1].name != "listed"):
                 raise self.error('of files, looks at segments take listed(word[segment], "file") alone', 0)
 
-    def far_label(self) -> str:
-        self.take("name")
-        self.take("sign", "[")
-        kind = self.take("name")
-        self.take("sign", "]")
-        return kind
-
-    def label_offsets(self) -> set[int]:
+    def labels_before(self) -> str | set[int]:
         self.take("name")
         self.take("sign", "[")
         at = self.peek()[2]
+        if self.peek()[1] in FAR_KINDS:
+            kind = self.take("name")
+            self.take("sign", "]")
+            return kind
         if self.peek()[0] != "int":
             raise self.error(f"after label[ comes a number, any or same, not {self.peek()[1]!r}", at)
         first = last = self.number()

@@ -253,33 +253,20 @@ View = tuple[Call, ...]
 Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
 
 
-@dataclass(slots=True)
-class Views:
-    """The views of one column, in the order templates name them."""
-
-    views: list[View] = field(default_factory=list)
-
-    def index(self, view: View) -> int:
-        """The number of a view, a new one if it was not there."""
-        if view not in self.views:
-            self.views.append(view)
-        return self.views.index(view)
-
-
 def seen_as(look: Look) -> tuple[str, View]:
     """The column that a look reads and its view there: a dictionary's answers are a column of their own."""
     return (derived_name(look), ()) if is_matched(look) else (look.column, look.calls)
 
 
-def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[Views]:
+def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[list[View]]:
     """Which views each column needs; what dictionaries look at are views too."""
-    found = [Views() for _ in columns]
+    found = [dict[View, None]() for _ in columns]  # in the order templates name them
     seen = (seen_as(look) for template in templates for look in template.looks)
     asked = ((view.column, view.calls) for view in dictionary_views(templates))
     for column, view in (*seen, *asked):
         if column in columns:
-            found[columns.index(column)].index(view)
-    return found
+            found[columns.index(column)][view] = None
+    return [list(views) for views in found]
 
 
 def reach_of(templates: Sequence[Template]) -> int:
@@ -361,7 +348,7 @@ class Plan:
 def compile_plan(
     templates: Sequence[Template],
     columns: Sequence[str],
-    views: Sequence[Views],
+    views: Sequence[Sequence[View]],
     n_ids: Sequence[Sequence[int]],
     reach: int,
 ) -> Plan:
