@@ -271,7 +271,7 @@ def test_warm_starts_that_make_no_sense() -> None:
         with pytest.raises(LearnerError, match=why):
             trellis.train(corpus_of(1), init=tagger, **options)
     with pytest.raises(LearnerError, match="target"):
-        trellis.train(corpus_of(1))
+        trellis.train(corpus_of(1).sentences("word"))
     with pytest.raises(LearnerError, match="HMM cannot start"):
         trellis.train(corpus_of(1), init=tagger, learner=trellis.HMM())
     with pytest.raises(LearnerError, match="with a tag dictionary"):

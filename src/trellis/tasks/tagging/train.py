@@ -18,9 +18,9 @@ from trellis._support.arguments import items, thread_count, whole_number
 from trellis._support.arrays import Floats, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
-from trellis.corpus.corpus import BagColumn, Corpus, columns_named
+from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import MAX_ORDER, ChainWeights
 from trellis.evaluation.report import METRICS
@@ -28,7 +28,7 @@ from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
-from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
+from trellis.features.vocabulary import FeatureSet, TemplateSource, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
@@ -72,9 +72,10 @@ SURE = 300  # the same of a smoothed one: a rarer word may also have labels of w
 
 def train(
     corpus: Any,
+    y: Any = None,
     *,
     target: str | None = None,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     order: int | None = None,
     cutoff: int = 0,
@@ -101,9 +102,11 @@ def train(
     n_threads: int | None = None,
     info: Mapping[str, Any] | None = None,
 ) -> Tagger:
-    """Train a tagger that predicts column ``target``.
+    """Train a tagger that predicts column ``target`` (default: label, upos in CoNLL-U, else the last one).
 
-    ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
+    ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks; or
+    sentences without labels (lists of strings, of tuples, of dicts or lists of attributes) whose labels are in ``y``, a
+    list of lists of strings.
     ``features`` is a preset's name (default: "default", or the attributes where there is nothing else), a template
     file or a list of templates. ``learner`` is a learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default:
     ``MIRA(epochs=15, shuffle=True)``). ``order`` is how many labels back a label looks: any number (some learners: up
@@ -148,10 +151,11 @@ def train(
     cores). ``info``, a dict of what JSON can hold, is kept in the model as ``tagger.info``.
     """
     given = dict(locals())
-    stream = corpus if isinstance(corpus, CorpusStream) else None
-    corpus = corpus if stream is not None else read(corpus)
+    stream = corpus if isinstance(corpus, CorpusStream) and y is None else None
+    corpus = corpus if stream is not None else read_examples(corpus, y, target=target or "label")
     if flag().check("document_features", document_features):
-        rest = {name: value for name, value in given.items() if name not in ("corpus", "features", "document_features")}
+        apart = ("corpus", "y", "features", "document_features")
+        rest = {name: value for name, value in given.items() if name not in apart}
         return train_twice(train, corpus, features, rest)
     learner, partial = learner_of(learner), _partial(partial)
     segments = bool(segments) if isinstance(segments, np.bool_) else segments
@@ -237,7 +241,7 @@ def train(
         segmenting=segmenting,
         spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
-        dev=None if dev is None else read(dev),
+        dev=None if dev is None else read_examples(dev, target=target),
         metric=None if metric is None else choice(*METRICS).check("metric", metric),
         schedule=schedule,
         bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
@@ -279,12 +283,13 @@ def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> 
         if target not in (None, init.target):
             raise LearnerError(f"the older model predicts {init.target!r}, not {target!r}")
         return init.target
+    target = default_target(columns) if target is None else target
     if target is None:
         raise LearnerError(f"target must name the column to learn: one of {', '.join(columns)}")
     return target
 
 
-def _features(features: Features | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
+def _features(features: TemplateSource | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
     if init is not None and features is not None:
         raise LearnerError("an older model brings its own features; omit them")
     if init is not None:

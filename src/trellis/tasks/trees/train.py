@@ -19,7 +19,7 @@ from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner
@@ -97,7 +97,7 @@ class _Vector:
 def train(
     trees: Any,
     *,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     vertical: int = 1,
     horizontal: int = 0,
