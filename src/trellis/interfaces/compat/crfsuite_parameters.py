@@ -126,6 +126,6 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
         if values["type"] not in (0, 1, 2):
             raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
         variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
-        C = None if variant == "PA" else values["c"]
-        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, C=C), options
+        C = {} if variant == "PA" else {"C": values["c"]}
+        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C), options
     return trellis.AROW(epochs=epochs, r=values["gamma"]), options

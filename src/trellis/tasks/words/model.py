@@ -56,8 +56,8 @@ class Segmenter:
 
         ``text`` is a file, or a list of lines or of lists of words; so is ``dev``, on which the best epoch is chosen.
         ``lenient`` leaves out lines of blanks alone and lines that are not UTF-8, which else are errors. ``learner`` is
-        as in ``trellis.train`` (default: MIRA, shuffled), and ``more`` are its other parameters: ``features`` (default:
-        the preset "segmentation"), ``segments=True`` for a semi-Markov model...
+        as in ``trellis.train`` (default: ``MIRA(epochs=10)``), and ``more`` are its other parameters: ``features``
+        (default: the preset "segmentation"), ``segments=True`` for a semi-Markov model...
         """
         from trellis.learners.mira import MIRA
         from trellis.tasks.tagging.train import train
@@ -72,7 +72,7 @@ class Segmenter:
         corpus = lines.corpus()
         held_out = None if dev is None else read_segmented(dev, lenient=lenient).corpus()
         given = {"features": FEATURES, **more}
-        learner = MIRA(shuffle=True) if learner is None else learner
+        learner = MIRA(epochs=10) if learner is None else learner
         return cls(train(corpus, target=LABEL, scheme="bmes", learner=learner, dev=held_out, **given))
 
     @classmethod
