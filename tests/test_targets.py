@@ -121,7 +121,7 @@ def test_an_output_as_cheap_as_the_target_is_no_mistake() -> None:
 def test_a_warm_start_goes_on_where_the_older_training_was(name: str, structure: str) -> None:
     """Online learners without averages: some examples and then the last are one epoch over all."""
     problem, more = STRUCTURES[structure](), {"beam": 3} if structure == "steps" else {}
-    once = replace(LEARNERS[name], epochs=1, average=False)
+    once = replace(LEARNERS[name], epochs=1, average=False, shuffle=False)
     examples = [*SENTENCES, (("the", "dog"), ("V", "V"))]
     first = structured.fit(problem, examples[:4], once, **more)
     whole = structured.fit(problem, examples, once, **more)
@@ -137,17 +137,13 @@ def learnt(model: structured.StructuredModel) -> dict[str, float]:
 
 def test_averages_and_votes_count_the_weights_of_a_warm_start() -> None:
     """With weights that are right already there is no step: they are all that is averaged and all that votes."""
-    right = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=9, average=False, shuffle=False))
+    right = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=9, average=False))
     assert right.info["history"][-1]["updates"] == 0
     for vote in (False, True):
-        model = structured.fit(
-            Searched(), SENTENCES, trellis.Perceptron(epochs=2, vote=vote, shuffle=False), init=right
-        )
+        model = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=2, vote=vote), init=right)
         assert learnt(model) == learnt(right)
         assert [model.predict(x) for x, _ in SENTENCES] == [y for _, y in SENTENCES]
-    other = structured.fit(
-        Searched(), SENTENCES, trellis.Perceptron(epochs=1, shuffle=False), init={"far": 2.0, "the|V": 50.0}
-    )
+    other = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=1), init={"far": 2.0, "the|V": 50.0})
     assert other["far"] == 2.0
     assert 0 < other["the|V"] < 50.0
 
