@@ -335,7 +335,7 @@ def test_training_resumes_from_a_checkpoint(tmp_path: Path, learner: trellis.Lea
     file = tmp_path / "training.checkpoint"
     parsing.train(corpus, checkpoint=file, observer=stop, **options)
     resumed = parsing.train(corpus, checkpoint=file, **options)
-    assert resumed.info["history"] == whole.info["history"]
+    assert resumed.training["history"] == whole.training["history"]
     for name, array in whole.weights.items():
         assert np.array_equal(array, resumed.weights[name])
     with pytest.raises(trellis.ModelError, match="another training"):
@@ -354,9 +354,9 @@ def test_a_parser_is_one_file(tmp_path: Path) -> None:
     parser = parsing.train(corpus, features=templates, learner=trellis.CRF(epochs=5), info={"mine": 1})
     clusters.unlink()
     parser.save(tmp_path / "p.parser")
-    again = parsing.load(tmp_path / "p.parser")
+    again = trellis.Parser.load(tmp_path / "p.parser")
     assert again.parse_batch(treebank(10, 2)) == parser.parse_batch(treebank(10, 2))
-    assert (again.info["user"]["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
+    assert (again.info["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
     again.save(tmp_path / "q.parser")
     assert (tmp_path / "p.parser").read_bytes() == (tmp_path / "q.parser").read_bytes()
     with pytest.raises(trellis.ModelError, match="not a tagger but a dependency parser; open it with"):
@@ -384,7 +384,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
                 flat[int(rng.integers(len(flat)))] = -7 if array.dtype.kind == "i" else 200
             write_tensors(tmp_path / "damaged", FORMAT, damaged, text)
             try:
-                found = parsing.load(tmp_path / "damaged")
+                found = trellis.Parser.load(tmp_path / "damaged")
                 found.parse_batch(treebank(3, 2))
                 found.kbest(inputs(treebank(3, 2), 0), 3)
             except trellis.TrellisError:
@@ -394,7 +394,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
     raw[len(raw) // 2] ^= 1
     (tmp_path / "flipped").write_bytes(raw)
     with pytest.raises(trellis.ModelError, match="damaged"):
-        parsing.load(tmp_path / "flipped")
+        trellis.Parser.load(tmp_path / "flipped")
 
 
 def test_words_that_training_did_not_see_have_their_views() -> None:
@@ -429,7 +429,7 @@ def test_projective_training_lifts_crossing_arcs() -> None:
     assert lifted.parse(x).heads == [2, 0, 2, 2]
     for name, array in train(2, 0, 2, 2).weights.items():
         assert np.array_equal(array, lifted.weights[name])
-    assert train(3, 0, 2, 1, learner=trellis.Perceptron()).info["history"][-1]["updates"] == 0
+    assert train(3, 0, 2, 1, learner=trellis.Perceptron()).training["history"][-1]["updates"] == 0
 
 
 def test_trees_draw_and_print_themselves() -> None:
@@ -481,7 +481,7 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
         parsing.train(corpus, order=1)
     assert caught.value.line is not None
     assert 4 <= caught.value.line <= 6
-    assert parsing.train(corpus, order=1, lenient=True).info["skipped"] == 1
+    assert parsing.train(corpus, order=1, lenient=True).training["skipped"] == 1
 
 
 @pytest.mark.parametrize(

@@ -232,8 +232,6 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_commands(words: Path, call: Callable[..., Done]) -> None:
-    assert call("segment train words.txt --model m --quiet").code == 0
-    assert Segmenter.load("m").tagger.to_bytes() == Segmenter.train("words.txt").tagger.to_bytes()  # the same defaults
     done = call("segment train words.txt --dev words.txt --epochs 5 --model m --json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["words"] == 13

@@ -20,8 +20,8 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner
-from trellis.learners.mira import MIRA
-from trellis.tasks.words.model import FEATURES, Segmenter
+from trellis.tasks.words.model import Segmenter
+from trellis.tasks.words.train import DEFAULT, FEATURES
 
 AS_GIVEN = ("features", "order", "cutoff", "patience")
 
@@ -46,7 +46,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Train and write."""
-    learner = chosen_learner(given, MIRA(epochs=10))
+    learner = chosen_learner(given, DEFAULT)
     check_writable(given.model)
     check_apart(given.model, given.text, given.dev, given.features)
     text = read_lines(given.text, given)
@@ -67,7 +67,7 @@ def command(given: Namespace) -> None:
     say(f"{given.model}: {n_words:,} words, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         sizes = {"words": n_words, "weights": n_weights, "bytes": n_bytes, "lines_skipped": text.n_skipped}
-        show_json({"model": given.model, **sizes, "history": tagger.info["history"]})
+        show_json({"model": given.model, **sizes, "history": tagger.training["history"]})
 
 
 def read_lines(path: str, given: Namespace) -> SegmentedText:
