@@ -112,7 +112,7 @@ def test_defaults_of_tables(page: str, title: str, function: Callable[..., objec
     # What None stands for in signatures.
     trained = trellis.train({"word": [["a"]], "pos": [["N"]]}, target="pos")
     learner = trellis.MIRA()
-    assert trained.info["learner"] == {"name": "MIRA", **learner.parameters()}
+    assert trained.training["learner"] == {"name": "MIRA", **learner.parameters()}
     resolved = {"learner": learner, "features": "default", "order": trained.order}
     checked = 0
     for names, *_, default in table(page, title):

