@@ -120,7 +120,7 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
     if algorithm == "l2sgd":
         learner = trellis.CRF(transitions=transitions, start=False, c2=values["c2"], solver="adagrad", epochs=epochs)
         return learner, options
-    if algorithm == "ap":
+    if algorithm == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
         return trellis.Perceptron(epochs=epochs), options
     if algorithm == "pa":
         if values["type"] not in (0, 1, 2):

@@ -136,7 +136,7 @@ def train(
             raise LearnerError(
                 f"tagger must read words alone, as sentences to parse have nothing else; it reads {read}"
             )
-    chosen = None if learner == PCFG else tree_learner(learner)
+    chosen = None if isinstance(learner, str) and learner.lower() == PCFG else tree_learner(learner)
     _check_options(chosen, features, dev, patience, checkpoint)
     schedule, notes = Schedule.of(dev, None, patience, checkpoint, checkpoint_every), user_notes(info)
     threads = thread_count(n_threads)
