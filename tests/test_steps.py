@@ -73,7 +73,7 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
     problem, examples = make(), segments(width) if make is Lengths else sentences(width)
     moments = plain_training(problem, examples, width, update, 3)
     for average in (False, True):
-        learner = trellis.Perceptron(epochs=3, average=average, update=update)
+        learner = trellis.Perceptron(epochs=3, average=average, update=update, shuffle=False)
         model = structured.train(examples, problem=problem, learner=learner, beam=width)
         for f in moments[-1]:
             mean = sum(weights.get(f, 0.0) for weights in moments) / len(moments)
@@ -243,7 +243,7 @@ class Odd(History):
         ),
         (
             lambda: structured.train(sentences(1), problem=Odd(signature=[]), beam=4),
-            "example 0: signature.* hashable.* not \\[\\]",
+            "example \\d+: signature.* hashable.* not \\[\\]",
         ),
         (
             lambda: structured.train([("ab", "AB")], problem=Odd(value="x"), beam=4),

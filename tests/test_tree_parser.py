@@ -188,7 +188,7 @@ def test_a_log_linear_parser_gives_probabilities_that_sum_to_one() -> None:
 def test_a_learnt_pcfg_likes_its_trees_less_than_perceptron_weights() -> None:
     # Rules only: which rule attaches best differs from how frequent rules are.
     counted, learnt = (
-        train(TREES, learner="pcfg"),
+        train(TREES, learner="PCFG"),
         train(TREES, features="rules", learner=trellis.Perceptron(epochs=20)),
     )
     assert learnt.evaluate(TREES).f1 >= counted.evaluate(TREES).f1

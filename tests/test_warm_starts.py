@@ -226,7 +226,7 @@ def test_new_labels_and_features(name: str, order: int) -> None:
     features = ["word[0]", "word[-1] & word[0]"]
     first = trellis.MaxEnt() if name == "maxent" else trellis.Perceptron()
     tagger = train(old, features=features, order=order, learner=first)
-    learner = type(LEARNERS[name])(epochs=20)
+    learner = type(LEARNERS[name])(epochs=40)
     both = trellis.train(new, init=tagger, learner=learner)
     assert both.labels == ("A", "B", "C", "D")
     assert both.tag(["c", "d"]) == ["C", "D"]
