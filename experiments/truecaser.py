@@ -72,5 +72,5 @@ def truecaser() -> tuple[Tagger, Corpus]:
 
 if __name__ == "__main__":
     tagger, test = truecaser()
-    sys.stdout.write(f"{tagger}\n{tagger.evaluate(test)}\n{tagger.details(test)}\n")
+    sys.stdout.write(f"{tagger}\n{tagger.evaluate(test)}\n{tagger.error_analysis(test)}\n")
     tagger.save(Path(__file__).with_suffix(".trellis"))

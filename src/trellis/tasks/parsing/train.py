@@ -235,6 +235,6 @@ def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: i
 
     def score(parser: Parser) -> float:
         report = parser.evaluate(treebank.corpus, n_threads=n_threads)
-        return report.all.las if by_labels else report.all.uas
+        return report.las if by_labels else report.uas
 
     return score

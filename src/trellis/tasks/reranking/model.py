@@ -17,13 +17,13 @@ from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.corpus.corpus import Column, Corpus
 from trellis.engine.hypergraph import Hypergraph
+from trellis.evaluation.reranking import RerankingReport
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name
 from trellis.tasks.reranking.lists import (
     MAX_K,
     Cost,
     CostOf,
     KBestList,
-    ListReport,
     column_of,
     cost_named,
     kbest_lists,
@@ -153,7 +153,7 @@ class Reranker:
             out.append(Ranked(list(z.labels), one.score, z.score, z.rank, terms))
         return out
 
-    def evaluate(self, corpus: Any, *, target: str | None = None, n_threads: int | None = None) -> ListReport:
+    def evaluate(self, corpus: Any, *, target: str | None = None, n_threads: int | None = None) -> RerankingReport:
         """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus."""
         from trellis.corpus.read import read_like
 
