@@ -236,6 +236,6 @@ def _scorer(treebank: DependencyTreebank, metric: str, labels: Sequence[str], n_
 
     def score(parser: Parser) -> float:
         report = parser.evaluate(treebank.corpus, n_threads=n_threads)
-        return report.all.las if by_labels else report.all.uas
+        return report.las if by_labels else report.uas
 
     return score

@@ -23,7 +23,7 @@ from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import MAX_ORDER, ChainWeights
-from trellis.evaluation.report import METRICS
+from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
@@ -239,7 +239,7 @@ def train(
         spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
         dev=None if dev is None else read_examples(dev, target=target),
-        metric=None if metric is None else choice(*METRICS).check("metric", metric),
+        metric=None if metric is None else choice(*TaggingReport.metrics).check("metric", metric),
         schedule=schedule,
         bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
         n_threads=thread_count(n_threads),
@@ -500,7 +500,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
 
     def score(weights: ChainWeights) -> float:
-        return METRICS[setup.metric or "auto"](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
+        return tagger(weights).evaluate(dev, n_threads=setup.n_threads).figure(setup.metric or "auto")
 
     # The sentences of a stream are not there to be tagged.
     return replace(problem, tag=tag if problem.blocks is None else None, score_dev=None if dev is None else score)
