@@ -185,4 +185,3 @@ def report(
     first = evaluate(gold, [one.candidates[0].labels for one in lists])
     oracle = evaluate(gold, [z.labels for z in best])
     return RerankingReport.of(first if chosen is None else evaluate(gold, chosen), first, oracle)
-
