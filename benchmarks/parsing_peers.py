@@ -17,8 +17,8 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting
-from experiments.papers import steps
-from experiments.papers.data import Parts
+from experiments import steps
+from experiments.data import Parts
 from experiments.papers.parsing import DATA, treebank
 from trellis.tasks import parsing
 
@@ -81,9 +81,9 @@ def run(setting: Setting) -> Result:
 def _row(name: str, parser: str, test: trellis.Corpus, trees: Trees, times: Row) -> Row:
     gold = _trees(test)
     report = parsing.attachment(_words(test), gold, trees, subtypes=False)
-    scores = {"UAS, %": 100 * report.all.uas}
+    scores = {"UAS, %": 100 * report.uas}
     if "deprel" in test.columns:
-        scores["LAS, %"] = 100 * report.all.las
+        scores["LAS, %"] = 100 * report.las
     return {"corpus": name, "parser": parser, **scores, **times}
 
 

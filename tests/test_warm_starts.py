@@ -120,7 +120,7 @@ def test_label_ngrams_start_where_they_were(older: str, newer: str, order: int, 
     for words in first.sentences("word"):
         path = [tagger.labels[z] for z in rng.integers(0, len(tagger.labels), len(words))]
         assert start.score(words, path) == pytest.approx(tagger.score(words, path), abs=1e-5)
-    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).info["history"]
+    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).training["history"]
 
 
 def test_a_learner_that_stops_at_order_2_says_so() -> None:
@@ -226,7 +226,7 @@ def test_new_labels_and_features(name: str, order: int) -> None:
     features = ["word[0]", "word[-1] & word[0]"]
     first = trellis.MaxEnt() if name == "maxent" else trellis.Perceptron()
     tagger = train(old, features=features, order=order, learner=first)
-    learner = type(LEARNERS[name])(epochs=20)
+    learner = type(LEARNERS[name])(epochs=40)
     both = trellis.train(new, init=tagger, learner=learner)
     assert both.labels == ("A", "B", "C", "D")
     assert both.tag(["c", "d"]) == ["C", "D"]

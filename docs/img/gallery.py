@@ -8,8 +8,8 @@ from pathlib import Path
 import matplotlib as mpl
 
 import trellis
-from trellis.interfaces.cli.demo import make_typos
 from trellis.corpus.brackets import parse_trees
+from trellis.interfaces.cli.demo import make_typos
 
 HERE = Path(__file__).parent
 TREE = "(S (NP (DT the) (JJ big) (NN dog)) (VP (VBD saw) (NP (NNP Ann)) (PP (IN in) (NP (NNP Rome)))) (. .))"
@@ -46,7 +46,7 @@ def draw() -> None:
     tagger.draw(list("functuon"), most_labels=9).save(place / "trellis.svg")
     figures = {
         "history": tagger.plot_history(),
-        "confusions": tagger.details(test).plot(),
+        "confusions": tagger.error_analysis(test).plot(),
         "reliability": tagger.reliability(test).tokens.plot("letters"),
     }
     for name, figure in figures.items():

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 import trellis
-from experiments.papers.data import find
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import find
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.tasks import trees
 
 TITLE = "Constituency trees: PCFGs, the perceptron on their rules, features of spans"
@@ -112,7 +112,7 @@ def _measured(
     parsed = parser.parse_batch(sentences, n_threads=1)
     speed = len(test) / (time.process_time() - begun)
     found = trees.evaluate_trees(test, parsed)
-    scores = {"precision": found.overall.precision, "recall": found.overall.recall, "F1": found.f1}
+    scores = {"precision": found.precision, "recall": found.recall, "F1": found.f1}
     shares = {name: 100 * value for name, value in (scores | {"complete": found.complete_match}).items()}
     return shares | {"sentences/s": speed, "training, CPU s": seconds}
 

@@ -34,6 +34,7 @@ from trellis.tasks.tagging.training.encoding import sentence_weights
 from trellis.tasks.tagging.training.parsers import parser_learner, refuse_l1
 
 FILTER = "pos[head] & pos[dep] & direction"
+DEFAULT = MIRA(C=0.01, epochs=10, shuffle=False)
 KEYS = ("keys", "starts", "folds.keys", "folds.starts")
 TABLE = ("values", "sums", "variances")
 
@@ -123,10 +124,10 @@ def train(
 
     ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name ("mst", "ud"), a file or
     a list of templates of arcs (docs/parsing.md); by default the templates of "ud" of columns that are there.
-    ``learner`` is an online learner (default: ``MIRA(C=0.01)``) or a CRF, which trains by the log loss, or the name of
-    one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets arcs cross (order 1 only).
-    ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is considered only if one with the
-    same attribute of the template ``filter`` was seen in training (None: all arcs).
+    ``learner`` is an online learner (default: ``MIRA(C=0.01, epochs=10, shuffle=False)``) or a CRF, which trains by
+    the log loss, or the name of one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets arcs
+    cross (order 1 only). ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is
+    considered only if one with the same attribute of the template ``filter`` was seen in training (None: all arcs).
 
     A sentence that has no tree is an error, or with ``lenient`` is left out. ``sample_weight`` is one number per
     sentence. With ``dev`` the best epoch on that corpus is kept, by ``metric`` ("uas", "las"; "auto": "las" if there
@@ -211,7 +212,7 @@ def train(
 
 def parsing_learner(given: Learner | str | None) -> Learner:
     """The learner, or the one of that name; LearnerError if it does not train parsers."""
-    return parser_learner(MIRA(C=0.01) if given is None else given)
+    return parser_learner(DEFAULT if given is None else given)
 
 
 def _is_informative(corpus: Corpus, name: str) -> bool:
@@ -235,6 +236,6 @@ def _scorer(treebank: DependencyTreebank, metric: str, labels: Sequence[str], n_
 
     def score(parser: Parser) -> float:
         report = parser.evaluate(treebank.corpus, n_threads=n_threads)
-        return report.all.las if by_labels else report.all.uas
+        return report.las if by_labels else report.uas
 
     return score

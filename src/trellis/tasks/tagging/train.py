@@ -23,7 +23,7 @@ from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import MAX_ORDER, ChainWeights
-from trellis.evaluation.report import METRICS
+from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
@@ -63,9 +63,6 @@ from trellis.tasks.tagging.training.pruning import SURVIVAL
 from trellis.tasks.tagging.training.streaming import check_streamed, encode_stream, survey
 from trellis.tasks.tagging.training.warm_start import check_start, features_of, order_from
 
-# On dev sentences of several kinds it was better than the averaged perceptron, or as good (docs/learners.md); it takes
-# two to three times as long.
-DEFAULT_LEARNER = MIRA(epochs=15, shuffle=True)
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
 SURE = 300  # the same of a smoothed one: a rarer word may also have labels of words that end like it
 
@@ -109,8 +106,8 @@ def train(
     list of lists of strings.
     ``features`` is a preset's name (default: "default", or the attributes where there is nothing else), a template
     file or a list of templates. ``learner`` is a learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default:
-    ``MIRA(epochs=15, shuffle=True)``). ``order`` is how many labels back a label looks: any number (some learners: up
-    to 2); 0 where the features ask for no label bigrams.
+    ``MIRA()``). ``order`` is how many labels back a label looks: any number (some learners: up to 2); 0 where the
+    features ask for no label bigrams.
     ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
     with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the
     number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
@@ -242,7 +239,7 @@ def train(
         spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
         dev=None if dev is None else read_examples(dev, target=target),
-        metric=None if metric is None else choice(*METRICS).check("metric", metric),
+        metric=None if metric is None else choice(*TaggingReport.metrics).check("metric", metric),
         schedule=schedule,
         bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
         n_threads=thread_count(n_threads),
@@ -269,7 +266,7 @@ def learner_of(given: Learner | str | None) -> Learner:
     """The learner that is given, or the one of that name, or the one that is taken where none is given."""
     if isinstance(given, str):
         return learner_named(given)()
-    given = DEFAULT_LEARNER if given is None else given
+    given = MIRA() if given is None else given
     if not isinstance(given, Learner):
         raise LearnerError(
             "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
@@ -503,7 +500,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
 
     def score(weights: ChainWeights) -> float:
-        return METRICS[setup.metric or "auto"](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
+        return tagger(weights).evaluate(dev, n_threads=setup.n_threads).figure(setup.metric or "auto")
 
     # The sentences of a stream are not there to be tagged.
     return replace(problem, tag=tag if problem.blocks is None else None, score_dev=None if dev is None else score)

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 
 import trellis
-from experiments.papers.report import Table
-from experiments.papers.steps import Figures, Setting
+from experiments.report import Table
+from experiments.steps import Figures, Setting
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.report import evaluate_columns, right_tokens
 from trellis.evaluation.significance import bootstrap, mcnemar, randomisation, sentence_counts
+from trellis.evaluation.tagging import evaluate_columns, right_tokens
 
 
 def tested(tagger: trellis.Tagger, corpus: trellis.Corpus, target: str, setting: Setting) -> Figures:
