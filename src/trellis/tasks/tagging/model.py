@@ -421,12 +421,7 @@ class Tagger(Model):
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls.of_model(model_file.model_of(tensors, header), **needs)
-
-    @classmethod
-    def of_model(cls, model: ChainModel, kernel: KernelFunction | None = None) -> Self:
-        """The tagger of a model that a file gave, with the function of its kernel if that is one."""
-        return cls(_with_kernel(model, kernel))
+        return cls(_with_kernel(model_file.model_of(tensors, header), needs.get("kernel")))
 
     def _outside(self) -> dict[str, Any]:
         expansion = self._model.weights.expansion
