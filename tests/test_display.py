@@ -114,7 +114,7 @@ def circles(svg: str) -> list[dict[str, str]]:
 def test_the_trellis_of_a_sentence(tagger: trellis.Tagger, tmp_path: Path) -> None:
     sentence = ["the", "dog", NASTY]
     picture = tagger.draw(sentence)
-    assert picture._repr_svg_() == picture.svg
+    assert picture._repr_svg_() == picture.to_svg() == str(picture)
     names = [title.text or "" for title in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}title")]
     node = tagger.marginals(sentence)
     for t, label in enumerate(tagger.tag(sentence)):
@@ -154,9 +154,9 @@ def test_what_is_allowed_is_drawn(tagger: trellis.Tagger) -> None:
 
 def test_trees_and_lattices_show_themselves() -> None:
     [tree] = parse_trees("(S (NP a) (VP b))").trees
-    assert tree._repr_svg_() == tree.to_svg()
+    assert tree._repr_svg_() == tree.draw().to_svg()
     graph = trellis.Hypergraph.from_arrays([1, 2], [0, 1, 2], [0, 1])
-    assert graph._repr_svg_() == graph.to_svg()
+    assert graph._repr_svg_() == graph.draw().to_svg()
 
 
 # ------------------------------------------------------------ figures

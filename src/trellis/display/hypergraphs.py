@@ -1,4 +1,4 @@
-"""Small hypergraphs and lattices as SVG pictures.
+"""Small hypergraphs and lattices as pictures.
 
 A lattice runs from left to right, a hypergraph from the goal at the top down to its leaves. Nodes stand in layers, by
 the longest way to a leaf; within a layer near those that they are connected with. A hyperedge is a dot between its head
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from html import escape
+
+from trellis.display.html import Html
+from trellis.display.svg import Picture, circle, path, picture, words
 
 MOST_NODES, MOST_EDGES = 400, 1500  # more than that nobody can read
 _STEP, _GAP, _RADIUS, _CHARACTER = 90.0, 44.0, 5.0, 6.5
@@ -31,19 +33,19 @@ class Drawing:
     edge_names: Sequence[str]
     marked: Collection[int]
 
-    def to_svg(self) -> str:
-        """The picture as text."""
-        layers = self._layers()
+    def picture(self) -> Picture:
+        """Draw it."""
         sideways = all(len(tails) == 1 for tails in self.tails)
-        place = self._places(layers, sideways)
-        lines = [line for e in range(len(self.heads)) for line in self._edge(e, place, sideways)]
-        for node, (x, y) in enumerate(place):
-            lines.append(f'<circle class="n" cx="{x:.0f}" cy="{y:.0f}" r="{_RADIUS:.0f}"/>')
-            if self.node_names[node]:
-                lines.append(f'<text x="{x:.0f}" y="{y - 9:.0f}">{escape(self.node_names[node])}</text>')
-        width, height = (max(p[i] for p in place) + 60 for i in (0, 1))
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
-        return "\n".join([f'{head} height="{height:.0f}">', f"<style>{_STYLE}</style>", *lines, "</svg>", ""])
+        places = self._places(self._layers(), sideways)
+        shapes = list[Html]()
+        for e, head in enumerate(self.heads):
+            ends = [places[tail] for tail in self.tails[e]]
+            shapes += self._arc(e, *places[head], *ends[0]) if sideways else self._joint(e, *places[head], ends)
+        for name, (x, y) in zip(self.node_names, places, strict=True):
+            shapes.append(circle(x, y, _RADIUS, class_="n"))
+            shapes += [words(x, y - 9, name)] if name else []
+        width, height = (max(sizes) + 60 for sizes in zip(*places, strict=True))
+        return picture(shapes, width, height, style=_STYLE)
 
     @property
     def _longest(self) -> float:
@@ -87,32 +89,26 @@ class Drawing:
                 place[node] = (along, across) if sideways else (across, along)
         return place
 
-    def _edge(self, e: int, place: list[tuple[float, float]], sideways: bool) -> list[str]:
-        x, y = place[self.heads[e]]
-        ends = [place[tail] for tail in self.tails[e]]
-        return self._arc(e, x, y, *ends[0]) if sideways else self._joint(e, x, y, ends)
-
-    def _arc(self, e: int, x: float, y: float, tx: float, ty: float) -> list[str]:
+    def _arc(self, e: int, x: float, y: float, tx: float, ty: float) -> list[Html]:
         """The line of a lattice's edge; those with the same ends are bent apart, long ones around what is between."""
         before = sum(self.heads[o] == self.heads[e] and self.tails[o][0] == self.tails[e][0] for o in range(e))
         bend = 32.0 * ((before + 1) // 2) * (1 if before % 2 else -1) - (0.3 * (x - tx - self._step) if ty == y else 0)
         mx, my = (tx + x) / 2, (ty + y) / 2 + bend
-        path = f'<path class="{self._kind(e)}" d="M{tx:.0f} {ty:.0f}Q{mx:.0f} {my:.0f} {x:.0f} {y:.0f}"/>'
-        return [path, *self._label(e, mx, (my + (ty + y) / 2) / 2 - 4)]
+        curve = path("M", tx, ty, "Q", mx, my, x, y, class_=self._kind(e))
+        return [curve, *self._label(e, mx, (my + (ty + y) / 2) / 2 - 4)]
 
-    def _joint(self, e: int, x: float, y: float, ends: list[tuple[float, float]]) -> list[str]:
+    def _joint(self, e: int, x: float, y: float, ends: list[tuple[float, float]]) -> list[Html]:
         """A dot below the head, beside those of the head's other edges, and lines to it and from it."""
         beside = [o for o, head in enumerate(self.heads) if head == self.heads[e]]
         apart = max(24.0, *((len(self.edge_names[o]) + 2) * _CHARACTER for o in beside))
         mx, my = x + (beside.index(e) - (len(beside) - 1) / 2) * apart, y + 26
-        ways = [(mx, my, x, y), *((tx, ty, mx, my) for tx, ty in ends)]
-        lines = [f'<path class="{self._kind(e)}" d="M{a:.0f} {b:.0f}L{c:.0f} {d:.0f}"/>' for a, b, c, d in ways]
-        dot = f'<circle class="{"c" if e in self.marked else "d"}" cx="{mx:.0f}" cy="{my:.0f}" r="3"/>'
-        return [*lines, dot, *self._label(e, mx, my + 14)]
+        shapes = [path("M", mx, my, "L", x, y, class_=self._kind(e))]
+        shapes += [path("M", tx, ty, "L", mx, my, class_=self._kind(e)) for tx, ty in ends]
+        shapes.append(circle(mx, my, 3, class_="c" if e in self.marked else "d"))
+        return [*shapes, *self._label(e, mx, my + 14)]
 
     def _kind(self, e: int) -> str:
         return "b" if e in self.marked else "e"
 
-    def _label(self, e: int, x: float, y: float) -> list[str]:
-        name = escape(self.edge_names[e])
-        return [f'<text class="l" x="{x:.0f}" y="{y:.0f}">{name}</text>'] if name else []
+    def _label(self, e: int, x: float, y: float) -> list[Html]:
+        return [words(x, y, self.edge_names[e], class_="l")] if self.edge_names[e] else []

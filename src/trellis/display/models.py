@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from trellis.display.html import Html, bar, colours_of, element, percent, piece, table
+from trellis.display.html import Html, bar, colours_of, element, folded, percent, piece, table
 from trellis.display.texts import mark
 
-if TYPE_CHECKING:
-    from trellis.evaluation.details import Details
-    from trellis.evaluation.report import Report
-    from trellis.evaluation.spans import Score
-    from trellis.tasks.tagging.explain import Explanation, TokenExplanation
-    from trellis.tasks.tagging.model import Tagger
-
-SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
+SHOWN_WEIGHTS, SHOWN_NAMES, SHOWN_LABELS, SHOWN_TERMS = 12, 20, 3, 8
 
 
-def tagger_html(tagger: Tagger) -> str:
-    """What a tagger is: what it reads and gives, how it was trained, its heaviest weights."""
-    model, info = tagger.model, tagger.info
-    learner = info.get("learner", {})
-    facts: list[tuple[str, object]] = [
-        ("labels", f"{tagger.target}: {_some(tagger.labels)}"),
-        ("reads", ", ".join(tagger.columns)),
-        ("order", str(tagger.order)),
-        ("weights", f"{model.weights.n_nonzero:,}"),
-    ]
+def model_html(name: str, facts: Mapping[str, object], weights: Sequence[Any]) -> str:
+    """A model of any kind: its facts by name, and its heaviest weights."""
+    parts = [element("b", name), table(facts.items())]
+    if weights:
+        rows = [(term.feature, term.label, term.weight) for term in weights]
+        parts.append(folded(f"the {len(rows)} heaviest weights", _bars(rows, ("feature", "label", "weight"))))
+    return piece(*parts)
+
+
+def tagger_html(tagger: Any) -> str:
+    """A tagger: its labels and columns, its training, its heaviest weights."""
+    info, labels = tagger.info, ", ".join(tagger.labels[:SHOWN_NAMES])
+    more = f", and {len(tagger.labels) - SHOWN_NAMES} more" if len(tagger.labels) > SHOWN_NAMES else ""
+    facts = {
+        "labels": f"{tagger.target}: {labels}{more}",
+        "reads": ", ".join(tagger.columns),
+        "order": str(tagger.order),
+        "weights": f"{tagger.model.weights.n_nonzero:,}",
+    }
+    learner = dict(info.get("learner", {}))
     if learner:
-        parameters = ", ".join(f"{name}={value!r}" for name, value in learner.items() if name != "name")
-        facts.append(("learner", f"{learner.get('name', '')}({parameters})"))
+        name = learner.pop("name", "")
+        facts["learner"] = f"{name}({', '.join(f'{key}={value!r}' for key, value in learner.items())})"
     if "sentences" in info:
-        facts.append(("trained on", f"{info['sentences']:,} sentences, {info['tokens']:,} tokens"))
+        facts["trained on"] = f"{info['sentences']:,} sentences, {info['tokens']:,} tokens"
     scores = [event["dev_score"] for event in info.get("history", []) if "dev_score" in event]
     if scores:
-        facts.append(("best score on dev", f"{100 * max(scores):.2f}%"))
-    rows = tagger.heaviest(SHOWN_WEIGHTS)
-    greatest = max((abs(row.weight) for row in rows), default=0.0)
-    weights = table(
-        [(row.feature, row.label, bar(row.weight, greatest)) for row in rows], ("feature", "label", "weight")
-    )
-    folded = element("details", element("summary", f"the {len(rows)} heaviest weights"), weights)
-    return piece(element("b", "Tagger"), table(facts), folded)
+        facts["best score on dev"] = f"{100 * max(scores):.2f}%"
+    return model_html("Tagger", facts, tagger.heaviest(SHOWN_WEIGHTS))
 
 
-def report_html(report: Report) -> str:
+def report_html(report: Any) -> str:
     """The figures of an evaluation."""
     rows: list[tuple[str, object]] = [
         ("sentences", report.n_sentences),
@@ -64,7 +61,7 @@ def report_html(report: Report) -> str:
     return piece(*parts)
 
 
-def details_html(found: Details) -> str:
+def details_html(found: Any) -> str:
     """What a tagging gets wrong."""
     parts = [element("p", f"labels, macro-averaged F1 {100 * found.macro_f1:.2f}"), scores_table(found.labels)]
     if found.n_known is not None:
@@ -78,7 +75,7 @@ def details_html(found: Details) -> str:
     return piece(*parts)
 
 
-def scores_table(scores: dict[str, Score]) -> Html:
+def scores_table(scores: Mapping[str, Any]) -> Html:
     """Precision, recall and F1 by name."""
     rows = [
         (name, *map(percent, (one.precision, one.recall, one.f1)), one.gold, one.predicted, one.correct)
@@ -87,53 +84,43 @@ def scores_table(scores: dict[str, Score]) -> Html:
     return table(rows, ("", "precision", "recall", "F1", "gold", "found", "right"))
 
 
-def explanation_html(found: Explanation) -> str:
+def explanation_html(explanation: Any) -> str:
     """Why a sentence gets its labels: per token what speaks for and against, and why the best path beats the next."""
-    colours = colours_of(token.label for token in found.tokens)
-    line = [mark(token.token, token.label, colours[token.label], None) for token in found.tokens]
-    parts: list[Html] = [element("p", *(part for one in line for part in (one, " ")))]
-    if found.second is not None:
-        rows = [
-            (
-                found.tokens[term.token].token,
-                term.feature,
-                term.label,
-                bar(term.weight, abs(found.difference[0].weight)),
-            )
-            for term in found.difference[: 2 * SHOWN_TERMS]
-        ]
-        why = f"the best path beats the second, {' '.join(found.second.labels)}, by {found.gap:.3f}"
-        shown = table(rows, ("token", "feature", "with", "weight"))
-        parts.append(element("details", element("summary", why), shown, open="open"))
-    parts += [_token(token) for token in found.tokens]
-    return piece(*parts)
+    tokens = explanation.tokens
+    colours = colours_of(token.label for token in tokens)
+    marks = [mark(token.token, token.label, colours[token.label], None) for token in tokens]
+    parts: list[Html] = [element("p", Html(" ".join(marks)))]
+    if explanation.second is not None:
+        terms = explanation.difference[: 2 * SHOWN_TERMS]
+        rows = [(tokens[term.token].token, term.feature, term.label, term.weight) for term in terms]
+        why = f"the best path beats the second, {' '.join(explanation.second.labels)}, by {explanation.gap:.3f}"
+        parts.append(folded(why, _bars(rows, ("token", "feature", "with", "weight")), open="open"))
+    return piece(*parts, *map(_token, tokens))
 
 
-def _token(token: TokenExplanation) -> Html:
-    rows = list[tuple[object, ...]]()
-    for label in list(token.scores)[:SHOWN_LABELS]:
-        terms = token.terms[label][:SHOWN_TERMS]
-        greatest = max((abs(term.weight) for term in terms), default=0.0)
-        weights = table([(term.feature, bar(term.weight, greatest)) for term in terms])
-        rows.append((label, f"{token.scores[label]:+.3f}", weights))
+def _token(token: Any) -> Html:
+    rows: list[tuple[object, ...]] = [
+        (label, f"{score:+.3f}", _bars([(term.feature, term.weight) for term in token.terms[label][:SHOWN_TERMS]]))
+        for label, score in list(token.scores.items())[:SHOWN_LABELS]
+    ]
     rows += [(term.label, term.feature, f"{term.weight:+.3f}") for term in token.transitions]
-    return element("details", element("summary", f"{token.token}: {token.label}"), table(rows))
+    return folded(f"{token.token}: {token.label}", table(rows))
+
+
+def _bars(rows: Sequence[tuple[Any, ...]], head: Sequence[str] = ()) -> Html:
+    """A table whose last column, of weights, is drawn as bars."""
+    greatest = max((abs(row[-1]) for row in rows), default=0.0)
+    return table([(*row[:-1], bar(row[-1], greatest)) for row in rows], head)
 
 
 def paths_html(paths: Sequence[tuple[list[str], float]]) -> str:
-    """The k best label sequences; where they differ from the best is marked."""
+    """The k best label sequences; labels that differ from the best path are marked."""
     colours = colours_of(label for labels, _ in paths for label in labels)
     rows = []
     for rank, (labels, score) in enumerate(paths, start=1):
-        same = [label == other for label, other in zip(labels, paths[0][0], strict=True)]
         cells = [
-            label if alike else element("mark", label, style=f"background:{colours[label]}")
-            for label, alike in zip(labels, same, strict=True)
+            label if label == best else element("mark", label, style=f"background:{colours[label]}")
+            for label, best in zip(labels, paths[0][0], strict=True)
         ]
         rows.append((rank, f"{score:.4f}", *cells))
     return piece(table(rows, ("", "score")))
-
-
-def _some(names: Sequence[str], most: int = 20) -> str:
-    more = f", and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -1,14 +1,12 @@
-"""The learning curve of a training as a picture."""
+"""Checks of ``--plot`` before training, and the picture of the theorems."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trellis._support.errors import LearnerError
-from trellis.display.figures import history_figure
 from trellis.learning.learner import Learner
 
 if TYPE_CHECKING:
@@ -49,8 +47,3 @@ def draw_mistakes(study: Study, path: str) -> None:
     axes.set_xticks(passes if len(passes) <= 12 else passes[:: len(passes) // 6])
     axes.legend(loc="best")
     figure.savefig(path)
-
-
-def draw(history: Sequence[Mapping[str, Any]], path: str, title: str, score: str) -> None:
-    """The learning curve as a file."""
-    history_figure(history, title, score).savefig(path)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from trellis._support.errors import ArgumentError
 from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
 from trellis.corpus.corpus import columns_named
-from trellis.display.figures import score_name
+from trellis.display.figures import history_figure
 from trellis.engine.weights import MANY_LABELS
 from trellis.features.presets import PRESETS
 from trellis.interfaces.cli.file_shape import FileShape
@@ -30,7 +30,7 @@ from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
-from trellis.interfaces.cli.plot import check_plot, draw
+from trellis.interfaces.cli.plot import check_plot
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.tagger_options import (
     USUAL,
@@ -39,6 +39,7 @@ from trellis.interfaces.cli.tagger_options import (
     tagger_learner,
     tagger_options,
 )
+from trellis.tasks.tagging.drawing import score_name
 from trellis.tasks.tagging.model import load
 from trellis.tasks.tagging.train import train
 from trellis.tasks.tagging.training.encoding import has_too_many_labels
@@ -132,7 +133,8 @@ def command(given: Namespace) -> None:
     tagger.save(given.model)
     if given.plot is not None:
         score = score_name(given.metric, tagger.labels)
-        draw(tagger.info["history"], given.plot, f"{tagger.target}: {tagger.info['learner']['name']}", score)
+        title = f"{tagger.target}: {tagger.info['learner']['name']}"
+        history_figure(tagger.info["history"], title, score).savefig(given.plot)
     n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(given.model).stat().st_size
     size = f"{len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB"
     say(f"{given.model}: {size}", given.quiet)

@@ -1,19 +1,26 @@
-"""The trellis of one sentence, drawn."""
+"""The pictures of a tagger: the trellis of a sentence, its learning curves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ModelError
-from trellis.display.trellises import Picture, Trellis
+from trellis.corpus.schemes import guess_scheme
+from trellis.display.figures import history_figure
+from trellis.display.svg import Picture
+from trellis.display.trellises import Trellis
 from trellis.tasks.tagging.explain import shown
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.model import Sentence, Tagger
 
 MOST_TOKENS = 200
+SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
 
 
 def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedLabels | None) -> Picture:
@@ -29,3 +36,15 @@ def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedL
     number = {label: z for z, label in enumerate(tagger.labels)}
     path = [number[label] for label in best[:MOST_TOKENS]]
     return Trellis(tokens, tagger.labels, posterior.node[:MOST_TOKENS], posterior.edge, path).picture(most_labels)
+
+
+def score_name(metric: str | None, labels: Sequence[str]) -> str:
+    """The name of the score on dev."""
+    return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]
+
+
+def plot_history(tagger: Tagger) -> Figure:
+    """The learning curves of its training."""
+    learner = tagger.info.get("learner", {}).get("name", "")
+    score = score_name(tagger.info.get("metric"), tagger.labels)
+    return history_figure(tagger.info.get("history", []), f"{tagger.target}: {learner}", score)

@@ -12,6 +12,7 @@ from trellis._support.errors import ModelError
 from trellis.evaluation.details import Details
 from trellis.evaluation.reliability import Calibration
 from trellis.evaluation.report import Report, right_tokens
+from trellis.tasks.tagging.drawing import score_name
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.decoding import By
@@ -53,7 +54,7 @@ class ErrorsFound:
     examples: dict[tuple[str, str], list[int]]  # (true label, label given): some of the sentences, by their numbers
     sentences: dict[int, WrongSentence]
     history: list[dict[str, Any]]  # of training
-    labels: tuple[str, ...]
+    score_name: str  # of the score on dev in the history
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
@@ -108,7 +109,7 @@ def find_errors(
         dict(examples),
         {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
         tagger.info.get("history", []),
-        tagger.labels,
+        score_name(tagger.info.get("metric"), tagger.labels),
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from trellis.corpus.schemes import Span
-    from trellis.display.trellises import Picture
+    from trellis.display.svg import Picture
     from trellis.engine.dual import SupportSequence
     from trellis.engine.kernels import KernelFunction
     from trellis.evaluation.details import Details
@@ -323,11 +323,9 @@ class Tagger:
 
     def plot_history(self) -> Figure:
         """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""
-        from trellis.display.figures import history_figure, score_name
+        from trellis.tasks.tagging.drawing import plot_history
 
-        learner = self.info.get("learner", {}).get("name", "")
-        score = score_name(self.info.get("metric"), self.labels)
-        return history_figure(self.info.get("history", []), f"{self.target}: {learner}", score)
+        return plot_history(self)
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
