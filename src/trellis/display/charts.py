@@ -1,4 +1,4 @@
-"""Small charts of a page: lines, bars, the reliability diagram. Text has the colour of the page around them."""
+"""Small charts of a page: learning curves, the reliability diagram. Text has the colour of the page around them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import chain
 
 from trellis.display import svg
 from trellis.display.html import BLUE, GREY, Html
-from trellis.display.svg import Picture, circle, line, path, rectangle, words
+from trellis.display.svg import Picture, circle, line, path, words
 
 WIDTH, HEIGHT, LEFT, BELOW = 420.0, 220.0, 58.0, 34.0
 
@@ -28,18 +28,6 @@ def line_chart(name: str, colour: str, points: Points, x_name: str) -> Picture:
         shapes.append(circle(*places[0], 3, fill=colour))
     shapes.append(words(LEFT + 8, 16, name, style=f"fill:{colour}"))
     return _picture(shapes, WIDTH, HEIGHT, name=name)
-
-
-def bar_chart(bars: Sequence[tuple[str, float, str]], name: str) -> Picture:
-    """Bars to the right, one below the other: (name, value up to 1, text beside it)."""
-    left = max((len(title) for title, _, _ in bars), default=0) * 7.0 + 12
-    shapes = list[Html]()
-    for i, (title, value, text) in enumerate(bars):
-        y, length = 22.0 * i, 240.0 * value
-        shapes.append(words(left - 8, y + 15, title, text_anchor="end"))
-        shapes.append(rectangle(left, y + 3, length, 16, fill=BLUE))
-        shapes.append(words(left + length + 6, y + 15, text))
-    return _picture(shapes, left + 360, 22.0 * len(bars) + 4, name=name)
 
 
 def reliability_chart(points: Sequence[tuple[float, float, int]]) -> Picture:

@@ -100,11 +100,11 @@ def percent(share: float) -> Number:
     return Number(f"{100 * share:.2f}")
 
 
-def bar(value: float, greatest: float) -> Html:
-    """A bar to the left of its number: blue for what speaks for, red for what speaks against."""
+def bar(value: float, greatest: float, text: str = "") -> Html:
+    """A bar to the left of its number, or of a text: blue for positive values, red for negative ones."""
     width = 0.0 if not greatest else 8 * min(1.0, abs(value) / greatest)
     style = f"width:{width:.2f}em;background:{BLUE if value >= 0 else RED}"
-    return Html(f"{element('span', class_='bar', style=style)} {value:+.3f}")
+    return Html(f"{element('span', class_='bar', style=style)} {markup(text) or f'{value:+.3f}'}")
 
 
 def colours_of(types: Iterable[str]) -> dict[str, str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trellis.display.charts import bar_chart, line_chart, reliability_chart
+from trellis.display.charts import line_chart, reliability_chart
 from trellis.display.figures import confused_labels, learning_curves
-from trellis.display.html import BLUE, ORANGE, Html, element, folded, page, piece
+from trellis.display.html import BLUE, ORANGE, Html, bar, element, folded, page, piece, table
 from trellis.display.models import details_html, report_html
-from trellis.display.svg import Picture
 
 MOST_LABELS = 40  # rows of the confusion matrix
 
@@ -41,22 +40,24 @@ def errors_page(errors: Any, title: str) -> str:
 
 
 def _charts(errors: Any) -> Html:
-    charts = list[tuple[str, Picture]]()
+    charts = list[tuple[str, Html]]()
     for name in ("tokens", "spans") if errors.calibration is not None else ():
         reliability = getattr(errors.calibration, name)
         if reliability is not None:
             points = [(bin.confidence, bin.accuracy, bin.n) for bin in reliability.bins if bin.n]
-            charts.append((f"Reliability: {name}, error {reliability.expected_error:.4f}", reliability_chart(points)))
+            charts.append(
+                (f"Reliability: {name}, error {reliability.expected_error:.4f}", reliability_chart(points).svg)
+            )
     curves = learning_curves(errors.history, errors.score_name)
     for title, colour, (name, curve) in zip(("Training", "Dev score"), (BLUE, ORANGE), curves, strict=True):
         if curve:
-            charts.append((title, line_chart(name, colour, curve, "epoch")))
-    title, bars = "Accuracy by sentence length, number of sentences", list[tuple[str, float, str]]()
-    for group in errors.lengths:
-        text = f"{100 * group.accuracy:.2f}%, {group.n_sentences:,}"
-        bars.append((f"{group.low}–{group.high or ''}", group.accuracy, text))
-    charts.append((title, bar_chart(bars, title)))
-    figures = [element("figure", element("figcaption", name), chart.svg) for name, chart in charts]
+            charts.append((title, line_chart(name, colour, curve, "epoch").svg))
+    rows = [
+        (f"{group.low}–{group.high or ''}", bar(group.accuracy, 1, f"{100 * group.accuracy:.2f}%"), group.n_sentences)
+        for group in errors.lengths
+    ]
+    charts.append(("Accuracy by sentence length", table(rows, ("tokens", "accuracy", "sentences"))))
+    figures = [element("figure", element("figcaption", name), chart) for name, chart in charts]
     return element("div", *figures, class_="side")
 
 

@@ -40,27 +40,15 @@ class Picture:
 def picture(
     shapes: Iterable[Html], width: float, height: float, *, style: str, name: str = "", text: str = ""
 ) -> Picture:
-    """Shapes on a ground of so many pixels.
-
-    Parameters
-    ----------
-    shapes : elements, those drawn last on top
-    style : rules of CSS for them
-    name : what a reader hears who cannot see the picture
-    text : the same picture in characters
-    """
-    width, height = round(width), round(height)
+    """Shapes, the last on top, with their style (CSS), a name for those who cannot see, and a text for terminals."""
+    size: dict[str, str | float] = {
+        "viewBox": f"0 0 {width:.0f} {height:.0f}",
+        "width": round(width),
+        "height": round(height),
+    }
     about = {"role": "img", "aria_label": name} if name else {}
-    lines = "\n".join(("", Html(f"<style>{style}</style>"), *shapes, ""))
-    svg = element(
-        "svg",
-        Html(lines),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        **about,
-    )
+    lines = Html("\n".join(("", f"<style>{style}</style>", *shapes, "")))
+    svg = element("svg", lines, xmlns="http://www.w3.org/2000/svg", **size, **about)
     return Picture(Html(f"{svg}\n"), text)
 
 
@@ -78,11 +66,6 @@ def line(start: tuple[float, float], end: tuple[float, float], *, title: str = "
 def circle(x: float, y: float, radius: float, *, title: str = "", **attributes: str | float) -> Html:
     """A circle around a place."""
     return element("circle", *_title(title), cx=x, cy=y, r=radius, **attributes)
-
-
-def rectangle(x: float, y: float, width: float, height: float, **attributes: str | float) -> Html:
-    """A rectangle from its upper left corner."""
-    return element("rect", x=x, y=y, width=width, height=height, **attributes)
 
 
 def path(*steps: str | float, **attributes: str | float) -> Html:

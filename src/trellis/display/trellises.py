@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,59 +18,42 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Trellis:
-    """What is drawn of a sentence."""
+def draw_trellis(
+    tokens: Sequence[str],
+    labels: Sequence[str],
+    node: Doubles,
+    edge: Doubles | None,
+    best: Sequence[int],
+    most_labels: int,
+) -> Picture:
+    """Rows for at most so many labels: those of the best path, and the most probable ones.
 
-    tokens: Sequence[str]
-    labels: Sequence[str]
-    node: Doubles  # [T, L] how probable label z is at t
-    edge: Doubles | None  # [T, L+1, L] label y before it and z at t
-    best: Sequence[int]  # [T]
-
-    def picture(self, most_labels: int) -> Picture:
-        """Rows for at most so many labels: those of the best path, and the most probable ones."""
-        rows = self._rows(most_labels)
-        left = 24 + _CHARACTER * max((len(self.labels[z]) for z in rows), default=1)
-        widths = [max(46.0, _CHARACTER * len(token) + 18) for token in self.tokens]
-        x = [left + sum(widths[:t]) + width / 2 for t, width in enumerate(widths)]
-        y = {z: _TOP + i * _ROW for i, z in enumerate(rows)}
-        shapes = [*self._edges(x, y), *self._nodes(x, y)]
-        shapes += [words(x[t], 20, token) for t, token in enumerate(self.tokens)]
-        shapes += [words(left - 14, y[z] + 4, self.labels[z], class_="l") for z in rows]
-        name = f"trellis of: {' '.join(self.tokens)}"
-        return picture(shapes, left + sum(widths) + 10, _TOP + len(rows) * _ROW, style=_STYLE, name=name)
-
-    def _rows(self, most: int) -> list[int]:
-        """The labels that are drawn, in the model's order."""
-        wanted = set(self.best)
-        by_weight = np.argsort(-self.node.max(axis=0, initial=0.0), kind="stable").tolist() if len(self.node) else []
-        for z in by_weight:
-            if len(wanted) >= most or self.node[:, z].max() < _LEAST:
-                break
-            wanted.add(z)
-        return sorted(wanted)
-
-    def _edges(self, x: list[float], y: dict[int, float]) -> list[Html]:
-        shapes = []
-        for t in range(1, len(x)):
-            pair = (self.best[t - 1], self.best[t])
-            shares = {pair: 0.0}
-            if self.edge is not None:
-                shares |= {(a, b): float(self.edge[t, a, b]) for a in y for b in y if self.edge[t, a, b] >= _LEAST}
-            for (a, b), share in sorted(shares.items(), key=lambda item: item[0] == pair):  # the best path on top
-                kind, width = ("b", 2.5) if (a, b) == pair else ("e", 0.4 + 4 * share)
-                title = f"{self.labels[a]} {self.labels[b]}: {share:.3f}" if self.edge is not None else ""
-                shapes.append(line((x[t - 1], y[a]), (x[t], y[b]), title=title, class_=kind, stroke_width=width))
-        return shapes
-
-    def _nodes(self, x: list[float], y: dict[int, float]) -> list[Html]:
-        shapes = []
-        for t, across in enumerate(x):
-            for z, down in y.items():
-                share = float(self.node[t, z])
-                kind = "p" if self.best[t] == z else "n" if share >= _LEAST else "o"
-                radius = 2.5 if kind == "o" else 3 + (_LARGEST - 3) * share**0.5
-                title = f"{self.tokens[t]}, {self.labels[z]}: {share:.3f}"
-                shapes.append(circle(across, down, radius, title=title, class_=kind))
-        return shapes
+    ``node`` [T, L] and ``edge`` [T, L + 1, L] are marginals of labels and, where the model has them, of label pairs.
+    """
+    rows = set(best)
+    for z in np.argsort(-node.max(axis=0, initial=0.0), kind="stable").tolist():
+        if len(rows) < most_labels and node[:, z].max(initial=0.0) >= _LEAST:
+            rows.add(z)
+    left = 24 + _CHARACTER * max((len(labels[z]) for z in rows), default=1)
+    widths = [max(46.0, _CHARACTER * len(token) + 18) for token in tokens]
+    x = [left + sum(widths[:t]) + width / 2 for t, width in enumerate(widths)]
+    y = {z: _TOP + i * _ROW for i, z in enumerate(sorted(rows))}
+    shapes = list[Html]()
+    for t in range(1, len(x)):
+        pair = (best[t - 1], best[t])
+        shares = {} if edge is None else {(a, b): float(edge[t, a, b]) for a in y for b in y}
+        pairs = [*(other for other, share in shares.items() if share >= _LEAST and other != pair), pair]
+        for a, b in pairs:  # the best path on top
+            kind, width = ("b", 2.5) if (a, b) == pair else ("e", 0.4 + 4 * shares[a, b])
+            title = f"{labels[a]} {labels[b]}: {shares[a, b]:.3f}" if shares else ""
+            shapes.append(line((x[t - 1], y[a]), (x[t], y[b]), title=title, class_=kind, stroke_width=width))
+    for t, token in enumerate(tokens):
+        for z, down in y.items():
+            share = float(node[t, z])
+            kind = "p" if best[t] == z else "n" if share >= _LEAST else "o"
+            radius = 2.5 if kind == "o" else 3 + (_LARGEST - 3) * share**0.5
+            shapes.append(circle(x[t], down, radius, title=f"{token}, {labels[z]}: {share:.3f}", class_=kind))
+    shapes += [words(across, 20, token) for across, token in zip(x, tokens, strict=True)]
+    shapes += [words(left - 14, down + 4, labels[z], class_="l") for z, down in y.items()]
+    name = f"trellis of: {' '.join(tokens)}"
+    return picture(shapes, left + sum(widths) + 10, _TOP + len(rows) * _ROW, style=_STYLE, name=name)

@@ -184,7 +184,7 @@ class Hypergraph:
         edge_names: Sequence[str] | None = None,
     ) -> Picture:
         """A picture, for small ones: the best derivation by ``scores`` is marked."""
-        from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES, Drawing
+        from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES, draw_hypergraph
 
         if self.n_nodes > MOST_NODES or self.n_edges > MOST_EDGES:
             raise ArgumentError(
@@ -195,7 +195,7 @@ class Hypergraph:
         edges = _names("edge_names", edge_names, self.n_edges)
         marked = () if scores is None else self.best(scores).edges
         tails = [self.tails_of(e) for e in range(self.n_edges)]
-        return Drawing(self.heads.tolist(), tails, nodes, edges, set(marked)).picture()
+        return draw_hypergraph(self.heads.tolist(), tails, nodes, edges, set(marked))
 
     def _repr_svg_(self) -> str | None:
         from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES

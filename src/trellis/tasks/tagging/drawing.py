@@ -10,7 +10,7 @@ from trellis._support.errors import ModelError
 from trellis.corpus.schemes import guess_scheme
 from trellis.display.figures import history_figure
 from trellis.display.svg import Picture
-from trellis.display.trellises import Trellis
+from trellis.display.trellises import draw_trellis
 from trellis.tasks.tagging.explain import shown
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedL
         posterior = tagger.marginals(sentence, allowed=allowed)
     number = {label: z for z, label in enumerate(tagger.labels)}
     path = [number[label] for label in best[:MOST_TOKENS]]
-    return Trellis(tokens, tagger.labels, posterior.node[:MOST_TOKENS], posterior.edge, path).picture(most_labels)
+    return draw_trellis(tokens, tagger.labels, posterior.node[:MOST_TOKENS], posterior.edge, path, most_labels)
 
 
 def score_name(metric: str | None, labels: Sequence[str]) -> str:
