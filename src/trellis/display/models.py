@@ -1,45 +1,27 @@
-"""Taggers, reports, explanations and k-best lists as pieces of a page."""
+"""Models, reports, explanations and k-best lists as pieces of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
+from trellis._support.errors import ArgumentError
 from trellis.display.html import Html, bar, colours_of, element, folded, percent, piece, table
 from trellis.display.texts import mark
 
-SHOWN_WEIGHTS, SHOWN_NAMES, SHOWN_LABELS, SHOWN_TERMS = 12, 20, 3, 8
+SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
 
 
-def model_html(name: str, facts: Mapping[str, object], weights: Sequence[Any]) -> str:
-    """A model of any kind: its facts by name, and its heaviest weights."""
-    parts = [element("b", name), table(facts.items())]
-    if weights:
-        rows = [(term.feature, term.label, term.weight) for term in weights]
-        parts.append(folded(f"the {len(rows)} heaviest weights", _bars(rows, ("feature", "label", "weight"))))
-    return piece(*parts)
-
-
-def tagger_html(tagger: Any) -> str:
-    """A tagger: its labels and columns, its training, its heaviest weights."""
-    info, labels = tagger.info, ", ".join(tagger.labels[:SHOWN_NAMES])
-    more = f", and {len(tagger.labels) - SHOWN_NAMES} more" if len(tagger.labels) > SHOWN_NAMES else ""
-    facts = {
-        "labels": f"{tagger.target}: {labels}{more}",
-        "reads": ", ".join(tagger.columns),
-        "order": str(tagger.order),
-        "weights": f"{tagger.model.weights.n_nonzero:,}",
-    }
-    learner = dict(info.get("learner", {}))
-    if learner:
-        name = learner.pop("name", "")
-        facts["learner"] = f"{name}({', '.join(f'{key}={value!r}' for key, value in learner.items())})"
-    if "sentences" in info:
-        facts["trained on"] = f"{info['sentences']:,} sentences, {info['tokens']:,} tokens"
-    scores = [event["dev_score"] for event in info.get("history", []) if "dev_score" in event]
-    if scores:
-        facts["best score on dev"] = f"{100 * max(scores):.2f}%"
-    return model_html("Tagger", facts, tagger.heaviest(SHOWN_WEIGHTS))
+def model_html(model: Any) -> str:
+    """A model: what it reads and gives, its training, and its heaviest weights where they have names."""
+    facts = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in model.summary().items()]
+    try:
+        weights = [(term.feature, term.label, term.weight) for term in model.top_features(SHOWN_WEIGHTS)]
+    except ArgumentError:
+        weights = []
+    top = folded(f"the {len(weights)} heaviest weights", _bars(weights, ("feature", "label", "weight")))
+    return piece(element("b", type(model).__name__), table(facts), *([top] if weights else []))
 
 
 def report_html(report: Any) -> str:
@@ -85,17 +67,26 @@ def scores_table(scores: Mapping[str, Any]) -> Html:
 
 
 def explanation_html(explanation: Any) -> str:
-    """Why a sentence gets its labels: per token what speaks for and against, and why the best path beats the next."""
-    tokens = explanation.tokens
+    """Why an output is the best: per token what speaks for and against, and why it beats the next."""
+    tokens = getattr(explanation, "tokens", [])
     colours = colours_of(token.label for token in tokens)
-    marks = [mark(token.token, token.label, colours[token.label], None) for token in tokens]
-    parts: list[Html] = [element("p", Html(" ".join(marks)))]
+    marks = [mark(token.token, token.label, colours[token.label]) for token in tokens]
+    parts = [element("p", Html(" ".join(marks)))]
+    if not tokens:
+        parts = [element("p", f"{explanation.output}, score {explanation.score:.3f}"), _terms(explanation.terms, [])]
     if explanation.second is not None:
-        terms = explanation.difference[: 2 * SHOWN_TERMS]
-        rows = [(tokens[term.token].token, term.feature, term.label, term.weight) for term in terms]
-        why = f"the best path beats the second, {' '.join(explanation.second.labels)}, by {explanation.gap:.3f}"
-        parts.append(folded(why, _bars(rows, ("token", "feature", "with", "weight")), open="open"))
+        other = explanation.second.output
+        shown = " ".join(map(str, other)) if isinstance(other, list) else str(other)
+        why = f"beats the second, {shown}, by {explanation.gap:.3f}"
+        parts.append(folded(why, _terms(explanation.difference, tokens), open="open"))
     return piece(*parts, *map(_token, tokens))
+
+
+def _terms(terms: Sequence[Any], tokens: Sequence[Any]) -> Html:
+    ranked = sorted(terms, key=lambda term: -abs(term.weight))[: 2 * SHOWN_TERMS]
+    places = [tokens[term.where[0]].token if tokens else " ".join(map(str, term.where)) for term in ranked]
+    rows = [(place, term.feature, term.label, term.weight) for place, term in zip(places, ranked, strict=True)]
+    return _bars(rows, ("where", "feature", "with", "weight"))
 
 
 def _token(token: Any) -> Html:
@@ -113,14 +104,15 @@ def _bars(rows: Sequence[tuple[Any, ...]], head: Sequence[str] = ()) -> Html:
     return table([(*row[:-1], bar(row[-1], greatest)) for row in rows], head)
 
 
-def paths_html(paths: Sequence[tuple[list[str], float]]) -> str:
-    """The k best label sequences; labels that differ from the best path are marked."""
-    colours = colours_of(label for labels, _ in paths for label in labels)
+def paths_html(outputs: Sequence[tuple[Any, float]]) -> str:
+    """The k best outputs; labels that differ from those of the best sequence are marked."""
+    colours = colours_of(label for output, _ in outputs if isinstance(output, list) for label in output)
     rows = []
-    for rank, (labels, score) in enumerate(paths, start=1):
-        cells = [
-            label if label == best else element("mark", label, style=f"background:{colours[label]}")
-            for label, best in zip(labels, paths[0][0], strict=True)
-        ]
+    for rank, (output, score) in enumerate(outputs, start=1):
+        cells: list[object] = [str(output)]
+        if isinstance(output, list):
+            same = [label == best for label, best in zip_longest(output, outputs[0][0])]
+            marks = [element("mark", label, style=f"background:{colours[label]}") for label in output]
+            cells = [label if same[t] else marks[t] for t, label in enumerate(output)]
         rows.append((rank, f"{score:.4f}", *cells))
     return piece(table(rows, ("", "score")))

@@ -31,7 +31,7 @@ def _marks(sentence: Any) -> list[tuple[str, int, int, float | None]]:
     return [(label, token.start, token.end, probability) for token, label, probability in rows]
 
 
-def mark(words: str, name: str, colour: str, probability: float | None) -> Html:
+def mark(words: str, name: str, colour: str, probability: float | None = None) -> Html:
     """Words on a coloured ground with the name of what they are."""
     share = 1.0 if probability is None else max(0.25, probability)
     style = f"background:color-mix(in srgb,{colour} {100 * share:.0f}%,#f4f4f4)"

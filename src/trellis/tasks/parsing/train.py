@@ -173,7 +173,7 @@ def train(
     examples = _Examples(data, heads, labels, plan, projective)
 
     def assemble(weights: SiteWeights, **record: Any) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, projective, learner.family, {**notes, **record})
+        return Parser(vocabulary, names, weights.arrays, projective, learner.family, notes, record)
 
     problem = SiteProblem(
         heads,

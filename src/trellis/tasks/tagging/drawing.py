@@ -1,4 +1,4 @@
-"""The pictures of a tagger: the trellis of a sentence, its learning curves."""
+"""The pictures of a tagger: the trellis of a sentence, and the names of scores."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ModelError
 from trellis.corpus.schemes import guess_scheme
-from trellis.display.figures import history_figure
 from trellis.display.svg import Picture
 from trellis.display.trellises import draw_trellis
 from trellis.tasks.tagging.explain import shown
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.model import Sentence, Tagger
 
@@ -41,10 +38,3 @@ def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedL
 def score_name(metric: str | None, labels: Sequence[str]) -> str:
     """The name of the score on dev."""
     return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]
-
-
-def plot_history(tagger: Tagger) -> Figure:
-    """The learning curves of its training."""
-    learner = tagger.info.get("learner", {}).get("name", "")
-    score = score_name(tagger.info.get("metric"), tagger.labels)
-    return history_figure(tagger.info.get("history", []), f"{tagger.target}: {learner}", score)

@@ -12,7 +12,6 @@ from trellis._support.errors import ModelError
 from trellis.evaluation.details import Details
 from trellis.evaluation.reliability import Calibration
 from trellis.evaluation.report import Report, right_tokens
-from trellis.tasks.tagging.drawing import score_name
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.decoding import By
@@ -84,8 +83,8 @@ def find_errors(
 ) -> ErrorsFound:
     """Tag a corpus (or what ``trellis.read`` takes) and gather what is wrong."""
     corpus, gold = tagger._labelled(source, target)
-    predicted = tagger.tag_corpus(corpus, by=by, n_threads=n_threads)
-    best = predicted if by == "path" else tagger.tag_corpus(corpus, n_threads=n_threads)
+    predicted = tagger.tag_column(corpus, by=by, n_threads=n_threads)
+    best = predicted if by == "path" else tagger.tag_column(corpus, n_threads=n_threads)
     try:
         calibration = tagger._reliability(corpus, gold, best, n_threads=n_threads)
     except ModelError:  # searched by a beam
@@ -108,8 +107,8 @@ def find_errors(
         _by_length(np.diff(corpus.starts), right, sentence_of),
         dict(examples),
         {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
-        tagger.info.get("history", []),
-        score_name(tagger.info.get("metric"), tagger.labels),
+        tagger.training.get("history", []),
+        tagger._score_name(),
     )
 
 
