@@ -101,9 +101,9 @@ def reliability_figure(reliability: Any, title: str) -> Figure:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     bins = reliability.bins
     filled = [bin for bin in bins if bin.n]
-    above.plot([0, 1], [0, 1], color="tab:gray", ls="--", label="calibrated")
-    above.plot([bin.confidence for bin in filled], [bin.accuracy for bin in filled], "o-", label="measured")
-    name = f"{title}: error {reliability.expected_error:.4f}"
+    above.plot([0, 1], [0, 1], color="tab:gray", ls="--", label="perfectly calibrated")
+    above.plot([bin.confidence for bin in filled], [bin.accuracy for bin in filled], "o-", label="observed")
+    name = f"{title}, ECE {reliability.expected_error:.4f}"
     above.set(title=name, ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
     above.legend(loc="upper left")
     below.bar([(bin.low + bin.high) / 2 for bin in bins], [bin.n for bin in bins], 0.9 / max(1, len(bins)))

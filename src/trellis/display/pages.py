@@ -7,23 +7,19 @@ from typing import Any
 from trellis.display.charts import line_chart, reliability_chart
 from trellis.display.figures import confused_labels, learning_curves
 from trellis.display.html import BLUE, ORANGE, Html, bar, element, folded, page, piece, table
-from trellis.display.models import details_html, report_html
 
 MOST_LABELS = 40  # rows of the confusion matrix
 
 _STYLE = """
-:root { color-scheme: light dark; --ground: #fff; --ink: #1a1a1a; --heat: 59, 120, 194 }
-@media (prefers-color-scheme: dark) { :root { --ground: #16181c; --ink: #e8e8e8 } }
-body { background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
 a { color: inherit }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 .side, .trellis .trellis { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start }
 .trellis .trellis p { width: 100% }
 .heat { overflow-x: auto }
-.heat td { text-align: right; padding: .1rem .45rem; min-width: 1.6rem; border: 0 }
-.heat th { text-align: right; padding: .1rem .45rem; font-weight: normal; border: 0 }
-.heat thead th { writing-mode: vertical-rl; text-align: left }
+.trellis .heat :is(td, th) { text-align: right; padding: .1rem .45rem; border: 0; font-weight: normal }
+.trellis .heat thead th { writing-mode: vertical-rl; text-align: left }
 .wrong { text-decoration: underline wavy #c2453b; text-underline-offset: .2em }
 .small { font-size: .8em; opacity: .8 }
 ol:target { outline: 2px solid #c26a1a; outline-offset: .4rem }
@@ -32,9 +28,9 @@ ol:target { outline: 2px solid #c26a1a; outline-offset: .4rem }
 
 def errors_page(errors: Any, title: str) -> str:
     """The page of ``ErrorsFound``: report, charts, confusion matrix, figures by label, sentences with errors."""
-    parts: list[Html] = [Html(report_html(errors.report)), _charts(errors)]
+    parts: list[Html] = [Html(errors.report._repr_html_()), _charts(errors)]
     parts += [element("h2", "Confusion matrix"), _heat(errors)]
-    parts += [element("h2", "Labels"), Html(details_html(errors.details))]
+    parts += [element("h2", "Labels"), Html(errors.details._repr_html_())]
     parts += [element("h2", "Sentences"), *_examples(errors)]
     return page(title, element("h1", title), piece(*parts), style=_STYLE)
 
@@ -45,9 +41,8 @@ def _charts(errors: Any) -> Html:
         reliability = getattr(errors.calibration, name)
         if reliability is not None:
             points = [(bin.confidence, bin.accuracy, bin.n) for bin in reliability.bins if bin.n]
-            charts.append(
-                (f"Reliability: {name}, error {reliability.expected_error:.4f}", reliability_chart(points).svg)
-            )
+            title = f"Reliability ({name}), ECE {reliability.expected_error:.4f}"
+            charts.append((title, reliability_chart(points).svg))
     curves = learning_curves(errors.history, errors.score_name)
     for title, colour, (name, curve) in zip(("Training", "Dev score"), (BLUE, ORANGE), curves, strict=True):
         if curve:
@@ -75,9 +70,9 @@ def _heat(errors: Any) -> Html:
             n = score.correct if gold == predicted else counts.get((gold, predicted), 0)
             inner: object = n or ""
             if n and gold != predicted:
-                inner = element("a", n, href=f"#{ids[gold, predicted]}", title=f"{gold} as {predicted}")
+                inner = element("a", n, href=f"#{ids[gold, predicted]}", title=f"gold {gold}, predicted {predicted}")
             share = n / max(1, score.gold)
-            cells.append(element("td", inner, style=f"background:rgba(var(--heat),{0.65 * share**0.5:.3f})"))
+            cells.append(element("td", inner, style=f"background:{BLUE}{round(166 * share**0.5):02x}"))
         rows.append(element("tr", *cells))
     head = element("thead", element("tr", *(element("th", name) for name in ("", *names))))
     return element("div", element("table", head, element("tbody", *rows)), class_="heat")
@@ -97,7 +92,7 @@ def _examples(errors: Any) -> list[Html]:
         more = f", the first {len(numbers)} sentences" if times > len(numbers) else ""
         # A browser opens the part that a link leads to.
         inside = element("ol", *sentences, id=ids[gold, predicted])
-        examples.append(folded(f"{gold} taken for {predicted}: {times:,} times{more}", inside))
+        examples.append(folded(f"gold {gold}, predicted {predicted}: {times:,}{more}", inside))
     return examples
 
 
@@ -107,7 +102,7 @@ def _sentence(sentence: Any, gold: str, predicted: str) -> Html:
         if pair == [gold, predicted]:
             word = element("mark", word, style="background:#ffd08a")
         elif pair[0] != pair[1]:
-            word = element("span", word, class_="wrong", title=f"{pair[0]} taken for {pair[1]}")
+            word = element("span", word, class_="wrong", title=f"gold {pair[0]}, predicted {pair[1]}")
         words += [word, " "]
     number = element("span", f"sentence {sentence.number}", class_="small")
     return element("li", *words, number, value=str(sentence.number), dir="auto")
