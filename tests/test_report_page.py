@@ -47,7 +47,10 @@ def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
     """And the figures are those of the tagger's own questions, however the corpus is cut into pieces."""
     corpus = trellis.read({"word": WORDS, "chunk": GOLD})
     found = find_errors(tagger, corpus, by=by)
-    assert (found.report, found.details) == (tagger.evaluate(corpus, by=by), tagger.details(corpus, by=by))
+    assert (found.report, found.error_analysis) == (
+        tagger.evaluate(corpus, by=by),
+        tagger.error_analysis(corpus, by=by),
+    )
     assert found.calibration == tagger.reliability(corpus)
     calls = Counter[str]()
     for name in ("best_codes", "_encoded"):

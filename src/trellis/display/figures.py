@@ -60,26 +60,26 @@ def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str)
     return figure
 
 
-def confused_labels(details: Any, most: int) -> dict[str, int]:
+def confused_labels(analysis: Any, most: int) -> dict[str, int]:
     """The labels in most errors, with the number of these, in alphabetical order."""
-    errors = dict.fromkeys(details.labels, 0)
-    for gold, predicted, times in details.confusions:
+    errors = dict.fromkeys(analysis.labels, 0)
+    for gold, predicted, times in analysis.confusions:
         errors[gold] += times
         errors[predicted] += times
     return {label: errors[label] for label in sorted(sorted(errors, key=lambda label: (-errors[label], label))[:most])}
 
 
-def confusion_figure(details: Any) -> Figure:
+def confusion_figure(analysis: Any) -> Figure:
     """The confusion matrix of the labels with most errors: gold labels down, predicted labels across."""
     import numpy as np
 
-    names = list(confused_labels(details, MOST_LABELS))
+    names = list(confused_labels(analysis, MOST_LABELS))
     number = {label: i for i, label in enumerate(names)}
-    counts = np.diag([float(details.labels[label].correct) for label in names])
-    for gold, predicted, times in details.confusions:
+    counts = np.diag([float(analysis.labels[label].correct) for label in names])
+    for gold, predicted, times in analysis.confusions:
         if gold in number and predicted in number:
             counts[number[gold], number[predicted]] = times
-    totals = np.array([max(1, details.labels[label].gold) for label in names], float)
+    totals = np.array([max(1, analysis.labels[label].gold) for label in names], float)
     shares = counts / totals[:, None]
 
     side = 2.5 + 0.42 * len(names)
@@ -103,7 +103,7 @@ def reliability_figure(reliability: Any, title: str) -> Figure:
     filled = [bin for bin in bins if bin.n]
     above.plot([0, 1], [0, 1], color="tab:gray", ls="--", label="perfectly calibrated")
     above.plot([bin.confidence for bin in filled], [bin.accuracy for bin in filled], "o-", label="observed")
-    name = f"{title}, ECE {reliability.expected_error:.4f}"
+    name = f"{title}, ECE {reliability.ece:.4f}"
     above.set(title=name, ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
     above.legend(loc="upper left")
     below.bar([(bin.low + bin.high) / 2 for bin in bins], [bin.n for bin in bins], 0.9 / max(1, len(bins)))

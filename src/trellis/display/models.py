@@ -1,13 +1,13 @@
-"""Models, reports, explanations and k-best lists as pieces of a page."""
+"""Models, explanations and k-best lists as pieces of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 from trellis._support.errors import ArgumentError
-from trellis.display.html import Html, bar, colours_of, element, folded, percent, piece, table
+from trellis.display.html import Html, bar, colours_of, element, folded, piece, table
 from trellis.display.texts import mark
 
 SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
@@ -22,48 +22,6 @@ def model_html(model: Any) -> str:
         weights = []
     top = folded(f"the {len(weights)} heaviest weights", _bars(weights, ("feature", "label", "weight")))
     return piece(element("b", type(model).__name__), table(facts), *([top] if weights else []))
-
-
-def report_html(report: Any) -> str:
-    """The figures of an evaluation."""
-    rows: list[tuple[str, object]] = [
-        ("sentences", report.n_sentences),
-        ("without a mistake, %", percent(report.sentence_accuracy)),
-        ("tokens", report.n_tokens),
-        ("right, %", percent(report.token_accuracy)),
-    ]
-    parts = [table(rows)]
-    if report.spans is not None:
-        parts.append(scores_table({"all spans": report.spans.micro, **report.spans.types}))
-    if report.parts is not None:
-        parts.append(
-            table([(name, percent(share)) for name, share in report.parts.accuracy.items()], ("part", "right"))
-        )
-        parts.append(scores_table(report.parts.features))
-    return piece(*parts)
-
-
-def details_html(found: Any) -> str:
-    """What a tagging gets wrong."""
-    parts = [element("p", f"labels, macro-averaged F1 {100 * found.macro_f1:.2f}"), scores_table(found.labels)]
-    if found.n_known is not None:
-        shares = (("known words", found.known_accuracy), ("unknown words", found.unknown_accuracy))
-        parts.append(table([(name, percent(share)) for name, share in shares if share is not None], ("", "right, %")))
-    if found.confusions:
-        parts.append(table(found.confusions[:10], ("true label", "label given", "times")))
-    if found.partial is not None:
-        rows = [(name, *map(percent, (one.precision, one.recall, one.f1))) for name, one in found.partial.items()]
-        parts.append(table(rows, ("spans, also in part", "precision", "recall", "F1")))
-    return piece(*parts)
-
-
-def scores_table(scores: Mapping[str, Any]) -> Html:
-    """Precision, recall and F1 by name."""
-    rows = [
-        (name, *map(percent, (one.precision, one.recall, one.f1)), one.gold, one.predicted, one.correct)
-        for name, one in scores.items()
-    ]
-    return table(rows, ("", "precision", "recall", "F1", "gold", "found", "right"))
 
 
 def explanation_html(explanation: Any) -> str:

@@ -30,7 +30,7 @@ def errors_page(errors: Any, title: str) -> str:
     """The page of ``ErrorsFound``: report, charts, confusion matrix, figures by label, sentences with errors."""
     parts: list[Html] = [Html(errors.report._repr_html_()), _charts(errors)]
     parts += [element("h2", "Confusion matrix"), _heat(errors)]
-    parts += [element("h2", "Labels"), Html(errors.details._repr_html_())]
+    parts += [element("h2", "Labels"), Html(errors.error_analysis._repr_html_())]
     parts += [element("h2", "Sentences"), *_examples(errors)]
     return page(title, element("h1", title), piece(*parts), style=_STYLE)
 
@@ -41,7 +41,7 @@ def _charts(errors: Any) -> Html:
         reliability = getattr(errors.calibration, name)
         if reliability is not None:
             points = [(bin.confidence, bin.accuracy, bin.n) for bin in reliability.bins if bin.n]
-            title = f"Reliability ({name}), ECE {reliability.expected_error:.4f}"
+            title = f"Reliability ({name}), ECE {reliability.ece:.4f}"
             charts.append((title, reliability_chart(points).svg))
     curves = learning_curves(errors.history, errors.score_name)
     for title, colour, (name, curve) in zip(("Training", "Dev score"), (BLUE, ORANGE), curves, strict=True):
@@ -58,14 +58,14 @@ def _charts(errors: Any) -> Html:
 
 def _heat(errors: Any) -> Html:
     """Gold labels down, predicted labels across; the darker, the larger the share of the gold label."""
-    details, ids = errors.details, _ids(errors)
-    counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in details.confusions}
-    names = [label for label, n_errors in confused_labels(details, MOST_LABELS).items() if n_errors]
+    analysis, ids = errors.error_analysis, _ids(errors)
+    counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in analysis.confusions}
+    names = [label for label, n_errors in confused_labels(analysis, MOST_LABELS).items() if n_errors]
     if not names:
         return element("p", "No errors.")
     rows = []
     for gold in names:
-        score, cells = details.labels[gold], [element("th", gold)]
+        score, cells = analysis.labels[gold], [element("th", gold)]
         for predicted in names:
             n = score.correct if gold == predicted else counts.get((gold, predicted), 0)
             inner: object = n or ""
@@ -86,7 +86,7 @@ def _ids(errors: Any) -> dict[tuple[str, str], str]:
 def _examples(errors: Any) -> list[Html]:
     """The confusions, the most frequent first, each with some of its sentences."""
     ids, examples = _ids(errors), []
-    for gold, predicted, times in errors.details.confusions:
+    for gold, predicted, times in errors.error_analysis.confusions:
         numbers = errors.examples.get((gold, predicted), [])
         sentences = [_sentence(errors.sentences[number], gold, predicted) for number in numbers]
         more = f", the first {len(numbers)} sentences" if times > len(numbers) else ""

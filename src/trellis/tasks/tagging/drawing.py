@@ -10,6 +10,7 @@ from trellis._support.errors import ModelError
 from trellis.corpus.schemes import guess_scheme
 from trellis.display.svg import Picture
 from trellis.display.trellises import draw_trellis
+from trellis.tasks.tagging.decoding import listed
 from trellis.tasks.tagging.explain import shown
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F
 def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedLabels | None) -> Picture:
     """The picture, with the marginals of labels and, where the model has them, of label pairs."""
     most_labels = whole_number("most_labels", most_labels, 1)
+    [sentence] = listed([sentence])
     rows = tagger._decoder.rows_of(sentence)
     best = tagger.tag(sentence, allowed=allowed)
     tokens = [shown(t, token) for t, token in enumerate(rows)][:MOST_TOKENS]
