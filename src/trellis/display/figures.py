@@ -73,18 +73,13 @@ def confusion_figure(analysis: ErrorAnalysis) -> Figure:
     """Confusion matrix: gold labels down, predicted labels across, shares of the gold label; the worst labels."""
     import numpy as np
 
-    wrong = dict.fromkeys(analysis.labels, 0)
-    for gold, predicted, times in analysis.confusions:
-        wrong[gold] += times
-        wrong[predicted] += times
-    chosen = sorted(wrong, key=lambda label: (-wrong[label], label))[:MOST_LABELS]
-    names = [label for label in analysis.labels if label in set(chosen)]
+    names = analysis.worst_labels(MOST_LABELS) or list(analysis.rows)[:MOST_LABELS]
     number = {label: i for i, label in enumerate(names)}
-    counts = np.diag([float(analysis.labels[label].correct) for label in names])
+    counts = np.diag([float(analysis.rows[label].correct) for label in names])
     for gold, predicted, times in analysis.confusions:
         if gold in number and predicted in number:
             counts[number[gold], number[predicted]] = times
-    totals = np.array([max(1, analysis.labels[label].gold) for label in names], float)
+    totals = np.array([max(1, analysis.rows[label].gold) for label in names], float)
     shares = counts / totals[:, None]
 
     side = 2.5 + 0.42 * len(names)

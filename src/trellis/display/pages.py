@@ -50,10 +50,10 @@ def errors_page(found: ErrorsFound, title: str) -> str:
     """Figures, confusions with their sentences, reliability, training, length of sentences."""
     report, analysis = found.report, found.error_analysis
     summary = {**analysis.summary(), **report.summary()}
-    figures = Table.of(report.columns, report.rows() if report.spans is not None else {}, summary)
+    figures = Table.of(report.columns, report.rows if report.has_spans else {}, summary)
     parts = [figures.to_html(), *_charts(found)]
     parts += [_heading("Confusion matrix"), _heat(found)]
-    parts += [_heading("Labels"), Table.of(report.columns, analysis.rows()).to_html()]
+    parts += [_heading("Labels"), Table.of(report.columns, analysis.rows).to_html()]
     if analysis.partial is not None:
         parts += [_heading("Partial matches of spans"), analysis.partial_table().to_html()]
     parts += [_heading("Sentences"), *_examples(found)]
@@ -102,27 +102,20 @@ def _reliability(found: Reliability) -> Html:
 def _heat(found: ErrorsFound) -> Html:
     """Gold labels down, predicted labels across; the darker, the larger the share of the gold label."""
     counts = {(one.gold, one.predicted): one.times for one in found.error_analysis.confusions}
-    wrong = dict.fromkeys(found.error_analysis.labels, 0)
-    for (a, b), n in counts.items():
-        wrong[a] += n
-        wrong[b] += n
-    names = [label for label in sorted(wrong, key=lambda label: (-wrong[label], label))[:MOST_LABELS] if wrong[label]]
-    names.sort()
+    names = found.error_analysis.worst_labels(MOST_LABELS)
     if not names:
         return element("p", "No errors.")
     head = element("thead", element("tr", element("th", ""), *(element("th", name) for name in names)))
     rows = []
     for a in names:
-        score = found.error_analysis.labels[a]
+        score = found.error_analysis.rows[a]
         cells = []
         for b in names:
             n = score.correct if a == b else counts.get((a, b), 0)
             share = n / max(1, score.gold)
-            inner: object = (
-                n
-                if a == b or not n
-                else element("a", n, href=f"#{_anchor(found, a, b)}", title=f"gold {a}, predicted {b}")
-            )
+            inner: object = n
+            if n and a != b:
+                inner = element("a", n, href=f"#{_anchor(found, a, b)}", title=f"gold {a}, predicted {b}")
             style = f"background:rgba(var(--heat),{0.65 * share**0.5:.3f})" if n else ""
             cells.append(element("td", inner if n else "", style=style))
         rows.append(element("tr", element("th", a), *cells))

@@ -17,7 +17,7 @@ from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.corpus.corpus import Column, Corpus
 from trellis.engine.hypergraph import Hypergraph
-from trellis.evaluation.reranking import RerankingReport
+from trellis.evaluation.tagging import RerankingReport
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name
 from trellis.tasks.reranking.lists import (
     MAX_K,
