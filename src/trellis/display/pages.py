@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trellis.display.charts import BLUE, ORANGE, bars_chart, lines_chart, reliability_chart
-from trellis.display.figures import score_name, wrong_curve
+from trellis.display.figures import wrong_curve
 from trellis.display.html import Html, element, piece, said
 from trellis.display.tables import Table
 
@@ -77,7 +77,7 @@ def _charts(found: ErrorsFound) -> list[Html]:
         name, points = ("objective", epochs) if epochs else (wrong_name, wrong)
         charts.append(_figure("Training", lines_chart([(name, BLUE, points)], "epoch")))
     if scores:
-        name = f"{score_name(None, found.labels)} on dev, %"
+        name = f"{found.report.name} on dev, %"
         charts.append(_figure("Training, held out", lines_chart([(name, ORANGE, scores)], "epoch")))
     bars = [
         (
