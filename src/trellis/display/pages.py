@@ -55,7 +55,7 @@ def errors_page(found: ErrorsFound, title: str) -> str:
     parts += [_heading("Confusion matrix"), _heat(found)]
     parts += [_heading("Labels"), Table.of(report.columns, analysis.rows).to_html()]
     if analysis.partial is not None:
-        parts += [_heading("Partial matches of spans"), analysis.partial_table().to_html()]
+        parts += [_heading("Partial matches of spans"), Table.of(report.columns[:3], analysis.partial).to_html()]
     parts += [_heading("Sentences"), *_examples(found)]
     return _PAGE.format(title=said(title), body=piece(*parts))
 

@@ -83,16 +83,16 @@ class Tables:
 
     __slots__ = ()
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
         """Titles ("": none) and tables (None: the title alone)."""
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n\n".join(str(part) for title_and_table in self.tables() for part in title_and_table if part)
+        return "\n\n".join(str(part) for title_and_table in self._tables() for part in title_and_table if part)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        pairs = [(element("p", title), shown.to_html() if shown else "") for title, shown in self.tables()]
+        pairs = [(element("p", title), shown.to_html() if shown else "") for title, shown in self._tables()]
         return piece(*(part for pair in pairs for part in pair))

@@ -89,18 +89,13 @@ class ErrorAnalysis(Report):
         confusions = {"confusions": [list(confusion) for confusion in self.confusions]}
         return {**Report.to_dict(self), **confusions, **({} if self.partial is None else {"partial": partial})}
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
-        """Labels, confusions and partial matches."""
-        yield from Report.tables(self)
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
+        yield from Report._tables(self)
         if self.confusions:
             rows = [(gold, predicted, Number(times)) for gold, predicted, times in self.confusions[:10]]
             yield "most frequent confusions", Table(("gold", "predicted", "count"), [rows])
         if self.partial is not None:
-            yield "partial matches of spans", self.partial_table()
-
-    def partial_table(self) -> Table:
-        """Precision, recall and F1 of spans by the four ways to count."""
-        return Table.of(("precision", "recall", "f1"), self.partial or {})
+            yield "partial matches of spans", Table.of(("precision", "recall", "f1"), self.partial)
 
     def worst_labels(self, most: int) -> list[str]:
         """The labels with most errors, gold or predicted, in alphabetical order."""

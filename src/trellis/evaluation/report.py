@@ -57,8 +57,7 @@ class Report(Tables):
         cells = [values_of(self.columns, row) for _, row in rows]
         return pd.DataFrame(cells, index=[name for name, _ in rows], columns=list(self.columns))
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
-        """The table of all rows and the summary."""
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
         if not getattr(self, self.counts[-1]):
             return [(f"no {self.counts[-1].removeprefix('n_')} to evaluate", None)]
         return [("", Table.of(self.columns, self.rows, self.summary()))]

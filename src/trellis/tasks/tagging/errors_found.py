@@ -50,7 +50,7 @@ class ErrorsFound:
     error_analysis: ErrorAnalysis
     calibration: Calibration | None  # None where the model has no marginals
     lengths: list[LengthScore]
-    examples: dict[tuple[str, str], list[int]]  # (true label, label given): some of the sentences, by their numbers
+    examples: dict[tuple[str, str], list[int]]  # (gold, predicted): some of the sentences, by their numbers
     sentences: dict[int, WrongSentence]
     history: list[dict[str, Any]]  # of training
 
