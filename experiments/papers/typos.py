@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import trellis
-from experiments.papers.data import typos
-from experiments.papers.report import Cell, Curves, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import typos
+from experiments.report import Cell, Curves, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.features.presets import LETTER_RUNS
 
 TITLE = "Grover & Ngo Ho: typo correction"
@@ -49,7 +49,7 @@ class System:
 
 
 def _perceptron(epochs: int, average: bool) -> trellis.Perceptron:
-    return trellis.Perceptron(epochs=epochs, average=average)
+    return trellis.Perceptron(epochs=epochs, average=average, shuffle=False)
 
 
 HMM, PLAIN, AVERAGED = "HMM, maximum likelihood", "HMM, perceptron, plain", "HMM, perceptron, averaged"

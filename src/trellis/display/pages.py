@@ -49,7 +49,7 @@ ol:target {{ outline: 2px solid #c26a1a; outline-offset: .4rem }}
 def errors_page(found: ErrorsFound, title: str) -> str:
     """Figures, confusions with their sentences, reliability, training, length of sentences."""
     report, analysis = found.report, found.error_analysis
-    summary = {**analysis.summary(), **report.summary()}
+    summary = {**report.summary(), **analysis.summary(), **report.summary()}  # of rows in both, those of the report
     figures = Table.of(report.columns, report.rows if report.has_spans else {}, summary)
     parts = [figures.to_html(), *_charts(found)]
     parts += [_heading("Confusion matrix"), _heat(found)]

@@ -22,7 +22,7 @@ from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
+from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner, describe_tagger, tagger_options
 from trellis.tasks.reranking import FEATURES, train
 from trellis.tasks.tagging.train import train as train_tagger
 
@@ -50,7 +50,7 @@ def describe(parser: Parser) -> None:
         help="what a wrong candidate costs: its wrong tokens, or missed and false spans",
     )
     learners = f"learner of the reranker: {', '.join(RERANKERS)} (with --reranker-set solver=frank-wolfe)"
-    add("--reranker", choices=RERANKERS, default="perceptron", metavar="NAME", help=learners)
+    add("--reranker", type=str.lower, choices=RERANKERS, default="perceptron", metavar="NAME", help=learners)
     add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
     names = f"features of whole sequences, between commas: {', '.join(FEATURES)}, or templates (default: all names)"
     add("--reranker-features", metavar="NAMES", help=names)
@@ -61,7 +61,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Train and write."""
-    learner = tagger_learner(given)
+    learner = chosen_learner(given)
     reranking = build_learner(given.reranker, {}, given.reranker_set, "--reranker-set")
     if given.patience is not None and given.dev is None:
         raise ArgumentError("--patience compares epochs on a held-out file; give --dev")
@@ -77,15 +77,15 @@ def command(given: Namespace) -> None:
     def tagger(part: Corpus) -> Tagger:
         say(f"training a tagger on {len(part):,} sentences", given.quiet)
         tagger = train_tagger(part, target=target, learner=learner, n_threads=given.threads, **options)
-        tagger.info["corpus"] = shape.describe(corpus.columns)
+        tagger.training["corpus"] = shape.describe(corpus.columns)
         return tagger
 
     features = None if given.reranker_features is None else given.reranker_features.split(",")
     with watch_epochs(given.quiet, "reranking") as shown, keeping_the_best(shown, given.quiet) as observer:
         reranker = train(
             corpus,
-            tagger,
-            reranking,
+            tagger=tagger,
+            learner=reranking,
             k=given.kbest,
             folds=given.folds,
             features=features,
@@ -96,10 +96,10 @@ def command(given: Namespace) -> None:
             n_threads=given.threads,
         )
     reranker.save(given.model)
-    lists, n_bytes = reranker.info["lists"], Path(given.model).stat().st_size
+    lists, n_bytes = reranker.training["lists"], Path(given.model).stat().st_size
     first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
     say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", given.quiet)
     say(f"{given.model}: {len(reranker.model.names):,} features, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         figures = {"model": given.model, "target": target, "features": len(reranker.model.names), "bytes": n_bytes}
-        show_json({**figures, "lists": lists, "history": reranker.model.info["history"]})
+        show_json({**figures, "lists": lists, "history": reranker.training["history"]})

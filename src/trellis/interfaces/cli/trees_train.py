@@ -21,7 +21,7 @@ from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.tasks.tagging.model import load as load_tagger
+from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.trees.train import DEFAULT, PCFG, train
 
 LEARNERS = (PCFG, "perceptron", "mira", "pa", "arow", "crf", "exponential")  # the others learn chains only
@@ -32,7 +32,8 @@ def describe(parser: Parser) -> None:
     parser.add_argument("trees", metavar="FILE", help="trees in brackets; - is standard input")
     parser.share("model")
     add = parser.add_argument
-    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help=f"one of {', '.join(LEARNERS)}")
+    learners = f"one of {', '.join(LEARNERS)} (default: perceptron with epochs=6)"
+    add("--learner", type=str.lower, choices=LEARNERS, metavar="NAME", help=learners)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner: epochs=5")
     add("--features", metavar="NAME", help="spans, rules, or a file of templates of phrases (default: spans)")
     add("--vertical", type=at_least(1), default=1, metavar="N", help="labels that a phrase's symbol is made of")
@@ -50,10 +51,7 @@ def command(given: Namespace) -> None:
     """Train and write."""
     learner: object = PCFG
     if given.learner != PCFG:
-        chosen = {setting.partition("=")[0] for setting in given.set}
-        usual = DEFAULT.parameters() if given.learner == "perceptron" else {}
-        usual = {name: usual[name] for name in ("epochs", "shuffle") if name in usual and name not in chosen}
-        learner = build_learner(given.learner, usual, given.set)
+        learner = build_learner(given.learner or DEFAULT, {}, given.set)
     elif given.set:
         raise ArgumentError("pcfg counts rules and has no parameters; omit --set")
     check_writable(given.model)
@@ -71,7 +69,7 @@ def command(given: Namespace) -> None:
             vertical=given.vertical,
             horizontal=given.horizontal,
             prune=given.prune,
-            tagger=None if given.tagger is None else load_tagger(given.tagger),
+            tagger=None if given.tagger is None else Tagger.load(given.tagger),
             dev=dev,
             patience=given.patience,
             checkpoint=given.checkpoint,
@@ -84,4 +82,4 @@ def command(given: Namespace) -> None:
     say(f"{given.model}: {rules:,} rules, {weights:,} weights of spans, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         figures = {"model": given.model, "rules": rules, "weights": weights, "bytes": n_bytes, "skipped": skipped}
-        show_json({**figures, "history": parser.info.get("history", [])})
+        show_json({**figures, "history": parser.training.get("history", [])})

@@ -19,7 +19,7 @@ from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner
@@ -36,7 +36,7 @@ from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 PCFG = "pcfg"
-DEFAULT = Perceptron(epochs=6, shuffle=True)
+DEFAULT = Perceptron(epochs=6)
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
 
 
@@ -97,7 +97,7 @@ class _Vector:
 def train(
     trees: Any,
     *,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     vertical: int = 1,
     horizontal: int = 0,
@@ -114,7 +114,7 @@ def train(
 ) -> TreeParser:
     """Train a parser on trees: a list of ``PhraseTree``, or the name of a file in brackets.
 
-    ``learner`` is an online learner (default: ``Perceptron(epochs=6, shuffle=True)``) or a CRF, which trains by the
+    ``learner`` is an online learner (default: ``Perceptron(epochs=6)``) or a CRF, which trains by the
     log loss, or the name of one; "pcfg" counts rules instead, without features. ``features`` is a preset's name
     ("spans", the default; "rules" has weights of rules only), a file or a list of templates of phrases (docs/trees.md).
 
@@ -136,7 +136,7 @@ def train(
             raise LearnerError(
                 f"tagger must read words alone, as sentences to parse have nothing else; it reads {read}"
             )
-    chosen = None if learner == PCFG else tree_learner(learner)
+    chosen = None if isinstance(learner, str) and learner.lower() == PCFG else tree_learner(learner)
     _check_options(chosen, features, dev, patience, checkpoint)
     schedule, notes = Schedule.of(dev, None, patience, checkpoint, checkpoint_every), user_notes(info)
     threads = thread_count(n_threads)
@@ -145,9 +145,9 @@ def train(
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
-    given = {**notes, "sentences": len(treebank), "vertical": markov.vertical, "horizontal": markov.horizontal}
+    given = {"sentences": len(treebank), "vertical": markov.vertical, "horizontal": markov.horizontal}
     if chosen is None:
-        return TreeParser(pcfg(grammar, coarse, lexicon, prune), tagger, {**given, "learner": {"name": PCFG}})
+        return TreeParser(pcfg(grammar, coarse, lexicon, prune), tagger, notes, {**given, "learner": {"name": PCFG}})
     corpus = from_mapping({WORD: [t.words for t in treebank], POS: [t.pos for t in treebank]}, None)
     templates = phrase_templates("spans" if features is None else features, list(corpus.columns))
     vocabulary, coded = phrase_vocabulary(templates, corpus)
@@ -165,7 +165,7 @@ def train(
 
     def assemble(weights: SiteWeights, **more: Any) -> TreeParser:
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, prune, chosen.family)
-        return TreeParser(model, tagger, {**given, **more})
+        return TreeParser(model, tagger, notes, {**given, **more})
 
     problem = SiteProblem(
         right[:, 0], len(treebank), threads, examples.online, examples.vector, patience=schedule.patience, unit="rules"

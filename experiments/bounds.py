@@ -163,14 +163,14 @@ def study(
             "about exact search; omit it"
         )
     given: dict[str, Any] = {"target": target, "features": features, "order": order, "n_threads": n_threads}
-    watched = _Watched(Perceptron(epochs=epochs, average=False))
+    watched = _Watched(Perceptron(epochs=epochs, average=False, shuffle=False))
     plain = train(corpus, learner=watched, observer=observer, **given)
     problem, mistakes = watched.problem, [event.updates or 0 for event in watched.events]
     duals: list[float] = []
     svm = HMSVM(solver="frank-wolfe", C=SLACK, tolerance=1e-3, epochs=200, average=False)
     taggers = {
         "perceptron's": plain,
-        "averaged": train(corpus, learner=Perceptron(epochs=epochs), **given),
+        "averaged": train(corpus, learner=Perceptron(epochs=epochs, shuffle=False), **given),
         "greatest margin's": train(corpus, learner=svm, observer=lambda e: duals.append(e.dual or 0.0), **given),
     }
     radius, exact = radius_of(problem)
@@ -178,7 +178,7 @@ def study(
     separable = any(one.least > 0 for one in found)
     error = None
     if tested is not None:
-        voted = train(corpus, learner=Perceptron(epochs=1, vote=True), **given)
+        voted = train(corpus, learner=Perceptron(epochs=1, vote=True, shuffle=False), **given)
         error = 1 - voted.evaluate(tested, target=target).sentence_accuracy
     return Study(
         problem.n_sentences,
@@ -325,3 +325,21 @@ def _most(kernel: Doubles, length: int, gold: Ints, n_labels: int) -> float:
     if (kernel >= 0).all():
         return own + other
     return (math.sqrt(own) + math.sqrt(other)) ** 2
+
+
+def draw_mistakes(study: Study, path: str) -> None:
+    """Mistakes up to each pass beside the bounds; the greater of them by the power of ten."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    passes = range(1, len(study.mistakes) + 1)
+    axes.set(title="mistakes of the perceptron", xlabel="pass", ylabel="sentences", yscale="log")
+    axes.plot(passes, list(itertools.accumulate(study.mistakes)), "o-", ms=3, label="mistakes so far")
+    axes.plot(1, study.bound_2, "v", label="theorem 2: in the first pass")
+    if study.bound_1 is not None:
+        axes.axhline(study.bound_1, color="tab:red", ls="--", label="theorem 1: in all passes")
+    axes.set_ylim(bottom=1)
+    axes.set_xticks(passes if len(passes) <= 12 else passes[:: len(passes) // 6])
+    axes.legend(loc="best")
+    figure.savefig(path)
