@@ -160,6 +160,14 @@ def fit(problem: Any, learner: Any, update: str | None = None) -> structured.Str
     )
 
 
+@pytest.mark.parametrize(("problem", "cost"), [(ListedWithCosts(), 3 / 5), (Listed(), None)])
+def test_a_report_has_the_mean_cost_where_there_is_one(problem: Any, cost: float | None) -> None:
+    model = structured.train(SENTENCES, problem=problem)
+    wrong = (SENTENCES[0][0], tuple("VVD"))  # gold labels of which its output D N V has none
+    report = model.evaluate([*SENTENCES, wrong])
+    assert (report.n_examples, report.accuracy, report.mean_cost) == (5, 4 / 5, cost)
+
+
 LEARNERS: dict[str, Any] = {
     "perceptron": trellis.Perceptron(epochs=5, average=False, shuffle=False),
     "averaged": trellis.Perceptron(epochs=5, shuffle=False),
