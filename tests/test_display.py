@@ -97,7 +97,7 @@ def test_reports(tagger: trellis.Tagger) -> None:
     assert f"{100 * report.token_accuracy:.2f}" in shown(report).words
     assert repr(report) == str(report)
     assert "unknown words" in shown(found).words
-    assert (found.n_known, found.unknown_accuracy) == (1, float(tagger.tag(["the", "cat"])[1] == "O"))
+    assert (found.known_words.support, found.unknown_words.value) == (1, float(tagger.tag(["the", "cat"])[1] == "O"))
     parts = trellis.evaluate([["N|Case=Nom"]], [["N|Case=Acc"]], label_parts="|")
     assert "Case" in " ".join(shown(parts).words)
 

@@ -453,7 +453,7 @@ def test_scores_count_by_hand() -> None:
     assert (report.n_words, report.all.heads, report.all.both) == (5, 4, 2)
     assert (report.no_punctuation.support, report.no_punctuation.heads, report.no_punctuation.both) == (3, 3, 1)
     assert (report.sentences.uas, report.sentences.las) == (0.5, 0.0)
-    assert report.labels["punct"].uas == 0.5
+    assert report.rows["punct"].uas == 0.5
     assert parsing.attachment(words, gold, found, subtypes=False).all.both == 3
     assert "UAS" in str(report)
     assert report.to_dict()["all_words"]["uas"] == report.uas == report.figure("uas") == 0.8

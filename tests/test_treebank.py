@@ -140,7 +140,7 @@ def test_brackets_by_hand() -> None:
     assert (report.micro.gold, report.micro.predicted, report.micro.correct) == (10, 9, 8)
     assert report.f1 == pytest.approx(2 * 8 / 19)
     assert report.complete_match == 0.5
-    assert report.labels["PP"].correct == 1
+    assert report.rows["PP"].correct == 1
     assert report.n_words == 10
     assert report.tag_accuracy == 1.0
 

@@ -30,15 +30,13 @@ from trellis.evaluation.brackets import BracketReport as BracketReport
 from trellis.evaluation.error_analysis import Confusion as Confusion
 from trellis.evaluation.error_analysis import ErrorAnalysis as ErrorAnalysis
 from trellis.evaluation.error_analysis import PartialScore as PartialScore
-from trellis.evaluation.parts import PartScores as PartScores
 from trellis.evaluation.reliability import Bin as Bin
 from trellis.evaluation.reliability import Calibration as Calibration
 from trellis.evaluation.reliability import Reliability as Reliability
 from trellis.evaluation.report import Report as Report
-from trellis.evaluation.reranking import RerankingReport as RerankingReport
 from trellis.evaluation.scores import Score as Score
-from trellis.evaluation.scores import SpanScores as SpanScores
 from trellis.evaluation.structured import StructuredReport as StructuredReport
+from trellis.evaluation.tagging import RerankingReport as RerankingReport
 from trellis.evaluation.tagging import TaggingReport as TaggingReport
 from trellis.evaluation.tagging import evaluate as evaluate
 from trellis.evaluation.words import WordReport as WordReport

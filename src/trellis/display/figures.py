@@ -60,26 +60,17 @@ def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str)
     return figure
 
 
-def confused_labels(analysis: Any, most: int) -> dict[str, int]:
-    """The labels in most errors, with the number of these, in alphabetical order."""
-    errors = dict.fromkeys(analysis.labels, 0)
-    for gold, predicted, times in analysis.confusions:
-        errors[gold] += times
-        errors[predicted] += times
-    return {label: errors[label] for label in sorted(sorted(errors, key=lambda label: (-errors[label], label))[:most])}
-
-
 def confusion_figure(analysis: Any) -> Figure:
     """The confusion matrix of the labels with most errors: gold labels down, predicted labels across."""
     import numpy as np
 
-    names = list(confused_labels(analysis, MOST_LABELS))
+    names = analysis.worst_labels(MOST_LABELS) or list(analysis.rows)[:MOST_LABELS]
     number = {label: i for i, label in enumerate(names)}
-    counts = np.diag([float(analysis.labels[label].correct) for label in names])
+    counts = np.diag([float(analysis.rows[label].correct) for label in names])
     for gold, predicted, times in analysis.confusions:
         if gold in number and predicted in number:
             counts[number[gold], number[predicted]] = times
-    totals = np.array([max(1, analysis.labels[label].gold) for label in names], float)
+    totals = np.array([max(1, analysis.rows[label].gold) for label in names], float)
     shares = counts / totals[:, None]
 
     side = 2.5 + 0.42 * len(names)

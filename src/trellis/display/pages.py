@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trellis.display.charts import line_chart, reliability_chart
-from trellis.display.figures import confused_labels, learning_curves
+from trellis.display.figures import learning_curves
 from trellis.display.html import BLUE, ORANGE, Html, bar, element, folded, page, piece, table
 
 MOST_LABELS = 40  # rows of the confusion matrix
@@ -60,12 +60,12 @@ def _heat(errors: Any) -> Html:
     """Gold labels down, predicted labels across; the darker, the larger the share of the gold label."""
     analysis, ids = errors.error_analysis, _ids(errors)
     counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in analysis.confusions}
-    names = [label for label, n_errors in confused_labels(analysis, MOST_LABELS).items() if n_errors]
+    names = analysis.worst_labels(MOST_LABELS)
     if not names:
         return element("p", "No errors.")
     rows = []
     for gold in names:
-        score, cells = analysis.labels[gold], [element("th", gold)]
+        score, cells = analysis.rows[gold], [element("th", gold)]
         for predicted in names:
             n = score.correct if gold == predicted else counts.get((gold, predicted), 0)
             inner: object = n or ""
