@@ -213,6 +213,15 @@ def check_update(update: str | None, *, stepwise: bool) -> None:
         raise LearnerError(f"{why}; omit it")
 
 
+NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
+
+
+def refuse_l1(kept: object | None) -> None:
+    """LearnerError where a learner asks for some of the weights of a parser alone, as the L1 penalty does."""
+    if kept is not None:
+        raise LearnerError(NO_L1)
+
+
 def _attributes(learner: Learner) -> Iterator[tuple[str, Any]]:
     """The attributes of an instance, in its dict and in the slots of its classes."""
     yield from getattr(learner, "__dict__", {}).items()

@@ -22,7 +22,9 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.tasks.tagging.model import load as load_tagger
-from trellis.tasks.trees.train import DEFAULT, PCFG, train
+from trellis.learning.options import options_of
+from trellis.tasks.trees.options import PCFG, TreeOptions
+from trellis.tasks.trees.train import train
 
 LEARNERS = (PCFG, "perceptron", "mira", "pa", "arow", "crf", "exponential")  # the others learn chains only
 
@@ -51,7 +53,7 @@ def command(given: Namespace) -> None:
     learner: object = PCFG
     if given.learner != PCFG:
         chosen = {setting.partition("=")[0] for setting in given.set}
-        usual = DEFAULT.parameters() if given.learner == "perceptron" else {}
+        usual = options_of(TreeOptions)["learner"].default.parameters() if given.learner == "perceptron" else {}
         usual = {name: usual[name] for name in ("epochs", "shuffle") if name in usual and name not in chosen}
         learner = build_learner(given.learner, usual, given.set)
     elif given.set:

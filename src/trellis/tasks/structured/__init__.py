@@ -14,7 +14,7 @@ from trellis.tasks.structured.problem import PartsProblem as PartsProblem
 from trellis.tasks.structured.problem import SearchProblem as SearchProblem
 from trellis.tasks.structured.problem import StepProblem as StepProblem
 from trellis.tasks.structured.problem import Weights as Weights
-from trellis.tasks.structured.train import fit as fit
+from trellis.tasks.structured.train import train as train
 
 __all__ = [
     "CandidateProblem",
@@ -26,6 +26,6 @@ __all__ = [
     "StepProblem",
     "StructuredModel",
     "Weights",
-    "fit",
     "load",
+    "train",
 ]
