@@ -168,7 +168,7 @@ def speeds(setting: Setting) -> list[dict[str, Any]]:
             begun = time.process_time()
             tagger = trellis.train(data.train, target="upos", features=features, learner=PERCEPTRON, n_threads=1)
             trained = time.process_time()
-            tagger.tag_corpus(data.train, n_threads=1)
+            tagger.tag_column(data.train, n_threads=1)
             for work, took in (("training", trained - begun), ("tagging", time.process_time() - trained)):
                 best[work, name] = min(best.get((work, name), took), took)
     shares = {work: best[work, "before"] / best[work, "now"] for work in ("training", "tagging")}
@@ -191,9 +191,9 @@ def run(setting: Setting) -> Result:
         begun = time.process_time()
         model = one.train(here.train, here.target)
         trained = time.process_time()
-        model.tag_corpus(here.dev, n_threads=1)  # words are known then
+        model.tag_column(here.dev, n_threads=1)  # words are known then
         begun_again = time.process_time()
-        model.tag_corpus(here.dev, n_threads=1)
+        model.tag_column(here.dev, n_threads=1)
         took = time.process_time() - begun_again
         row = {"task": one.task, "features": one.what, "learner": one.learner, "dev": figure(model, here.dev)}
         row |= {"training, s": trained - begun, "tokens/s": here.dev.n_tokens / took}

@@ -34,7 +34,7 @@ def test_by_label(noisy: Path, call) -> None:
         done = call(f"tag --model noisy.trellis noisy.txt --by {by} --quiet")
         assert done.code == 0
         found = [line.split()[-1] for line in done.out.splitlines() if line]
-        assert found == tagger.tag_corpus(corpus, by=by).tolist()
+        assert found == tagger.tag_column(corpus, by=by).tolist()
         done = call(f"tag --model noisy.trellis noisy.txt --by {by} --json --quiet")
         assert [json.loads(line)["labels"] for line in done.out.splitlines()] == tagger.tag_batch(corpus, by=by)
         done = call(f"evaluate --model noisy.trellis noisy.txt --by {by} --json")

@@ -147,7 +147,7 @@ def test_no_illegal_sequence_ever(which: tuple[str, str], sentence: list[str]) -
     answers = [tagger.tag(sentence), tagger.tag(sentence, by="label")]
     answers += [path for path, _ in tagger.kbest(sentence, 5)]
     answers += tagger.tag_batch([sentence, sentence]) + tagger.tag_batch([sentence], by="label")
-    answers.append(tagger.tag_corpus(trellis.read({"word": [sentence]})).tolist())
+    answers.append(tagger.tag_column(trellis.read({"word": [sentence]})).tolist())
     answers.append(tagger.explain(sentence).best.labels)
     assert answers[0] == answers[2]
     for labels in answers:

@@ -142,7 +142,7 @@ def test_what_is_plain_elsewhere_is_known_here(corpus: trellis.Corpus) -> None:
 def test_all_doors_take_two_passes(corpus: trellis.Corpus) -> None:
     tagger, document = train(corpus, learner=trellis.CRF(c2=0.1)), [["Mr", "X"], ["then", "X", "went"]]
     wanted = tagger.tag_batch(document)
-    assert tagger.tag_corpus(trellis.read(document)).tolist() == [label for labels in wanted for label in labels]
+    assert tagger.tag_column(trellis.read(document)).tolist() == [label for labels in wanted for label in labels]
     assert [paths[0][0] for paths in tagger.kbest_batch(document, 2)] == wanted
     assert [m.node.shape for m in tagger.marginals_batch(document)] == [
         (2, len(tagger.labels)),
@@ -261,7 +261,7 @@ def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="two passes over documents"):
         tagger.save(tmp_path / "m.crfsuite")
     own = trellis.read({"word": [["Mr", "X"]], "same_word": [["PER", "PER"]]})
-    assert tagger.tag_corpus(own).tolist() == tagger.tag(["Mr", "X"])
+    assert tagger.tag_column(own).tolist() == tagger.tag(["Mr", "X"])
 
 
 @pytest.mark.parametrize(

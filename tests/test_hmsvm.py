@@ -365,7 +365,7 @@ def test_all_ways_of_decoding_agree(kernel: str, order: int) -> None:
     tagger = train(corpus, trellis.HMSVM(epochs=20, **KERNELS[kernel][0]), order=order)
     words = corpus.sentences("word")
     tagged = tagger.tag_batch(words)
-    column = tagger.tag_corpus(corpus)
+    column = tagger.tag_column(corpus)
     assert [z for s in tagged for z in s] == [column.values[code] for code in column.codes.tolist()]
     for sentence, labels in zip(words, tagged, strict=True):
         if not sentence:

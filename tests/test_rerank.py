@@ -391,7 +391,7 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
     assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
     assert reranker.tag_batch(trellis.read(data))[0] == wanted
     assert reranker.tag_batch(sentence for sentence in [[("a", "x"), ("b", "y")]]) == [wanted]
-    assert reranker.tag_corpus(trellis.read(data)).tolist()[:2] == wanted
+    assert reranker.tag_column(trellis.read(data)).tolist()[:2] == wanted
     with pytest.raises(trellis.CorpusError, match="has no 'pos'"):
         reranker.tag({"word": ["a"]})
 

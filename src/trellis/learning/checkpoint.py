@@ -48,7 +48,7 @@ class Checkpoint:
         """Where training stood, or None if there is no file yet."""
         if not self.path.exists():
             return None
-        return read_tensors(self.path, FORMAT, "a checkpoint of trellis").made(self._progress)
+        return read_tensors(self.path, "a checkpoint of trellis").of(FORMAT).made(self._progress)
 
     def _progress(self, tensors: Tensors, text: str) -> Progress:
         said = parse_header(text)

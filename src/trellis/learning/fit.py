@@ -25,7 +25,6 @@ from trellis.learning.learner import Learner, choice
 from trellis.learning.options import check_options, options_of, plain
 from trellis.learning.run import Event, Observer, Problem, run
 
-USER = "user"  # the entry of a model's record that holds the notes of its user
 M = TypeVar("M")
 
 
@@ -44,7 +43,7 @@ class Fit:
         Options that have no effect here, with the reason: a LearnerError if one is given.
     """
 
-    __slots__ = ("declared", "options", "settings")
+    __slots__ = ("declared", "kind", "options", "settings")
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Fit:
         metrics: Sequence[str] | None = (),
         rejected: Mapping[str, str] | None = None,
     ) -> None:
-        self.declared, self.options = options_of(kind), check_options(kind, options)
+        self.kind, self.declared, self.options = kind, options_of(kind), check_options(kind, options)
         checked = vars(self.options)
         if metrics is not None and self.options.metric != "auto":
             choice("auto", *metrics).check("metric", self.options.metric)
@@ -64,6 +63,10 @@ class Fit:
             if option.role == "setting" and checked[name] != option.default
         }
         self.reject(rejected or {})
+
+    def changed(self, **options: Any) -> Fit:
+        """A training with the same options but for these."""
+        return Fit(self.kind, {**vars(self.options), **options}, metrics=None)
 
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError for an option that is given and has no effect, with the reason."""
@@ -75,6 +78,11 @@ class Fit:
     def learner(self) -> Any:
         """The learner, or the task's own; a task may have one that only counts, known by its name."""
         return self.options.learner
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """The notes of the user."""
+        return dict(self.options.info or {})
 
     @property
     def observer(self) -> Observer | None:
@@ -148,7 +156,7 @@ class Fit:
         return assemble(learnt, self.record(history, digest, **facts))
 
     def record(self, history: Sequence[Event], digest: str, **facts: Any) -> dict[str, Any]:
-        """What the model keeps of its training, the user's notes beside it."""
+        """What the model keeps of its training."""
         scores = [event.dev_score for event in history if event.dev_score is not None]
         record = {
             "version": trellis.__version__,
@@ -159,7 +167,6 @@ class Fit:
             **({"metric": _json(self.options.metric), "dev_score": max(scores)} if scores else {}),
             **facts,
             "history": [event.to_dict() for event in history],
-            **({} if self.options.info is None else {USER: self.options.info}),
         }
         converted: dict[str, Any] = json.loads(json.dumps(record, default=plain))
         return converted

@@ -127,7 +127,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     examples = _Examples(data, heads, labels, plan, asked.projective)
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, asked.projective, learner.family, record)
+        return Parser(vocabulary, names, weights.arrays, asked.projective, learner.family, fit.notes, record)
 
     n = len(treebank.corpus)
     problem = SiteProblem(heads, n, asked.n_threads, examples.online, examples.vector, fit.weights(n))

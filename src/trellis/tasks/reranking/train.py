@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.evaluation.report import METRICS, evaluate
-from trellis.learning.fit import USER, Fit
+from trellis.learning.fit import Fit
 from trellis.learning.learner import check_update
 from trellis.learning.options import corpus_of, no_targets
 from trellis.tasks.reranking.features import GlobalFeatures
@@ -24,7 +25,7 @@ from trellis.tasks.tagging.model import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
 # Options of the structured model that chooses among the candidates.
-SHARED = ("learner", "patience", "checkpoint", "checkpoint_every", "observer", "verbose", "n_threads", "sample_weight", "init")
+SHARED = ("learner", "patience", "checkpoint", "checkpoint_every", "observer", "verbose", "n_threads", "sample_weight", "init", "info")
 
 
 def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> Reranker:
@@ -110,16 +111,12 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     if asked.init is not None:
         asked.init = instance("init", asked.init, Reranker, "a reranker, such as trellis.load gives").model
 
-    def score(ranks: list[int], held_out: list[KBestList]) -> float:
-        chosen = [one.candidates[rank].labels for rank, one in zip(ranks, held_out, strict=True)]
-        return METRICS[asked.metric](evaluate([one.gold or () for one in held_out], chosen))
-
     shared = {name: getattr(asked, name) for name in SHARED}
     if asked.dev is not None:
-        shared |= {"dev": [(one, one) for one in _labelled("dev", asked.dev, tagger)], "metric": score}
+        shared |= {"dev": [(one, one) for one in _labelled("dev", asked.dev, tagger)], "metric": LabelScore(asked.metric)}
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=asked.cost)
-    info: dict[str, Any] = {
+    facts = {
         "lists": {
             "sentences": len(found),
             "candidates": sum(len(one.candidates) for one in found),
@@ -127,7 +124,19 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
             "oracle": figures.oracle.headline,
         }
     }
-    return Reranker(tagger, model, asked.k, asked.cost, info if asked.info is None else {**info, USER: asked.info})
+    return Reranker(tagger, model, asked.k, asked.cost, model.info, {**model.training, **facts})
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """A figure of the labels that were chosen."""
+
+    metric: str
+
+    def __call__(self, ranks: list[int], lists: list[KBestList]) -> float:
+        """Of the candidates with these ranks."""
+        chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
+        return METRICS[self.metric](evaluate([one.gold or () for one in lists], chosen))
 
 
 def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:

@@ -4,10 +4,7 @@ A problem says what the outputs of an input are and which features they have; ev
 can answer runs on it.
 """
 
-from trellis.tasks.structured.model import FeatureTerm as FeatureTerm
-from trellis.tasks.structured.model import Prediction as Prediction
 from trellis.tasks.structured.model import StructuredModel as StructuredModel
-from trellis.tasks.structured.model import load as load
 from trellis.tasks.structured.problem import CandidateProblem as CandidateProblem
 from trellis.tasks.structured.problem import Parts as Parts
 from trellis.tasks.structured.problem import PartsProblem as PartsProblem
@@ -18,14 +15,11 @@ from trellis.tasks.structured.train import train as train
 
 __all__ = [
     "CandidateProblem",
-    "FeatureTerm",
     "Parts",
     "PartsProblem",
-    "Prediction",
     "SearchProblem",
     "StepProblem",
     "StructuredModel",
     "Weights",
-    "load",
     "train",
 ]

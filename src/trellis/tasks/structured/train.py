@@ -20,7 +20,6 @@ from trellis.tasks.structured.problem import (
     check_features,
     check_parts,
     check_problem,
-    kind_of,
     plain_features,
     same,
 )
@@ -67,12 +66,13 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         if encoded.graphs is None:
             raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); omit it")
         asked.dev = None if held_out is None else [_outputs(encoder.problem, x, right) for x, right in held_out]
-    searched = {} if asked.beam is None else {"beam": asked.beam, "update": getattr(learner, "update", None) or DEFAULT_UPDATE}
 
     def assemble(weights: FeatureWeights, record: dict[str, Any]) -> StructuredModel:
-        return StructuredModel(problem, encoder.names(len(weights.values)), weights, {**record, **searched})
+        names = encoder.names(len(weights.values))
+        return StructuredModel(problem, names, weights, asked.beam, fit.notes, record)
 
-    facts = {"problem": type(problem).__name__, "kind": kind_of(problem), "examples": len(pairs)}
+    facts = {"problem": type(problem).__name__, "examples": len(pairs)}
+    facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if is_stepwise else {}
     return fit.run(encoded, assemble, _data(encoder, encoded), score, **facts)
 
 

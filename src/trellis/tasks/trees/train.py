@@ -124,7 +124,7 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     data = (corpus, right_starts, right, list(grammar.symbols))
     if asked.learner == PCFG:
         record = fit.record([], fingerprint(data), **facts)
-        return TreeParser(pcfg(grammar, coarse, lexicon, asked.prune), asked.tagger, record)
+        return TreeParser(pcfg(grammar, coarse, lexicon, asked.prune), asked.tagger, fit.notes, record)
     templates = phrase_templates(asked.features, list(corpus.columns))
     asked.features = [str(template) for template in templates]
     vocabulary, coded = phrase_vocabulary(templates, corpus)
@@ -140,7 +140,7 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, asked.prune, fit.learner.family)
-        return TreeParser(model, asked.tagger, record)
+        return TreeParser(model, asked.tagger, fit.notes, record)
 
     score = None
     if held_out is not None:

@@ -1,0 +1,41 @@
+"""From text with blanks between words to a segmenter."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from trellis._support.arguments import instance
+from trellis._support.errors import CorpusError
+from trellis.corpus.unspaced import LABEL, SegmentedText, Source, read_segmented
+from trellis.learning.fit import Fit
+from trellis.learning.options import no_targets
+from trellis.tasks.tagging.train import train as train_tagger
+from trellis.tasks.words.model import Segmenter
+from trellis.tasks.words.options import WordsOptions
+
+
+def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsOptions]) -> Segmenter:
+    """Train a segmenter on text with blanks between words, one sentence per line.
+
+    Parameters
+    ----------
+    text
+        File, list of lines or list of lists of words; so is ``dev``.
+    y
+        None: the words of a line are its output.
+    **options
+        See `WordsOptions` (docs/segmentation.md).
+    """
+    asked = Fit(WordsOptions, options, metrics=None).options
+    no_targets(y, "the words of a line are its output")
+    lines = read_segmented(text, lenient=asked.lenient)
+    if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
+        why = "no word of one character, without which some texts have no segmentation; add a line that has one"
+        raise CorpusError(lines.source, None, why)
+    if asked.dev is not None:
+        asked.dev = read_segmented(asked.dev, lenient=asked.lenient).corpus()
+    if asked.init is not None:
+        older = instance("init", asked.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
+        asked.init, asked.features = older, None
+    shared = {name: value for name, value in vars(asked).items() if name != "lenient"}
+    return Segmenter(train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared))
