@@ -245,7 +245,7 @@ def test_dictionaries_go_with_what_training_has(more: dict[str, Any], tmp_path: 
 
 
 def test_sentences_left_out_are_counted_once() -> None:
-    tagger = trellis.train(NAMES, target="name", features=FEATURES, segments=1)
+    tagger = trellis.train(NAMES, target="name", features=FEATURES, segments=trellis.Segments(1))
     assert tagger.info["segments"]["sentences_left_out"] == 4
 
 

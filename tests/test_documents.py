@@ -48,7 +48,7 @@ def corpus(tmp_path: Path) -> trellis.Corpus:
 
 def train(corpus: Any, **more: Any) -> trellis.Tagger:
     learner = more.pop("learner", trellis.Perceptron())
-    return trellis.train(corpus, target="name", features=FEATURES, learner=learner, document_features=True, **more)
+    return trellis.train(corpus, target="name", features=FEATURES, learner=learner, documents=True, **more)
 
 
 # ---------------------------------------------------------------------------- held-out labels
@@ -66,7 +66,7 @@ def test_no_model_labels_sentences_it_has_learnt_from() -> None:
 
     options = {name: one.default for name, one in inspect.signature(trellis.train).parameters.items()}
     options |= {"target": "name", "order": 0}
-    for name in ("corpus", "features", "document_features"):
+    for name in ("corpus", "features", "documents"):
         del options[name]
     train_twice(train, corpus, ["word[0]"], options)
     first, *others, second = parts
@@ -199,7 +199,7 @@ def test_columns_and_attributes_beside_words() -> None:
         "attributes": [[["a"], ["b"]], [["b"], []]] * 6,
         "y": [["O", "PER"], ["PER", "O"]] * 6,
     }
-    tagger = trellis.train(rows, target="y", features=["word[-1]", "attributes[0]"], document_features=True)
+    tagger = trellis.train(rows, target="y", features=["word[-1]", "attributes[0]"], documents=True)
     assert tagger.tag([("Mr", ["a"]), ("X", ["b"])]) == ["O", "PER"]
 
 
@@ -243,7 +243,7 @@ def test_parts_of_a_corpus_keep_its_documents(corpus: trellis.Corpus) -> None:
 
 def test_words_are_compared_not_whatever_comes_first() -> None:
     rows = {"pos": [["N"], ["V"]] * 5, "form": [["a"], ["b"]] * 5, "y": [["A"], ["B"]] * 5}
-    tagger = trellis.train(rows, target="y", features=iter(["pos[0]", "form[0]"]), document_features=True)
+    tagger = trellis.train(rows, target="y", features=iter(["pos[0]", "form[0]"]), documents=True)
     assert tagger.model.first is not None
     assert word_column(tagger.model.first) == "form"
 
@@ -251,7 +251,7 @@ def test_words_are_compared_not_whatever_comes_first() -> None:
 def test_labels_that_a_part_lacks_may_be_weighted() -> None:
     rows = {"word": [["a"], ["b"], ["c"], ["d"], ["e"]], "y": [["X"], ["X"], ["Y"], ["X"], ["X"]]}
     for more in ({"label_weights": {"Y": 3.0}}, {"label_costs": {("Y", "X"): 3.0}}):
-        assert trellis.train(rows, target="y", document_features=True, **more).labels == ("X", "Y")  # type: ignore[arg-type]
+        assert trellis.train(rows, target="y", documents=True, **more).labels == ("X", "Y")  # type: ignore[arg-type]
 
 
 def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
@@ -269,23 +269,23 @@ def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
     [
         ({"segments": True}, "segments has no place"),
         ({"checkpoint": "c"}, "checkpoint has no place"),
-        ({"document_features": "yes"}, "document_features"),
+        ({"documents": "yes"}, "documents"),
     ],
 )
 def test_what_has_no_place(corpus: trellis.Corpus, more: dict[str, Any], message: str) -> None:
     with pytest.raises(LearnerError, match=message):
-        trellis.train(corpus, target="name", features=FEATURES, **{"document_features": True, **more})
+        trellis.train(corpus, target="name", features=FEATURES, **{"documents": True, **more})
 
 
 def test_other_refusals(corpus: trellis.Corpus) -> None:
     with pytest.raises(LearnerError, match="a stream has no place"):
         train(trellis.stream(lambda: iter([corpus])))
     with pytest.raises(LearnerError, match="init has no place"):
-        trellis.train(corpus, init=train(corpus), document_features=True)
+        trellis.train(corpus, init=train(corpus), documents=True)
     with pytest.raises(LearnerError, match="two passes"):
         trellis.train(corpus, init=train(corpus))
     with pytest.raises(LearnerError, match="a column 'same_word'"):
         train(corpus.with_column("same_word", corpus.column("word")))
     bags = {"attributes": [[["a"]], [["b"]]] * 5, "y": [["A"], ["B"]] * 5}
     with pytest.raises(LearnerError, match="compare words"):
-        trellis.train(bags, target="y", document_features=True)
+        trellis.train(bags, target="y", documents=True)

@@ -48,7 +48,7 @@ def gold_of(tagger: trellis.Tagger, of: trellis.Corpus) -> list[int]:
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_pruned_tagger_keeps_to_candidates(order: int) -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=order, prune=0.9)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=order, prune=trellis.Pruning(0.9))
     sets = candidates(tagger, DEV)
     sizes = np.diff(sets.starts)
     assert sizes.min() >= 1
@@ -64,7 +64,7 @@ def test_pruned_tagger_keeps_to_candidates(order: int) -> None:
 
 
 def test_candidates_are_the_labels_within_the_margin() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.95)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.95))
     model, decoder = tagger.model, tagger._decoder
     assert model.filter is not None
     starts, ids, _ = decoder.native.attribute_lists(decoder.encode(DEV), False)
@@ -87,12 +87,14 @@ def test_candidates_are_the_labels_within_the_margin() -> None:
 def test_same_bits_for_any_number_of_threads(learner: trellis.Learner, tmp_path: Path) -> None:
     files = [tmp_path / f"{n}.model" for n in (1, 3)]
     for n, file in zip((1, 3), files, strict=True):
-        trellis.train(TRAIN, target="tag", features=FEATURES, learner=learner, prune=0.95, n_threads=n).save(file)
+        trellis.train(
+            TRAIN, target="tag", features=FEATURES, learner=learner, prune=trellis.Pruning(0.95), n_threads=n
+        ).save(file)
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_save_and_load(tmp_path: Path) -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=2, prune=0.95)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=2, prune=trellis.Pruning(0.95))
     tagger.save(tmp_path / "m")
     again = trellis.load(tmp_path / "m")
     assert isinstance(again.model.filter, LabelFilter)
@@ -107,7 +109,7 @@ def test_without_pruning_nothing_changes(tmp_path: Path) -> None:
 
 
 def test_pruning_can_be_turned_off_and_changed() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.9))
     assert tagger.pruned(None).model.filter is None
     assert (np.diff(candidates(tagger.pruned(1e9), DEV).starts) == tagger.model.filter.most).all()  # type: ignore[union-attr]
     assert np.diff(candidates(tagger.pruned(0), DEV).starts).max() == 1
@@ -184,7 +186,7 @@ def test_labels_that_are_not_known_are_not_pruned() -> None:
 
 
 def test_pruning_keeps_to_the_tag_dictionary() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.95, tag_dictionary=3)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.95), tag_dictionary=3)
     words, sets = tagger.model.dictionary, candidates(tagger, DEV)
     assert words is not None
     column = DEV.column("word")
@@ -196,19 +198,21 @@ def test_pruning_keeps_to_the_tag_dictionary() -> None:
 
 
 def test_what_a_caller_allows_overrules_the_filter() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.9))
     words = DEV[0]["word"]
     assert tagger.tag(words, allowed={0: "L69"})[0] == "L69"
 
 
-@pytest.mark.parametrize("prune", [-0.5, 1.5, "yes", float("nan")])
-def test_share_is_checked(prune: float) -> None:
-    with pytest.raises(LearnerError, match="prune"):
+@pytest.mark.parametrize("prune", [-0.5, 1.5, 0, "yes", float("nan"), (), (0.9, 1.5)])
+def test_share_is_checked(prune: Any) -> None:
+    with pytest.raises(LearnerError, match="survival must be the share of gold labels to survive, above 0"):
+        trellis.Pruning(prune)
+    with pytest.raises(LearnerError, match="prune must be 'auto', True, False or a trellis.Pruning, not"):
         trellis.train(TRAIN, target="tag", features=FEATURES, prune=prune)
 
 
 def test_info_says_how_labels_are_pruned() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=0.9)
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.9))
     facts = facts_of(tagger, 0)
     assert tagger.model.filter is not None
     assert facts["prune"] == tagger.model.filter.header
@@ -234,7 +238,7 @@ def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest
         monkeypatch.setattr("trellis.learning.run.LISTED_PAIR", pair)
         events: list[trellis.Event] = []
         learner = trellis.CRF(epochs=6, precision="double")
-        given = {"target": "tag", "features": FEATURES, "order": order, "prune": 0.95}
+        given = {"target": "tag", "features": FEATURES, "order": order, "prune": trellis.Pruning(0.95)}
         tagger = trellis.train(TRAIN, learner=learner, observer=events.append, **given)
         assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_column(DEV).codes.tolist()
         found.append([event.objective for event in events])
@@ -269,7 +273,7 @@ def test_a_filter_prunes_sentences_that_it_was_not_trained_on(monkeypatch: pytes
     NotedFilter.made.clear()
     monkeypatch.setattr(_core, "Filter", NotedFilter)
     corpus = {"word": [["a", "b"], ["b"], ["c", "a"], ["b", "c"]] * 3, "label": [[*"AB"], ["B"], [*"CA"], [*"BC"]] * 3}
-    assert trellis.train(corpus, target="label", prune=0.9).model.filter is not None
+    assert trellis.train(corpus, target="label", prune=trellis.Pruning(0.9)).model.filter is not None
     whole, *others = sorted(NotedFilter.made, key=lambda one: len(one.asked))
     everything = set(range(12))
     assert (whole.learnt, whole.asked) == (everything, set())  # the one that the model keeps

@@ -172,7 +172,9 @@ def test_one_file(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
     assert "他们" in copy.segment(text)
 
 
-@pytest.mark.parametrize("more", [{"segments": 5}, {"learner": trellis.CRF()}, {"order": 2}, {"dev": LINES}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{"segments": trellis.Segments(5)}, {"learner": trellis.CRF()}, {"order": 2}, {"dev": LINES}], ids=str
+)
 def test_other_models(more: dict[str, object]) -> None:
     found = trellis.Segmenter.train(LINES, **more)
     assert found.segment("我们是学生") == ["我们", "是", "学生"]

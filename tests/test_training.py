@@ -168,7 +168,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "pairs": ("all", "seen"),
     "tag_dictionary": (False, 2),
     "beam": (None, 3),
-    "prune": (False, 0.9),
+    "prune": (False, trellis.Pruning(0.9)),
     "partial": (False, True),
     "scheme": (None, "iob2"),
     "segments": (False, True),
@@ -183,12 +183,12 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "checkpoint": (None, None),
     "checkpoint_every": (1, 2),
     "bagging": (1, 2),
-    "document_features": (False, True),
+    "documents": (False, True),
     "observer": (None, lambda event: None),
     "n_threads": (1, 2),
     "info": (None, {"note": "another"}),
 }
-REFUSED = ("bagging", "document_features")  # which take no checkpoint
+REFUSED = ("bagging", "documents")  # which take no checkpoint
 WITHOUT_EFFECT = ("checkpoint_every", "observer", "n_threads", "info", "partial", "patience")  # on an epoch
 
 
@@ -608,11 +608,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"tag_dictionary": "yes"}, "tag_dictionary must be"),
         ({"order": 100}, "order must be a whole number from 0 to 99, not 100"),
         ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM trains at orders 0 to 2, not 3; online learners, CRF"),
-        (
-            {"prune": 0},
-            "prune must be 'auto', True, False or the share of gold labels to survive, above 0 and at most 1, not 0",
-        ),
-        ({"prune": "x"}, "above 0 and at most 1, not 'x'"),
+        ({"prune": 0.9}, "prune must be 'auto', True, False or a trellis.Pruning, not 0.9"),
         ({"order": "1"}, "order must be"),
         ({"pairs": "some"}, "pairs must be 'seen' or 'all', not 'some'"),
         ({"partial": "no"}, "partial must be True, False or 'missing', not 'no'"),

@@ -26,6 +26,7 @@ from trellis.learning.options import check_options, options_of, plain
 from trellis.learning.run import Event, Observer, Problem, run
 
 M = TypeVar("M")
+P = TypeVar("P")
 
 
 class Fit:
@@ -115,26 +116,25 @@ class Fit:
         self.options.sample_weight = weights
         return weights
 
-    def scheduled(self, problem: Any, data: str, *more: object) -> Any:
+    def scheduled(self, problem: P, data: str, *more: object) -> P:
         """The problem with the checkpoint of this very training, and when it stops.
 
         What is equal in all options but those of the run, in the digest of the ``data`` and in ``more`` gives the same
         weights, for any number of threads.
         """
-        problem = replace(problem, patience=self.options.patience)
-        if self.options.checkpoint is None:
-            return problem
-        values = [getattr(self.options, name) for name, option in self.declared.items() if option.role != "run"]
-        key = fingerprint(trellis.__version__, data, values, more)
-        return replace(
-            problem, checkpoint=Checkpoint(self.options.checkpoint, self.options.checkpoint_every or 1, key)
-        )
+        checkpoint = None
+        if self.options.checkpoint is not None:
+            values = [getattr(self.options, name) for name, option in self.declared.items() if option.role != "run"]
+            key = fingerprint(trellis.__version__, data, values, more)
+            checkpoint = Checkpoint(self.options.checkpoint, self.options.checkpoint_every or 1, key)
+        return replace(problem, patience=self.options.patience, checkpoint=checkpoint)  # type: ignore[type-var]
 
     def learn(self, problem: Any) -> tuple[Any, list[Event]]:
         """All epochs: the weights and the history."""
+        learner: Learner = self.learner
         if isinstance(problem, Problem):
-            return self.learner.fit(problem, self.observer)
-        return run(problem, self.learner.begin(problem), self.observer)
+            return learner.fit(problem, self.observer)
+        return run(problem, learner.begin(problem), self.observer)
 
     def run(
         self,

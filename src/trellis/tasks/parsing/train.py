@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Unpack
@@ -163,7 +163,7 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
 
 
-def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: int) -> Any:
+def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: int) -> Callable[[Parser], float]:
     by_labels = metric == "las" or (metric == "auto" and bool(labels))
     if metric == "las" and not labels:
         raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")

@@ -25,7 +25,18 @@ from trellis.tasks.tagging.model import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
 # Options of the structured model that chooses among the candidates.
-SHARED = ("learner", "patience", "checkpoint", "checkpoint_every", "observer", "verbose", "n_threads", "sample_weight", "init", "info")
+SHARED = (
+    "learner",
+    "patience",
+    "checkpoint",
+    "checkpoint_every",
+    "observer",
+    "verbose",
+    "n_threads",
+    "sample_weight",
+    "init",
+    "info",
+)
 
 
 def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> Reranker:
@@ -61,10 +72,10 @@ def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> R
 
     lists = held_out_lists(corpus, checked, k=asked.k, folds=asked.folds, n_threads=asked.n_threads)
     tagger = checked(corpus)
-    rest = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
     if held_out is not None:
         rest["dev"] = kbest_lists(tagger, held_out, asked.k, held_out.sentences(tagger.target), asked.n_threads)
-    return fit(tagger, lists, **{**rest, "features": chosen})  # type: ignore[typeddict-item]
+    return fit(tagger, lists, **{**rest, "features": chosen})
 
 
 def held_out_lists(
@@ -113,7 +124,10 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
 
     shared = {name: getattr(asked, name) for name in SHARED}
     if asked.dev is not None:
-        shared |= {"dev": [(one, one) for one in _labelled("dev", asked.dev, tagger)], "metric": LabelScore(asked.metric)}
+        shared |= {
+            "dev": [(one, one) for one in _labelled("dev", asked.dev, tagger)],
+            "metric": LabelScore(asked.metric),
+        }
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=asked.cost)
     facts = {

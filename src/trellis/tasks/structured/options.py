@@ -19,7 +19,8 @@ class StructuredOptions(TrainingOptions, total=False):
     """Options of `train` of a structured model."""
 
     problem: Annotated[
-        Problem, Option(None, None, "the outputs of an input and their features (docs/structured.md)", "data", offered=False)
+        Problem,
+        Option(None, None, "the outputs of an input and their features (docs/structured.md)", "data", offered=False),
     ]
     learner: Annotated[
         Learner | str | None,

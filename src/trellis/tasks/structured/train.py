@@ -56,7 +56,13 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     encoder = Encoder(problem, asked.beam, _initial(asked.init, learner))
     encoded = encoder.encode(pairs, weights, asked.n_threads)
     # What the problem is, what it starts from and what it is scored on, as numbers.
-    asked.problem, asked.init, asked.dev, score, metric = type(problem).__name__, encoded.initial, None, None, asked.metric
+    asked.problem, asked.init, asked.dev, score, metric = (
+        type(problem).__name__,
+        encoded.initial,
+        None,
+        None,
+        asked.metric,
+    )
     if held_out is not None:
 
         def score(model: StructuredModel) -> float:

@@ -42,7 +42,7 @@ class Pruning:
     def __post_init__(self) -> None:
         if not self.shares or not all(map(_is_share, self.shares)):
             raise LearnerError(
-                f"survival must be a share of gold labels above 0 and at most 1, or a tuple of them, not {self.survival!r}"
+                f"survival must be the share of gold labels to survive, above 0 and at most 1, not {self.survival!r}"
             )
         object.__setattr__(self, "survival", self.shares if len(self.shares) > 1 else self.shares[0])
 
@@ -131,8 +131,8 @@ class ChainOptions(TrainingOptions, total=False):
         Option(
             False,
             Constraint("a number of occurrences, True, False or 'smoothed'", _dictionary),
-            "frequent words (5 times, or the number) get only labels seen with them; smoothed: also those of rare words "
-            "that end alike, unless the word was seen 300 times",
+            "frequent words (5 times, or the number) get only labels seen with them; smoothed: also those of rare "
+            "words that end alike, unless the word was seen 300 times",
             metavar="N|smoothed",
         ),
     ]
@@ -141,7 +141,7 @@ class ChainOptions(TrainingOptions, total=False):
         Option(
             None,
             whole(1, 2**31 - 1),
-            "beam width: states per token, at higher orders and with templates such as label[-3] (default: exact search)",
+            "beam width in states per token, at higher orders and with templates such as label[-3] (default: exact)",
             metavar="N",
             parse=int,
         ),
@@ -218,7 +218,10 @@ class TaggingOptions(ChainOptions, total=False):
     label_parts: Annotated[
         str | None,
         Option(
-            None, None, "separator of the parts of labels, as | in NOUN|Case=Nom; parts get weights", metavar="CHARACTER"
+            None,
+            None,
+            "separator of the parts of labels, as | in NOUN|Case=Nom; parts get weights",
+            metavar="CHARACTER",
         ),
     ]
     documents: Annotated[
@@ -226,6 +229,6 @@ class TaggingOptions(ChainOptions, total=False):
         Option(
             False,
             flag(),
-            "two passes, for names: a second model reads what the first says of the same word elsewhere in the document",
+            "two passes, for names: a second model reads what the first says of the word elsewhere in the document",
         ),
     ]

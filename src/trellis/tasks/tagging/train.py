@@ -73,8 +73,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         For an option that is not allowed or has no effect, in one line.
     """
     if y is not None:
-        options["target"] = options.get("target") or "label"
-        corpus = _labelled(corpus, y, options["target"])
+        options["target"] = target = options.get("target") or "label"
+        corpus = _labelled(corpus, y, target)
     fit = Fit(TaggingOptions, options, metrics=list(METRICS))
     if fit.options.documents:
         from trellis.tasks.tagging.training.documents import train_twice
@@ -143,7 +143,9 @@ def check(fit: Fit, source: Any) -> Setup:
     frequent = _frequent(asked)
     if asked.prune == "auto":
         can = "structures" in learner.abilities and stream is None and asked.init is None and segmenting is None
-        asked.prune = _pruning(len(labelling.labels), asked.order, can=can) if not frequent and not asked.beam else False
+        asked.prune = (
+            _pruning(len(labelling.labels), asked.order, can=can) if not frequent and not asked.beam else False
+        )
         facts |= {"prune": "auto"} if asked.prune else {}
     elif asked.prune and asked.init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")

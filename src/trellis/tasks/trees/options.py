@@ -44,7 +44,9 @@ class TreeOptions(TrainingOptions, total=False):
     ]
     vertical: Annotated[
         int,
-        Option(1, whole(1, 10), "vertical Markovization: number of ancestors, the node included", metavar="N", parse=int),
+        Option(
+            1, whole(1, 10), "vertical Markovization: number of ancestors, the node included", metavar="N", parse=int
+        ),
     ]
     horizontal: Annotated[
         int, Option(0, whole(0, 10), "horizontal Markovization: number of siblings", metavar="N", parse=int)

@@ -32,7 +32,7 @@ from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, r
 METRICS: dict[str, Callable[[BracketReport], float]] = {
     "auto": lambda report: report.f1,
     "f1": lambda report: report.f1,
-    "exact": lambda report: report.exact,
+    "complete": lambda report: report.complete_match,
 }
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight")
@@ -133,9 +133,7 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     numbers = np.array([tags[tag] for tag in pos.values], np.int32)[pos.codes]
     words = (corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32))
     pruner = pruner_of(grammar, coarse, asked.prune)
-    native = _core.PhraseExamples(
-        pruner, words, right_starts, right, vocabulary.plan(), coded, False, asked.n_threads
-    )
+    native = _core.PhraseExamples(pruner, words, right_starts, right, vocabulary.plan(), coded, False, asked.n_threads)
     examples = _Examples(native, rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:

@@ -14,7 +14,9 @@ class WordsOptions(ChainOptions, total=False):
 
     features: Annotated[
         Features | None,
-        Option("segmentation", None, "preset, template file or list of templates of characters", "data", metavar="NAME"),
+        Option(
+            "segmentation", None, "preset, template file or list of templates of characters", "data", metavar="NAME"
+        ),
     ]
     learner: Annotated[Learner | str | None, Option(MIRA(shuffle=True), LEARNER, "learner, or its name", "data")]
     lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]

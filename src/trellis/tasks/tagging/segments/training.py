@@ -97,7 +97,7 @@ def segmented(
     most = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
     types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in most.items()})
     if types.most > LONGEST:
-        why = f"column {target!r} has a segment of {types.most} tokens; the most is {LONGEST:,}: give Segments(longest=100), say"
+        why = f"column {target!r} has a segment of {types.most} tokens; at most {LONGEST:,}: give Segments(longest=100)"
         raise CorpusError(corpus.source, None, why)
     fits = lengths <= np.array([types.longest_of(column) for column in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)

@@ -35,13 +35,17 @@ PARTS = 5
 def train_twice(fit: Fit, source: Any) -> Tagger:
     """Two passes, each trained with the same options."""
     asked, corpus = fit.options, source if isinstance(source, CorpusStream) else read(source)
-    unfit = next((name for name in ("init", "checkpoint", "segments") if getattr(asked, name) not in (None, False)), None)
+    unfit = next(
+        (name for name in ("init", "checkpoint", "segments") if getattr(asked, name) not in (None, False)), None
+    )
     if unfit is not None or not isinstance(corpus, Corpus):
         what = unfit or "a stream"
         raise LearnerError(f"documents=True trains several models, so {what} has no place beside it; leave one out")
     if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
         raise LearnerError(f"documents=True makes a column {taken!r}, and the corpus has one; rename it")
-    features = asked.features if isinstance(asked.features, str | Path | None) else items(asked.features) or asked.features
+    features = (
+        asked.features if isinstance(asked.features, str | Path | None) else items(asked.features) or asked.features
+    )
     watched = Watched(fit.observer)
     fit = fit.changed(features=features, observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)

@@ -22,8 +22,8 @@ from trellis.features.dictionaries import Spans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
-from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.fit import Fit
+from trellis.learning.learner import Learner, Pairs, real
 from trellis.learning.options import check_dev_labels
 from trellis.learning.run import Problem, is_sparse
 from trellis.tasks.tagging.chain_model import Endings, LabelFilter
@@ -266,7 +266,9 @@ class Setup:
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
         needed = self.features.longest.history > 1 or len(self.shares) > 1
-        return "orders" in self.learner.abilities and is_sparse(len(self.labelling.labels), self.asked.order, needed=needed)
+        return "orders" in self.learner.abilities and is_sparse(
+            len(self.labelling.labels), self.asked.order, needed=needed
+        )
 
     def problem(self, **more: Any) -> Problem:
         """A problem with what was asked for."""

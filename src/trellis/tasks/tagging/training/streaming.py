@@ -30,8 +30,14 @@ _NO_TOKENS = np.zeros(1, np.int64)
 
 
 # Options that need the whole corpus in memory, with what they may be.
-IN_MEMORY = {"init": (None,), "sample_weight": (None,), "label_weights": (None,), "tag_dictionary": (False, 0)}
-IN_MEMORY |= {"prune": ("auto", False), "pairs": (None, "all")}
+IN_MEMORY: dict[str, tuple[object, ...]] = {
+    "init": (None,),
+    "sample_weight": (None,),
+    "label_weights": (None,),
+    "tag_dictionary": (False, 0),
+    "prune": ("auto", False),
+    "pairs": (None, "all"),
+}
 
 
 def check_streamed(learner: Learner, asked: SimpleNamespace) -> None:
@@ -42,7 +48,7 @@ def check_streamed(learner: Learner, asked: SimpleNamespace) -> None:
             "an online learner: Perceptron, PassiveAggressive, MIRA or AROW"
         )
     for name, allowed in IN_MEMORY.items():
-        if not any(getattr(asked, name) is value for value in allowed):
+        if getattr(asked, name) is not None and getattr(asked, name) not in allowed:
             raise LearnerError(f"{name} needs the whole corpus in memory; omit it, or train on trellis.read(...)")
 
 
