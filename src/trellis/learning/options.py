@@ -57,6 +57,8 @@ def _function(value: Any) -> Any:
 
 
 def _notes(info: Any) -> dict[str, Any]:
+    if not isinstance(info, Mapping):
+        raise TypeError
     try:
         text = json.dumps(dict(info), default=plain, ensure_ascii=False)
         text.encode()
