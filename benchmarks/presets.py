@@ -66,7 +66,11 @@ class Asked:
         def tagger(part: trellis.Corpus) -> trellis.Tagger:
             return trellis.train(part, n_threads=1, **options)
 
-        return reranking.train(corpus, tagger, trellis.CRF(c2=1.0), n_threads=1) if self.reranked else tagger(corpus)
+        return (
+            reranking.train(corpus, tagger=tagger, learner=trellis.CRF(c2=1.0), n_threads=1)
+            if self.reranked
+            else tagger(corpus)
+        )
 
 
 def figure(model: trellis.Tagger | reranking.Reranker, corpus: trellis.Corpus) -> float:

@@ -177,7 +177,7 @@ def test_the_model_keeps_it(tmp_path: Path) -> None:
         tagger = random_tagger(1, LABELS["iob2"], order=order, spread=3.0).constrained("BIO")
         tagger.save(tmp_path / "model")
         again = trellis.load(tmp_path / "model")
-        assert again.info["scheme"] == "iob2"
+        assert again.training["scheme"] == "iob2"
         for sentence in sentences(4):
             assert again.tag(sentence) == tagger.tag(sentence)
         assert all(np.isfinite(weight.weight) for weight in heaviest(again.model, 50))
@@ -250,7 +250,7 @@ def test_training_with_a_scheme(scheme: str, order: int, learner: Any) -> None:
     tagger = trellis.train(
         corpus, target="label", features=["word[0]", "word[-1]"], order=order, scheme=scheme, learner=learner
     )
-    assert tagger.info["scheme"] == scheme
+    assert tagger.training["scheme"] == scheme
     for words in corpus.sentences("word"):
         assert schemes.check(tagger.tag(words[::-1]), scheme) is None
 

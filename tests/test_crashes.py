@@ -131,8 +131,8 @@ LARGE_CLAIM = (
 import os, resource, tempfile
 from trellis._support.tensor_file import write_tensors
 from trellis.tasks.tagging import file as model_file
-header = model_file._header(t.model)
-tensors = model_file._tensors(t.model)
+header = model_file.header_of(t.model)
+tensors = model_file.tensors_of(t.model)
 tensors["tri.places"], tensors["tri.weights"] = tensors["edge.places"], tensors["edge.weights"]
 path = tempfile.mkdtemp() + "/model"
 def claim(n_labels):

@@ -107,7 +107,7 @@ def test_no_penalty_fits_what_can_be_fitted() -> None:
     corpus = trellis.read({"word": [["a", "b"], ["b", "a"]], "label": [["A", "B"], ["B", "A"]]})
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=CRF(c2=0))
     assert tagger.evaluate(corpus).token_accuracy == 1
-    assert tagger.info["history"][-1]["objective"] < 0.01
+    assert tagger.training["history"][-1]["objective"] < 0.01
 
 
 @pytest.mark.parametrize("name", [*SPECS, *PARTIAL])
@@ -216,7 +216,7 @@ def test_dev_keeps_the_best() -> None:
     for solver in ("lbfgs", "adagrad"):
         learner = CRF(c2=0.01, solver=solver)
         tagger = KINDS["plain"].train(corpus, learner=learner, dev=dev)
-        scores = [event["dev_score"] for event in tagger.info["history"]]
+        scores = [event["dev_score"] for event in tagger.training["history"]]
         assert tagger.evaluate(dev).headline == pytest.approx(max(scores))
 
 

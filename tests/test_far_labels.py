@@ -92,7 +92,7 @@ def train(examples: Any, features: list[str], learner: Any = None, **more: Any) 
 
 
 def weights_of(tagger: trellis.Tagger) -> dict[str, float]:
-    return {f"{one.feature}|{one.label}": one.weight for one in tagger.heaviest(100_000)}
+    return {f"{one.feature}|{one.label}": one.weight for one in tagger.top_features(100_000)}
 
 
 @pytest.mark.parametrize("update", UPDATES)

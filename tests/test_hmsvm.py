@@ -70,7 +70,7 @@ def test_the_optimum_is_that_of_a_general_solver(kernel: str, cost: str, order: 
     weights = np.linspace(0.5, 2.0, len(corpus))
     learner = trellis.HMSVM(C=C, cost=cost, tolerance=1e-6, epochs=20_000, **options)  # type: ignore[arg-type]
     tagger = train(corpus, learner, order=order, sample_weight=weights)
-    last = tagger.info["history"][-1]
+    last = tagger.training["history"][-1]
     assert last["updates"] == 0
 
     every = enumerate_all(golds_of(tagger, corpus), len(tagger.labels), order)
@@ -148,7 +148,7 @@ def test_the_objective_of_the_last_pass_is_the_primal() -> None:
     weights = tagger.model.weights
     norm = float(np.square(weights.rows.weights).sum() + np.square(weights.edge).sum())
     slack = sum(max(of.values()) for of in losses_of(tagger, corpus, "zero-one"))
-    assert tagger.info["history"][-1]["objective"] == pytest.approx(norm / 2 + C * slack, rel=1e-5)
+    assert tagger.training["history"][-1]["objective"] == pytest.approx(norm / 2 + C * slack, rel=1e-5)
 
 
 # ------------------------------------------------------------ kernels
@@ -206,7 +206,7 @@ def test_a_kernel_is_its_feature_map_written_out(cost: str) -> None:
     mapped = trellis.read({"attributes": written_out(bags), "label": labels})
     kernel = trellis.train(plain, learner=trellis.HMSVM(kernel="poly", **learner), **options)
     linear = trellis.train(mapped, learner=trellis.HMSVM(**learner), **options)
-    objectives = [tagger.info["history"][-1]["objective"] for tagger in (kernel, linear)]
+    objectives = [tagger.training["history"][-1]["objective"] for tagger in (kernel, linear)]
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-4)
     assert_same_scores(kernel, linear, zip(bags, written_out(bags), strict=True), 5e-3)
 
@@ -242,7 +242,7 @@ def test_threads_and_memory_change_no_bit(kernel: str, tmp_path: Path) -> None:
     for n_threads, memory in ((1, 1024.0), (3, 1024.0), (2, 0.0), (2, 0.02)):
         learner = trellis.HMSVM(kernel=kernel, epochs=5, memory=None if kernel == "linear" else memory)
         tagger = train(corpus, learner, n_threads=n_threads)
-        tagger.info["learner"].pop("memory", None)
+        tagger.training["learner"].pop("memory", None)
         tagger.save(tmp_path / "model")
         files.append((tmp_path / "model").read_bytes())
         assert tagger.tag_batch(corpus.sentences("word"), n_threads=n_threads) == [
@@ -268,7 +268,7 @@ def test_a_weight_is_a_number_of_copies() -> None:
     copies = corpus.take(np.repeat(np.arange(8), weights.astype(int)))
     learner = trellis.HMSVM(kernel="poly", tolerance=1e-5, epochs=20_000)
     one, other = train(corpus, learner, sample_weight=weights), train(copies, learner)
-    ours, theirs = (tagger.info["history"][-1]["objective"] for tagger in (one, other))
+    ours, theirs = (tagger.training["history"][-1]["objective"] for tagger in (one, other))
     assert ours == pytest.approx(theirs, abs=1e-3)
     assert not {2, 6} & {s.sentence for s in one.support()}
 
@@ -425,7 +425,7 @@ def test_saved_and_loaded(kernel: str, tmp_path: Path) -> None:
 def test_a_function_must_be_given_again(tmp_path: Path) -> None:
     path = tmp_path / "model"
     tagger = train(corpus_of(0), trellis.HMSVM(kernel=cubic, epochs=2))
-    assert tagger.info["learner"]["kernel"] == "test_hmsvm.cubic"
+    assert tagger.training["learner"]["kernel"] == "test_hmsvm.cubic"
     tagger.save(path)
     with pytest.raises(ModelError, match=r"no file can hold: trellis.load\(path, kernel=function\)"):
         trellis.load(path)
@@ -491,7 +491,7 @@ def test_a_solved_problem_stays_solved(tmp_path: Path) -> None:
     seen: list[Any] = []
     again = train(corpus, learner, checkpoint=checkpoint, dev=corpus, observer=seen.append)
     assert seen == []
-    assert again.info["history"] == whole.info["history"]
+    assert again.training["history"] == whole.info["history"]
     assert again.tag_batch(corpus.sentences("word")) == whole.tag_batch(corpus.sentences("word"))
 
 

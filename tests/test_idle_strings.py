@@ -33,7 +33,7 @@ def test_the_same_answers(features: list[str], monkeypatch: pytest.MonkeyPatch) 
     whole = trellis.train(CORPUS, **how)
     assert slim.info["idle_strings"] == "left out"
     assert len(slim.to_bytes()) < 0.7 * len(whole.to_bytes())
-    assert sorted(map(repr, slim.heaviest(999))) == sorted(map(repr, whole.heaviest(999)))
+    assert sorted(map(repr, slim.top_features(999))) == sorted(map(repr, whole.top_features(999)))
     again = trellis.Tagger.from_bytes(slim.to_bytes())
     has_tags = "tag" in slim.columns
     for words in [*SENTENCES, *UNSEEN]:

@@ -37,7 +37,7 @@ PROJECTIVE = treebank(8, 1)
 
 
 def rerankers(corpus: trellis.Corpus) -> reranking.Reranker:
-    return reranking.train(corpus, lambda part: trellis.train(part, target="label"), k=3, folds=2)
+    return reranking.train(corpus, tagger=lambda part: trellis.train(part, target="label"), k=3, folds=2)
 
 
 KINDS: dict[str, Callable[[], Any]] = {
@@ -49,7 +49,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "segmenter": lambda: trellis.Segmenter.train([["a", "bc"], ["bc", "d"]]),
     "reranker": lambda: rerankers(CORPUS),
     "reranker of spans": lambda: rerankers(SPANS),
-    "structured model": lambda: structured.fit(Listed(), SENTENCES),
+    "structured model": lambda: structured.train(SENTENCES, problem=Listed()),
 }
 
 

@@ -96,7 +96,7 @@ def test_safetensors_can_open_it(name: str, tmp_path: Path) -> None:
     with safe_open(tmp_path / "model", "numpy") as file:
         assert file.metadata()["format"] == "trellis-model-1"
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    ours = model_file._tensors(tagger.model)
+    ours = model_file.tensors_of(tagger.model)
     assert sorted(tensors) == sorted(ours)
     for key, array in ours.items():
         np.testing.assert_array_equal(tensors[key], array)
@@ -255,8 +255,8 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def write_hostile(tagger: Tagger, path: Path, change: Change) -> None:
-    tensors = {name: np.array(array) for name, array in model_file._tensors(tagger.model).items()}
-    header = model_file._header(tagger.model)
+    tensors = {name: np.array(array) for name, array in model_file.tensors_of(tagger.model).items()}
+    header = model_file.header_of(tagger.model)
     change(tensors, header)
     text = json.dumps(header)
     metadata = {
@@ -501,7 +501,7 @@ def test_senseless_numbers_do_not_crash(name: str, rich: tuple[Kind, Tagger], tm
 def test_names_are_looked_up_when_asked_for(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     write_hostile(rich[1], tmp_path / "model", put("tables.keys", EVERY, 2**62 - 1))
     with pytest.raises(ModelError, match="no name for"):
-        trellis.load(tmp_path / "model").heaviest(100)
+        trellis.load(tmp_path / "model").top_features(100)
 
 
 def test_names_of_attributes_that_are_not_there(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:

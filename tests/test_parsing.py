@@ -354,9 +354,9 @@ def test_a_parser_is_one_file(tmp_path: Path) -> None:
     parser = parsing.train(corpus, features=templates, learner=trellis.CRF(epochs=5), info={"mine": 1})
     clusters.unlink()
     parser.save(tmp_path / "p.parser")
-    again = parsing.load(tmp_path / "p.parser")
+    again = trellis.Parser.load(tmp_path / "p.parser")
     assert again.parse_batch(treebank(10, 2)) == parser.parse_batch(treebank(10, 2))
-    assert (again.info["user"]["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
+    assert (again.info["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
     again.save(tmp_path / "q.parser")
     assert (tmp_path / "p.parser").read_bytes() == (tmp_path / "q.parser").read_bytes()
     with pytest.raises(trellis.ModelError, match="not a tagger but a dependency parser; open it with"):
@@ -384,7 +384,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
                 flat[int(rng.integers(len(flat)))] = -7 if array.dtype.kind == "i" else 200
             write_tensors(tmp_path / "damaged", FORMAT, damaged, text)
             try:
-                found = parsing.load(tmp_path / "damaged")
+                found = trellis.Parser.load(tmp_path / "damaged")
                 found.parse_batch(treebank(3, 2))
                 found.kbest(inputs(treebank(3, 2), 0), 3)
             except trellis.TrellisError:
@@ -394,7 +394,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
     raw[len(raw) // 2] ^= 1
     (tmp_path / "flipped").write_bytes(raw)
     with pytest.raises(trellis.ModelError, match="damaged"):
-        parsing.load(tmp_path / "flipped")
+        trellis.Parser.load(tmp_path / "flipped")
 
 
 def test_words_that_training_did_not_see_have_their_views() -> None:

@@ -82,7 +82,7 @@ def test_k_best(tagger: Tagger, corpora: list[Corpus]) -> None:
         with pytest.raises(ArgumentError, match="k must be a whole number from 1 to 1000000, not"):
             tagger.kbest([], k)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="n must be a whole number from 0 on, not -1"):
-        tagger.heaviest(-1)
+        tagger.top_features(-1)
     with pytest.raises(ConstraintError, match="allowed must be a dict by position or a list"):
         tagger.tag([], allowed=5)  # type: ignore[arg-type]
 
@@ -379,7 +379,7 @@ def test_what_a_tagger_says_of_itself(tmp_path: Path) -> None:
     assert tagger.columns == ("word", "pos")
     assert (tagger.target, tagger.order) == ("label", 1)
     assert repr(tagger).startswith("Tagger('label' from word, pos; 3 labels, order 1, ")
-    assert tagger.info["tokens"] == TWO.corpus().n_tokens
+    assert tagger.training["tokens"] == TWO.corpus().n_tokens
     assert tagger.evaluate(TWO.corpus()).headline > 0.5
 
 
@@ -397,7 +397,7 @@ def test_copies_are_the_same_tagger(tmp_path: Path) -> None:
 def test_heaviest_and_evaluate_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a X\nb Y\n\nb Y\na X\n")
     tagger = trellis.train(tmp_path / "a.txt", target="label", features=["word[0]"], order=0, learner="perceptron")
-    assert {(weight.feature, weight.label) for weight in tagger.heaviest(4)} == {
+    assert {(weight.feature, weight.label) for weight in tagger.top_features(4)} == {
         ("word[0]=b", "X"),
         ("word[0]=b", "Y"),
     }

@@ -78,7 +78,7 @@ def test_margins_are_those_of_all_paths(order: int) -> None:
     data = generated(3, 15, 0.1, longest=4)
     learner = trellis.Perceptron(epochs=3, average=False)
     tagger = trellis.train(data, target="label", features=["word[0]", "word[-1]"], order=order, learner=learner)
-    length = math.sqrt(sum(one.weight**2 for one in tagger.heaviest(100_000)))
+    length = math.sqrt(sum(one.weight**2 for one in tagger.top_features(100_000)))
     found = next(one for one in study(data, order=order, epochs=3).margins if one.weights == "perceptron's")
     for x, y, margin in zip(data["word"], data["label"], found.margins, strict=True):
         others = [tagger.score(x, list(z)) for z in itertools.product(TAGS, repeat=len(x)) if list(z) != y]
@@ -176,7 +176,9 @@ def test_mistakes_do_not_depend_on_how_many_outputs_there_are(size: int) -> None
     updates: list[int] = []
     examples = [("a", size - 1)] * 5
     learner = trellis.Perceptron(epochs=3, average=False)
-    structured.fit(Choice(), examples, learner, observer=lambda event: updates.append(event.updates or 0))
+    structured.train(
+        examples, problem=Choice(), learner=learner, observer=lambda event: updates.append(event.updates or 0)
+    )
     assert updates == [1, 0, 0]  # R² = 2 = delta², so R² / delta² = 1
 
 

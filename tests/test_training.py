@@ -375,7 +375,7 @@ def test_metrics(metric: str) -> None:
     tagger = train(corpus_of(0), learner=trellis.Perceptron(epochs=5), dev=dev, metric=metric)
     report = tagger.evaluate(dev)
     figure = report.sentence_accuracy if metric == "sentence" else report.token_accuracy
-    assert max(event["dev_score"] for event in tagger.info["history"]) == figure
+    assert max(event["dev_score"] for event in tagger.training["history"]) == figure
     with pytest.raises(LearnerError, match="metric must be 'auto' or 'token' or 'sentence' or 'span', not 'f2'"):
         train(corpus_of(0), dev=dev, metric="f2")
 
@@ -415,7 +415,7 @@ def test_dev_scores_are_the_taggers(name: str, order: int) -> None:
     for options in ({}, {"scheme": "iob2"}, {"scheme": "iob2", "tag_dictionary": 2}):
         given: dict[str, Any] = {"learner": learner, "order": order, "dev": dev, **options}
         tagger = train(corpus, features=["word[0]", "word[-1]"], metric="token", **given)
-        best = max(event["dev_score"] for event in tagger.info["history"] if "dev_score" in event)
+        best = max(event["dev_score"] for event in tagger.training["history"] if "dev_score" in event)
         assert best == tagger.evaluate(dev).token_accuracy
 
 
@@ -588,7 +588,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
     tagger = train(corpus, **options, **numbers, dev=corpus_of(1), patience=np.int64(3))
     tagger.save(tmp_path / "model")
     assert trellis.load(tmp_path / "model").info == tagger.info
-    assert tagger.info["user"] == {"n": 1, "share": 0.5, "yes": True}
+    assert tagger.info == {"n": 1, "share": 0.5, "yes": True}
     assert tagger.order == 2
 
     def never(event: Event) -> None:

@@ -390,6 +390,6 @@ def test_reranking_over_k_best_parses() -> None:
             }
 
     inside = [tree for tree in TREES if tree in [one for one, _ in parser.kbest(tree, 10)]]
-    model = structured.fit(Choice(), [(tree, tree) for tree in inside], trellis.Perceptron(epochs=10))
+    model = structured.train([(tree, tree) for tree in inside], problem=Choice(), learner=trellis.Perceptron(epochs=10))
     right = sum(model.predict(tree) == tree for tree in inside)
     assert right >= sum(parser.parse(tree) == tree for tree in inside)

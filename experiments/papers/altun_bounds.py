@@ -45,7 +45,7 @@ def first_rounds(setting: Setting, bound: Literal["loose", "tight", "exact"], cu
         learner=learner,
         n_threads=setting.n_threads,
     )
-    history = tagger.info["history"]
+    history = tagger.training["history"]
     chosen = [f"{event['feature']} {event['label']}" for event in history]
     return {"chosen": chosen, "log risk": [round(event["objective"], 4) for event in history]}
 

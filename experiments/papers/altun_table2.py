@@ -70,7 +70,7 @@ def boosted(setting: Setting, features: str, rounds: int) -> Figures:
         dev=parts.dev,
         n_threads=setting.n_threads,
     )
-    history, n = tagger.info["history"], len(tagger.info["history"])
+    history, n = tagger.training["history"], len(tagger.training["history"])
     scores = {event["epoch"]: event["dev_score"] for event in history if event.get("dev_score") is not None}
     best = max(scores, key=lambda epoch: scores[epoch], default=n)
     return tested(tagger, parts.test, "pos", setting) | {

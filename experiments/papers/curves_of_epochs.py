@@ -75,7 +75,7 @@ def curve(
         prune=prune,
         n_threads=setting.n_threads,
     )
-    scores = [100 * event["dev_score"] for event in tagger.info["history"]]
+    scores = [100 * event["dev_score"] for event in tagger.training["history"]]
     best = max(scores)
     return {"scores": [round(score, 4) for score in scores], "best": best, "iteration": scores.index(best) + 1}
 

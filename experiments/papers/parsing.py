@@ -75,7 +75,7 @@ def trained(setting: Setting, row: str, epochs: int) -> Figures:
         "UAS": 100 * found.all.uas,
         "LAS": 100 * found.all.las if parser.labels else None,
         "complete": 100 * found.complete,
-        "dev": 100 * max(event["dev_score"] for event in parser.info["history"]),
+        "dev": 100 * max(event["dev_score"] for event in parser.training["history"]),
         "sentences/s": speed,
         "training, CPU s": seconds,
     }

@@ -2,31 +2,89 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
 
 import trellis
 from trellis import _core
-from trellis._support.arguments import LARGEST
+from trellis._support.arguments import LARGEST, thread_count
 from trellis._support.arrays import Doubles
-from trellis._support.errors import LearnerError
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.read import read
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
-from trellis.learning.options import check_options, options_of, plain
+from trellis.learning.options import options_of, plain
 from trellis.learning.run import Event, Observer, Problem, run
 
 M = TypeVar("M")
 P = TypeVar("P")
+
+
+def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
+    """All options with their defaults, converted and checked.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is not declared, with the most similar one.
+    LearnerError
+        For a value that is not allowed, or one without effect for want of another.
+    """
+    declared = options_of(kind)
+    if unknown := next((name for name in options if name not in declared), None):
+        similar = difflib.get_close_matches(unknown, declared, 1)
+        hint = f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
+        raise ArgumentError(f"no option {unknown!r}; {hint}")
+    checked = SimpleNamespace()
+    for name, option in declared.items():
+        value = options.get(name, option.default)
+        if value is None and not option.nullable:
+            value = option.default
+        if value is not option.default and option.check is not None:
+            value = option.check.check(name, value)
+        setattr(checked, name, value)
+    if checked.dev is None and checked.patience is not None:
+        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
+    if checked.dev is None and checked.metric != "auto":
+        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
+    if checked.checkpoint is None and checked.checkpoint_every is not None:
+        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
+    checked.n_threads = thread_count(checked.n_threads)
+    return checked
+
+
+def corpus_of(source: Any, purpose: str) -> Corpus:
+    """The corpus that is read from a source; CorpusError without a token to "train on" or "compare epochs on"."""
+    corpus = source if isinstance(source, Corpus) else read(source)
+    if not corpus.n_tokens:
+        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
+    return corpus
+
+
+def no_targets(y: Any, why: str) -> None:
+    """ArgumentError where outputs are given apart from inputs and the task reads both from one place."""
+    if y is not None:
+        raise ArgumentError(f"y has no effect: {why}; omit it")
+
+
+def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
+    """CorpusError if no label of the dev corpus is one of training: all epochs would have the score 0."""
+    values = {column.values[code] for code in np.unique(column.codes).tolist()}
+    if values.isdisjoint(labels):
+        shown = ", ".join(sorted(values)[:3])
+        raise CorpusError(dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; give another")
 
 
 class Fit:

@@ -1,22 +1,17 @@
 """Options of trainings, each declared once: the source of checks, of the command line, of estimators and of tables."""
 
-import difflib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arguments import file_path, thread_count
-from trellis._support.errors import ArgumentError, CorpusError, LearnerError
-from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.read import read
 from trellis.learning.learner import Constraint, flag, whole
 from trellis.learning.run import Event
 
@@ -42,12 +37,6 @@ class Option:
     def is_switch(self) -> bool:
         """Whether it is on or off."""
         return isinstance(self.default, bool)
-
-    def value(self, name: str, value: Any) -> Any:
-        """The value converted and checked; LearnerError if it is not what is wanted."""
-        if value is None:
-            return None if self.nullable else self.default
-        return value if self.check is None or value is self.default else self.check.check(name, value)
 
 
 def _function(value: Any) -> Any:
@@ -140,61 +129,11 @@ def options_of(kind: type) -> dict[str, Option]:
     return {name: declared[name] for name in sorted(declared, key=lambda name: name in shared)}
 
 
-def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
-    """All options with their defaults, converted and checked.
-
-    Raises
-    ------
-    ArgumentError
-        For a name that is not declared, with the most similar one.
-    LearnerError
-        For a value that is not allowed, or one without effect for want of another.
-    """
-    declared = options_of(kind)
-    if unknown := next((name for name in options if name not in declared), None):
-        similar = difflib.get_close_matches(unknown, declared, 1)
-        hint = f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
-        raise ArgumentError(f"no option {unknown!r}; {hint}")
-    checked = SimpleNamespace(
-        **{name: option.value(name, options.get(name, option.default)) for name, option in declared.items()}
-    )
-    if checked.dev is None and checked.patience is not None:
-        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
-    if checked.dev is None and checked.metric != "auto":
-        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
-    if checked.checkpoint is None and checked.checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
-    checked.n_threads = thread_count(checked.n_threads)
-    return checked
-
-
 def markdown_table(kind: type) -> str:
     """The options as a table of the documentation."""
     rows = [("option", "default", "meaning"), ("---", "---", "---")]
     rows += [(f"`{name}`", f"`{option.default!r}`", option.help) for name, option in options_of(kind).items()]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
-
-
-def corpus_of(source: Any, purpose: str) -> Corpus:
-    """The corpus that is read from a source; CorpusError without a token to "train on" or "compare epochs on"."""
-    corpus = source if isinstance(source, Corpus) else read(source)
-    if not corpus.n_tokens:
-        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
-    return corpus
-
-
-def no_targets(y: Any, why: str) -> None:
-    """ArgumentError where outputs are given apart from inputs and the task reads both from one place."""
-    if y is not None:
-        raise ArgumentError(f"y has no effect: {why}; omit it")
-
-
-def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
-    """CorpusError if no label of the dev corpus is one of training: all epochs would have the score 0."""
-    values = {column.values[code] for code in np.unique(column.codes).tolist()}
-    if values.isdisjoint(labels):
-        shown = ", ".join(sorted(values)[:3])
-        raise CorpusError(dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; give another")
 
 
 def plain(value: Any) -> Any:

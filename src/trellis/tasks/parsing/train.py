@@ -15,9 +15,8 @@ from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
-from trellis.learning.fit import Fit
+from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
 from trellis.learning.learner import refuse_l1
-from trellis.learning.options import check_dev_labels, corpus_of, no_targets
 from trellis.learning.run import State
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.parsing.file import named

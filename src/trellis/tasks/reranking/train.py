@@ -13,9 +13,8 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
 from trellis.evaluation.report import METRICS, evaluate
-from trellis.learning.fit import Fit
+from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
-from trellis.learning.options import corpus_of, no_targets
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.reranking.model import ListProblem, Reranker

@@ -24,9 +24,8 @@ from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
-from trellis.learning.fit import Fit, fingerprint
+from trellis.learning.fit import Fit, corpus_of, fingerprint
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
-from trellis.learning.options import corpus_of
 from trellis.learning.run import LOG, FeatureNames, Problem
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules

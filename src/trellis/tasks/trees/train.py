@@ -16,10 +16,9 @@ from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.evaluation.brackets import BracketReport
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
-from trellis.learning.fit import Fit, fingerprint
+from trellis.learning.fit import Fit, fingerprint, no_targets
 from trellis.learning.learner import refuse_l1
 from trellis.learning.online import ROWS
-from trellis.learning.options import no_targets
 from trellis.learning.run import State
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.trees.decoding import LONGEST

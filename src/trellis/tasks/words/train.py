@@ -7,8 +7,7 @@ from typing import Unpack
 from trellis._support.arguments import instance
 from trellis._support.errors import CorpusError
 from trellis.corpus.unspaced import LABEL, SegmentedText, Source, read_segmented
-from trellis.learning.fit import Fit
-from trellis.learning.options import no_targets
+from trellis.learning.fit import Fit, no_targets
 from trellis.tasks.tagging.train import train as train_tagger
 from trellis.tasks.words.model import Segmenter
 from trellis.tasks.words.options import WordsOptions

@@ -22,9 +22,8 @@ from trellis.features.dictionaries import Spans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
-from trellis.learning.fit import Fit
+from trellis.learning.fit import Fit, check_dev_labels
 from trellis.learning.learner import Learner, Pairs, real
-from trellis.learning.options import check_dev_labels
 from trellis.learning.run import Problem, is_sparse
 from trellis.tasks.tagging.chain_model import Endings, LabelFilter
 from trellis.tasks.tagging.model import Tagger
