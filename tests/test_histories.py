@@ -196,7 +196,7 @@ def test_a_crf_minimises_what_all_paths_say(features: list[str]) -> None:
 
 def test_adagrad_comes_close_and_has_the_same_bits_on_any_number_of_threads() -> None:
     corpus = corpus_of(6, n=20)
-    best = train(ALL, CRF(c2=0.3), corpus).info["history"][-1]["objective"]
+    best = train(ALL, CRF(c2=0.3), corpus).training["history"][-1]["objective"]
     one, two = (train(ALL, CRF(c2=0.3, solver="adagrad", epochs=60), corpus, n_threads=n) for n in (1, 2))
     assert one.to_bytes() == two.to_bytes()
     assert best < one.training["history"][-1]["objective"] < 1.1 * best

@@ -335,7 +335,7 @@ def test_training_resumes_from_a_checkpoint(tmp_path: Path, learner: trellis.Lea
     file = tmp_path / "training.checkpoint"
     parsing.train(corpus, checkpoint=file, observer=stop, **options)
     resumed = parsing.train(corpus, checkpoint=file, **options)
-    assert resumed.info["history"] == whole.info["history"]
+    assert resumed.training["history"] == whole.training["history"]
     for name, array in whole.weights.items():
         assert np.array_equal(array, resumed.weights[name])
     with pytest.raises(trellis.ModelError, match="another training"):
@@ -429,7 +429,7 @@ def test_projective_training_lifts_crossing_arcs() -> None:
     assert lifted.parse(x).heads == [2, 0, 2, 2]
     for name, array in train(2, 0, 2, 2).weights.items():
         assert np.array_equal(array, lifted.weights[name])
-    assert train(3, 0, 2, 1, learner=trellis.Perceptron()).info["history"][-1]["updates"] == 0
+    assert train(3, 0, 2, 1, learner=trellis.Perceptron()).training["history"][-1]["updates"] == 0
 
 
 def test_trees_draw_and_print_themselves() -> None:

@@ -207,7 +207,7 @@ def test_what_a_caller_allows_overrules_the_filter() -> None:
 def test_share_is_checked(prune: Any) -> None:
     with pytest.raises(LearnerError, match="survival must be the share of gold labels to survive, above 0"):
         trellis.Pruning(prune)
-    with pytest.raises(LearnerError, match="prune must be 'auto', True, False or a trellis.Pruning, not"):
+    with pytest.raises(LearnerError, match=r"prune must be 'auto', True, False or a trellis\.Pruning, not"):
         trellis.train(TRAIN, target="tag", features=FEATURES, prune=prune)
 
 

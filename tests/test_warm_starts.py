@@ -120,7 +120,7 @@ def test_label_ngrams_start_where_they_were(older: str, newer: str, order: int, 
     for words in first.sentences("word"):
         path = [tagger.labels[z] for z in rng.integers(0, len(tagger.labels), len(words))]
         assert start.score(words, path) == pytest.approx(tagger.score(words, path), abs=1e-5)
-    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).info["history"]
+    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).training["history"]
 
 
 def test_a_learner_that_stops_at_order_2_says_so() -> None:

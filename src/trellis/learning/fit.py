@@ -115,7 +115,7 @@ class Fit:
         self.kind, self.declared, self.options = kind, options_of(kind), check_options(kind, options)
         checked = vars(self.options)
         if metrics is not None and self.options.metric != "auto":
-            choice("auto", *metrics).check("metric", self.options.metric)
+            choice(*dict.fromkeys(("auto", *metrics))).check("metric", self.options.metric)
         self.settings = {
             name: _json(checked[name])
             for name, option in self.declared.items()
@@ -151,7 +151,7 @@ class Fit:
             return observer
 
         def report(event: Event) -> None:
-            print(event.text(), file=sys.stderr)
+            sys.stderr.write(f"{event.text()}\n")
             if observer is not None:
                 observer(event)
 
