@@ -647,10 +647,11 @@ def test_truth_values_of_numpy_are_truth_values() -> None:
         assert (tagger.model.segments is not None) == value
 
 
+TREES = treebank(8, 1)
 WORDS = trellis.read({"word": [["the", "dog"], ["a", "cat"]], "pos": [["D", "N"], ["D", "N"]]})
 WALKS: dict[str, tuple[Callable[[], Any], str, int]] = {
     "tagger": (lambda: trellis.train(WORDS, target="pos"), "tagging", 18),
-    "parser": (lambda: parsing.train(treebank(8, 1), features=TEMPLATES), "parsing", 20),
+    "parser": (lambda: parsing.train(TREES, features=TEMPLATES), "parsing", 20),
 }
 
 
