@@ -62,7 +62,7 @@ def test_scheme(noisy: Path, call) -> None:
 def test_training_with_a_scheme(here: Path, call) -> None:
     line = "train train.txt --columns word,pos,chunk --target chunk --model kept.trellis --quiet"
     assert call(f"{line} --scheme iob2").code == 0
-    assert trellis.load("kept.trellis").info["scheme"] == "iob2"
+    assert trellis.load("kept.trellis").training["scheme"] == "iob2"
     Path("bad.txt").write_text("a O\nb I-X\n\nc B-X\n")
     done = call("train bad.txt --columns word,label --scheme iob2 --model bad.trellis --quiet")
     assert done.code == 2

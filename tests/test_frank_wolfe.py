@@ -403,13 +403,13 @@ def test_a_killed_training_goes_on(killed_at: int, tmp_path: Path) -> None:
             raise InterruptedError
 
     whole = train()
-    assert 7 < len(whole.info["history"]) < 60
+    assert 7 < len(whole.training["history"]) < 60
     with pytest.raises(InterruptedError):
         train(kill, tmp_path / "checkpoint")
     resumed = train(None, tmp_path / "checkpoint")
     again = train(None, tmp_path / "checkpoint")  # it knows that it had come to its end
     for other in (resumed, again):
-        assert other.training["history"] == whole.info["history"]
+        assert other.training["history"] == whole.training["history"]
         assert other.model.weights.rows.weights.tobytes() == whole.model.weights.rows.weights.tobytes()
         assert other.model.weights.edge.tobytes() == whole.model.weights.edge.tobytes()
 

@@ -491,7 +491,7 @@ def test_a_solved_problem_stays_solved(tmp_path: Path) -> None:
     seen: list[Any] = []
     again = train(corpus, learner, checkpoint=checkpoint, dev=corpus, observer=seen.append)
     assert seen == []
-    assert again.training["history"] == whole.info["history"]
+    assert again.training["history"] == whole.training["history"]
     assert again.tag_batch(corpus.sentences("word")) == whole.tag_batch(corpus.sentences("word"))
 
 

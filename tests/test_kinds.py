@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import multiprocessing
 import pickle
 import re
@@ -18,8 +19,9 @@ from test_parsing import TEMPLATES, treebank
 from test_structured import SENTENCES, Listed
 from test_tree_parser import TREES
 
+import experiments
 import trellis
-from experiments.papers.data import MissingCorpusError
+from experiments.data import MissingCorpusError
 from trellis._support import errors
 from trellis._support.errors import UnknownFunctionError
 from trellis.interfaces.compat.pycrfsuite import CRFSuiteError, NotOpenError
@@ -298,9 +300,10 @@ OTHERS += [MissingCorpusError, CRFSuiteError, NotOpenError]
 
 
 def test_all_exceptions_are_copied() -> None:
-    """No exception of the package is missing below."""
+    """No exception of the package or of the experiments is missing below."""
     found = set[str]()
-    for path in Path(trellis.__file__).parent.rglob("*.py"):
+    folders = (Path(package.__file__).parent for package in (trellis, experiments))
+    for path in itertools.chain.from_iterable(folder.rglob("*.py") for folder in folders):
         found |= set(re.findall(r"^class ([A-Za-z]\w*)\(.*(?:Error|Exception)\):", path.read_text(), re.MULTILINE))
     assert found == {kind.__name__ for kind in (*EXCEPTIONS, *OTHERS)}
 

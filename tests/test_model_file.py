@@ -54,7 +54,7 @@ def test_round_trip(name: str, average: bool, tmp_path: Path) -> None:
     for corpus in (kind.corpus(), kind.corpus(1, 30)):
         rows = rows_of(tagger, corpus)
         assert loaded.tag_batch(rows) == tagger.tag_batch(rows)
-        assert loaded.tag_column(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert loaded.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
         for sentence in rows[:8]:
             assert loaded.tag(sentence) == tagger.tag(sentence)
             assert loaded.kbest(sentence, 4) == tagger.kbest(sentence, 4)
@@ -74,7 +74,7 @@ def test_columns_of_any_name(tmp_path: Path) -> None:
     loaded = trellis.load(tmp_path / "model")
     assert loaded.columns == tagger.columns == tuple(names)
     assert loaded.model.vocabulary.templates == tagger.model.vocabulary.templates
-    assert loaded.tag_column(corpus).tolist() == tagger.tag_corpus(corpus).tolist() == list("PQRPQ") * 3
+    assert loaded.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist() == list("PQRPQ") * 3
 
 
 def test_unseen_words_after_loading(tmp_path: Path) -> None:
@@ -578,7 +578,7 @@ def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> 
     kind, tagger = rich
     write_hostile(tagger, tmp_path / "model", lambda tensors, header: None)
     corpus = kind.corpus(1, 30)
-    assert trellis.load(tmp_path / "model").tag_column(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+    assert trellis.load(tmp_path / "model").tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
 
 
 def test_digests_are_the_same_everywhere() -> None:
@@ -599,7 +599,7 @@ def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     for more in range(1, 8):
         shifted = (size + more).to_bytes(8, "little") + data[8 : 8 + size] + b" " * more + data[8 + size :]
         (tmp_path / "shifted").write_bytes(shifted)
-        assert trellis.load(tmp_path / "shifted").tag_column(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert trellis.load(tmp_path / "shifted").tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
 
 
 # ---------------------------------------------------------------------------- writing

@@ -481,7 +481,7 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
         parsing.train(corpus, order=1)
     assert caught.value.line is not None
     assert 4 <= caught.value.line <= 6
-    assert parsing.train(corpus, order=1, lenient=True).info["skipped"] == 1
+    assert parsing.train(corpus, order=1, lenient=True).training["skipped"] == 1
 
 
 @pytest.mark.parametrize(

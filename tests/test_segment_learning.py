@@ -98,7 +98,7 @@ def test_segments_of_one_token_are_a_chain() -> None:
     segments = trellis.train(
         corpus, target="label", features=["word[0]", "word[-1]", "length"], learner=learner, segments=True
     )
-    assert segments.info["segments"]["longest"] == {"N": 1, "P": 1}
+    assert segments.training["segments"]["longest"] == {"N": 1, "P": 1}
     types = {"N": "B-N", "P": "B-P"}
     named = [
         {

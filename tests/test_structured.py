@@ -518,13 +518,13 @@ def test_the_best_epoch_on_held_out_pairs_is_kept(kind: type) -> None:
     best = shares.index(max(shares))
     assert best < 5
     kept = structured.train(NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev)
-    assert [event["dev_score"] for event in kept.info["history"]] == pytest.approx(shares)
+    assert [event["dev_score"] for event in kept.training["history"]] == pytest.approx(shares)
     assert {name: kept[name] for name in epochs[best].names} == {n: epochs[best][n] for n in epochs[best].names}
     tired = structured.train(
         NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev, patience=1
     )
     falls = next((i for i in range(1, 6) if shares[i] <= max(shares[:i])), 5)
-    assert len(tired.info["history"]) == falls + 1
+    assert len(tired.training["history"]) == falls + 1
 
 
 def test_a_metric_of_ones_own() -> None:

@@ -140,7 +140,7 @@ def test_a_bounded_memory_gives_the_same_answers(
         expected = tagger.tag_batch(rows)
         assert forgetful.tag_batch(rows) == expected
         assert [forgetful.tag(sentence) for sentence in rows] == expected
-        assert forgetful.tag_column(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert forgetful.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
         assert [forgetful.kbest(s, 3) for s in rows] == [tagger.kbest(s, 3) for s in rows]
 
 
@@ -390,7 +390,7 @@ def test_copies_are_the_same_tagger(tmp_path: Path) -> None:
     corpus = KINDS["functions"].corpus(0, 20)
     tagger = KINDS["functions"].train(corpus)
     for other in (pickle.loads(pickle.dumps(tagger)), copy.deepcopy(tagger)):
-        assert other.tag_column(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert other.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
         assert other.info == tagger.info
 
 

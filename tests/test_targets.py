@@ -138,7 +138,7 @@ def learnt(model: structured.StructuredModel) -> dict[str, float]:
 def test_averages_and_votes_count_the_weights_of_a_warm_start() -> None:
     """With weights that are right already there is no step: they are all that is averaged and all that votes."""
     right = structured.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=9, average=False))
-    assert right.info["history"][-1]["updates"] == 0
+    assert right.training["history"][-1]["updates"] == 0
     for vote in (False, True):
         model = structured.train(
             SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=2, vote=vote), init=right
@@ -160,7 +160,7 @@ def test_batch_learners_start_where_the_older_training_ended(name: str) -> None:
     anew = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1))
     end = first.training["history"][-1]["objective"]
     assert again.training["history"][0]["objective"] == pytest.approx(end, rel=1e-3)
-    assert anew.info["history"][0]["objective"] > 1.05 * end
+    assert anew.training["history"][0]["objective"] > 1.05 * end
 
 
 def test_wrong_warm_starts_are_one_clear_line() -> None:

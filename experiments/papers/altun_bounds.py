@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 import trellis
-from experiments.papers.data import wsj
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import wsj
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Altun, section 5.2: how often boosting chooses the same feature again"
 DATA = ("wsj-sample",)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import trellis
-from experiments.papers.data import wsj
-from experiments.papers.measures import compared, interval, tested
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import wsj
+from experiments.measures import compared, interval, tested
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Altun, table 2: log loss, exponential loss and Sequence AdaBoost on parts of speech"
 DATA = ("wsj-sample",)

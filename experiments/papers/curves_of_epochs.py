@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import trellis
-from experiments.papers.data import Parts
-from experiments.papers.report import Curves, Finding
-from experiments.papers.steps import Figures, Setting
+from experiments.data import Parts
+from experiments.report import Curves, Finding
+from experiments.steps import Figures, Setting
 
 ORDER = 2  # a label depends on the two before it
 CUTOFFS = (0, 5)  # cc=5: features seen five times or more

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import trellis
-from experiments.papers import data
-from experiments.papers.data import Parts
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments import data
+from experiments.data import Parts
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.features.arc_presets import ARC_PRESETS
 from trellis.tasks import parsing
 

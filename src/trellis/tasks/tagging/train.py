@@ -90,7 +90,7 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
     problem, facts = complete(setup, encoding, digest), setup.facts
     if fit.options.bagging > 1:
         learnt, history, n_members = fit_members(problem, fit.learner, fit.options.bagging, fit.observer)
-        facts = {**facts, "bagging": n_members}
+        facts |= {"bagging": n_members} if n_members > 1 else {}
     else:
         learnt, history = fit.learn(problem)
     return assemble(setup, encoding, learnt, fit.record(history, digest, **facts))

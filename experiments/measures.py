@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 import trellis
-from experiments.papers.report import Table
-from experiments.papers.steps import Figures, Setting
+from experiments.report import Table
+from experiments.steps import Figures, Setting
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.report import evaluate_columns, right_tokens
