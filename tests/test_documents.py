@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,11 @@ from hypothesis import strategies as st
 import trellis
 from trellis._support.errors import CorpusError, LearnerError, ModelError
 from trellis.corpus.corpus import Column, Strings
+from trellis.learning.fit import Fit
 from trellis.tasks.tagging.chain_model import FIRST_PASS
 from trellis.tasks.tagging.documents import elsewhere, word_column
-from trellis.tasks.tagging.training.documents import part_bounds, train_twice
+from trellis.tasks.tagging.train import train_once
+from trellis.tasks.tagging.training.documents import part_bounds
 
 # In every document the name is plain once ("Mr X") and unclear once ("X went" beside "rain went").
 NAMES = [f"Name{i}" for i in range(24)]
@@ -54,21 +55,18 @@ def train(corpus: Any, **more: Any) -> trellis.Tagger:
 # ---------------------------------------------------------------------------- held-out labels
 
 
-def test_no_model_labels_sentences_it_has_learnt_from() -> None:
+def test_no_model_labels_sentences_it_has_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second pass learns from labels that models of other sentences gave, and these have not seen the words."""
     words = [[f"w{i}", f"w{i}"] for i in range(10)]
     labels = [["A", "A"] if i % 2 else ["B", "B"] for i in range(10)]
     corpus, parts = trellis.read({"word": words, "name": labels}), list[trellis.Corpus]()
 
-    def train(part: trellis.Corpus, **options: Any) -> trellis.Tagger:
+    def train(fit: Fit, part: trellis.Corpus) -> trellis.Tagger:
         parts.append(part)
-        return trellis.train(part, **options)
+        return train_once(fit, part)
 
-    options = {name: one.default for name, one in inspect.signature(trellis.train).parameters.items()}
-    options |= {"target": "name", "order": 0}
-    for name in ("corpus", "features", "documents"):
-        del options[name]
-    train_twice(train, corpus, ["word[0]"], options)
+    monkeypatch.setattr("trellis.tasks.tagging.training.documents.train_once", train)
+    trellis.train(corpus, target="name", features=["word[0]"], order=0, documents=True)
     first, *others, second = parts
     assert trellis.train(first, target="name", features=["word[0]"]).tag_batch(words) == labels
     held_out = [set(first.column("word").tolist()) - set(part.column("word").tolist()) for part in others]
@@ -206,7 +204,7 @@ def test_columns_and_attributes_beside_words() -> None:
 def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any) -> None:
     names, model = tmp_path / "names.txt", tmp_path / "m"
     (tmp_path / "features").write_text("\n".join(FEATURES))
-    options = f"--columns word,name --features {tmp_path}/features --learner perceptron --document-features"
+    options = f"--columns word,name --features {tmp_path}/features --learner perceptron --documents"
     assert call(f"train {names} --model {model} {options} --quiet").code == 0
     documents = [
         f"-DOCSTART- O\n\n{a} O\n{b} O\n\nthen O\n{b} O\nwent O\n\n" for a, b in (("Mr", "New"), ("In", "Old"))
@@ -287,5 +285,5 @@ def test_other_refusals(corpus: trellis.Corpus) -> None:
     with pytest.raises(LearnerError, match="a column 'same_word'"):
         train(corpus.with_column("same_word", corpus.column("word")))
     bags = {"attributes": [[["a"]], [["b"]]] * 5, "y": [["A"], ["B"]] * 5}
-    with pytest.raises(LearnerError, match="compare words"):
+    with pytest.raises(LearnerError, match="compares words"):
         trellis.train(bags, target="y", documents=True)

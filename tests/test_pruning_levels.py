@@ -21,7 +21,7 @@ from trellis.interfaces.cli.info import _text as shown_facts
 from trellis.interfaces.cli.info import facts_of
 from trellis.tasks.tagging.training.pruning import learn_filter
 
-LEVELS = {2: [0.95, 0.95], 3: [0.95, 0.97, 0.95]}
+LEVELS = {2: trellis.Pruning((0.95, 0.95)), 3: trellis.Pruning((0.95, 0.97, 0.95))}
 
 
 def trained(order: int, prune: Any = None, **more: Any) -> trellis.Tagger:
@@ -203,7 +203,7 @@ def test_crf_sums_over_what_is_left() -> None:
 
 
 def test_one_share_is_as_before(tmp_path: Path) -> None:
-    for name, prune in (("a", 0.95), ("b", [0.95])):
+    for name, prune in (("a", trellis.Pruning(0.95)), ("b", trellis.Pruning((0.95,)))):
         trained(2, prune).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
