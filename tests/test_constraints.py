@@ -51,7 +51,7 @@ def test_allowed_labels(tagger: Tagger) -> None:
             by_label = tagger.tag(sentence, by="label", allowed=allowed)
             assert by_label == [max(tagger.labels, key=node[t].__getitem__) for t in range(len(sentence))]
         explained = tagger.explain(sentence, allowed=chosen)
-        assert tuple(explained.best.labels) == ranked[0]
+        assert tuple(explained.output) == ranked[0]
 
 
 def test_a_label_alone_is_forced(tagger: Tagger) -> None:
@@ -148,7 +148,7 @@ def test_no_illegal_sequence_ever(which: tuple[str, str], sentence: list[str]) -
     answers += [path for path, _ in tagger.kbest(sentence, 5)]
     answers += tagger.tag_batch([sentence, sentence]) + tagger.tag_batch([sentence], by="label")
     answers.append(tagger.tag_column(trellis.read({"word": [sentence]})).tolist())
-    answers.append(tagger.explain(sentence).best.labels)
+    answers.append(tagger.explain(sentence).output)
     assert answers[0] == answers[2]
     for labels in answers:
         assert schemes.check(labels, scheme) is None

@@ -150,8 +150,8 @@ def test_a_beam_as_wide_as_the_space_is_exact(name: str, seed: int) -> None:
             assert found[0][0] == list(ranked[0])
         assert tagger.score(list(x), list(ranked[-1])) == pytest.approx(every[ranked[-1]], abs=1e-5)
         explained = tagger.explain(list(x))
-        assert explained.best.labels == found[0][0]
-        assert explained.best.score == pytest.approx(found[0][1], abs=1e-5)
+        assert explained.output == found[0][0]
+        assert explained.score == pytest.approx(found[0][1], abs=1e-5)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 100])

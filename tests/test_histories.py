@@ -261,7 +261,7 @@ def test_every_answer_is_that_of_all_paths(learner: Any, features: list[str], tm
         whole = sum(p for path, p in probability.items() if spans(path) == [Span("P", 0, len(sentence))])
         assert again.span_probability(sentence, ("P", 0, len(sentence))) == pytest.approx(whole, abs=1e-4)
         explained = again.explain(sentence)
-        for path in (explained.best, explained.second):
+        for path in (explained, explained.second):
             assert path is not None
             assert path.score == pytest.approx(scores[tuple(path.labels)], abs=1e-4)
             terms = {(term.feature, term.label) for term in path.terms}

@@ -66,13 +66,13 @@ def answer(kind: str, model: Any) -> Any:
         case "tagger" | "semi-Markov tagger" | "reranker" | "reranker of spans":
             return model.kbest(["a", "b", "c"], 3)
         case "parser":
-            return [(tree.heads, tree.labels, tree.score) for tree in model.kbest([("N", "dog"), ("V", "sees")], 2)]
+            return [(tree.heads, tree.labels, score) for tree, score in model.kbest([("N", "dog"), ("V", "sees")], 2)]
         case "tree parser" | "pcfg":
             return [(str(tree), score) for tree, score in model.kbest(["the", "dog"], 2)]
         case "segmenter":
             return model.segment("abcd"), model.known_words
         case _:
-            return [(one.output, one.score) for one in model.kbest(("the", "dog"), 3)]
+            return model.kbest(("the", "dog"), 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,7 +115,7 @@ def test_empty_input_gives_empty_output() -> None:
         for empty in ([], (), {"word": [], "pos": []}):
             tree = model.parse(empty, probabilities=True)
             assert (tree.words, tree.heads, tree.labels, tree.probabilities) == ([], [], [], [])
-            assert [found.heads for found in model.kbest(empty, 2)] == [[]]
+            assert [tree.heads for tree, _ in model.kbest(empty, 2)] == [[]]
             assert model.probabilities(empty).shape == (1, 0)
         assert model.parse_batch([]) == model.parse_batch(iter(())) == []
         assert [tree.heads for tree in model.parse_batch([[], [], []])] == [[], [], []]
@@ -126,7 +126,6 @@ def test_empty_input_gives_empty_output() -> None:
         assert trees.parse_trees(str(tree)).trees == [tree]
         assert model.parse_batch([[], ["a"]])[0] == tree
         assert model.parse_batch([]) == []
-        assert model.explain([]) == []
     assert model_of("pcfg").probability([]) == 0
     segmenter = model_of("segmenter")
     assert (segmenter.segment(""), segmenter.segment_batch([]), segmenter.separate("")) == ([], [], "")

@@ -75,9 +75,7 @@ def test_values_multiply_weights(learner: trellis.Learner) -> None:
         ) + sum(weight.get(("label[-1]", f"{a} {b}"), 0.0) for a, b in zip(before, labels, strict=False))
         assert tagger.score(tokens, labels) == pytest.approx(expected, rel=1e-4, abs=1e-5)
         explained = tagger.explain(tokens)
-        assert sum(term.weight for term in explained.best.terms) == pytest.approx(
-            explained.best.score, rel=1e-4, abs=1e-4
-        )
+        assert sum(term.weight for term in explained.terms) == pytest.approx(explained.score, rel=1e-4, abs=1e-4)
 
 
 def test_the_gradient_sees_values() -> None:
@@ -125,4 +123,4 @@ def test_beside_templates_of_longer_runs(order: int) -> None:
         assert tagger.kbest(row, 1)[0][0] == labels
         assert tagger.score(row, labels) == pytest.approx(tagger.kbest(row, 1)[0][1], abs=1e-4)
         explained = tagger.explain(row)
-        assert sum(t.weight for t in explained.best.terms) == pytest.approx(explained.best.score, abs=1e-4)
+        assert sum(t.weight for t in explained.terms) == pytest.approx(explained.score, abs=1e-4)

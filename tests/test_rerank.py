@@ -371,12 +371,12 @@ def test_k_best_and_explanations_agree(lists: list[KBestList], tagger: trellis.T
     assert sorted(labels for labels, _ in best) == sorted(labels for labels, _ in tagger.kbest(sentence, 8))
     assert reranker.kbest(sentence, 2) == best[:2]
     why = reranker.explain(sentence)
-    assert [(one.labels, one.score) for one in why] == best
-    for one in why:
-        assert sum(term.product for term in one.terms) == pytest.approx(one.score)
-        assert tagger.kbest(sentence, 8)[one.tagger_rank] == (one.labels, one.tagger_score)
+    assert why.second is not None
+    assert [(one.output, one.score) for one in (why, why.second)] == best[:2]
+    for one in (why, why.second):
+        assert sum(term.weight for term in one.terms) == pytest.approx(one.score)
     assert reranker.tag([]) == []
-    assert "8 best of Tagger" in repr(reranker)
+    assert "k 8, tagger Tagger(" in repr(reranker)
 
 
 def test_sentences_are_given_as_to_the_tagger() -> None:
@@ -391,7 +391,7 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
     assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
     assert reranker.tag_batch(trellis.read(data))[0] == wanted
     assert reranker.tag_batch(sentence for sentence in [[("a", "x"), ("b", "y")]]) == [wanted]
-    assert reranker.tag_column(trellis.read(data)).tolist()[:2] == wanted
+    assert reranker.tag_corpus(trellis.read(data)).column("tag").tolist()[:2] == wanted
     with pytest.raises(trellis.CorpusError, match="has no 'pos'"):
         reranker.tag({"word": ["a"]})
 
@@ -455,7 +455,7 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
 def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[..., object]) -> None:
     reranker = reranking.train(CHUNKS, tagger=chunker, k=3, folds=2, features=["score", "types"])
     reranker.save(tmp_path / "m")
-    opened = read_tensors(tmp_path / "m", FORMAT, "a reranker")
+    opened = read_tensors(tmp_path / "m", "a reranker")
     tensors, text = dict(opened.tensors), json.loads(opened.text)
     change(tensors, text)
     write_tensors(tmp_path / "m", FORMAT, tensors, json.dumps(text))

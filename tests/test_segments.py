@@ -296,7 +296,7 @@ def test_labels_that_the_scheme_does_not_allow_are_rejected(rows: list[str], sch
 def test_weights_of_segments_are_named_by_their_types() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
     heaviest = {(w.feature, w.label): w.weight for w in tagger.top_features(1000)}
-    terms = [term for term in tagger.explain(["a", "b", ","]).best.terms if "segment" in term.feature]
+    terms = [term for term in tagger.explain(["a", "b", ","]).terms if "segment" in term.feature]
     assert {term.label for term in terms} == {"N", "O"}
     for term in terms:
         assert heaviest[term.feature, term.label] == pytest.approx(term.weight)

@@ -175,9 +175,11 @@ def test_online_learners_learn_by_a_beam(learner: Any, tmp_path: Path) -> None:
     assert model.training["beam"] == 4
     assert model.training["update"] == (learner.update or "max-violation")
     model.save(tmp_path / "m")
-    again = trellis.StructuredModel.load(tmp_path / "m", Merged())
+    again = trellis.StructuredModel.load(tmp_path / "m", problem=Merged())
     assert [again.predict(x) for x in xs] == [model.predict(x) for x in xs]
-    assert sum(term.product for term in again.explain(xs[0])) == pytest.approx(again.kbest(xs[0], 1)[0].score, abs=1e-5)
+    assert sum(term.weight for term in again.explain(xs[0]).terms) == pytest.approx(
+        again.kbest(xs[0], 1)[0][1], abs=1e-5
+    )
 
 
 class Listed:
@@ -270,9 +272,9 @@ def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
     ):
         model.save(tmp_path / "m")
         with pytest.raises(trellis.ModelError, match=message):
-            trellis.StructuredModel.load(tmp_path / "m", other)
+            trellis.StructuredModel.load(tmp_path / "m", problem=other)
         # Older files do not say which kind it was.
         kept = {key: value for key, value in model.info.items() if key != "kind"}
         replace(model, info=kept).save(tmp_path / "m")
         with pytest.raises(trellis.ModelError, match=r"a beam|no beam"):
-            trellis.StructuredModel.load(tmp_path / "m", other)
+            trellis.StructuredModel.load(tmp_path / "m", problem=other)

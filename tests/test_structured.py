@@ -193,11 +193,11 @@ def test_every_learner_learns_every_structure_that_answers_it(name: str, structu
     x = ("the", "cat", "barks")
     found = model.kbest(x, 4)
     scores = {y: model.score(phi(x, y)) for y in itertools.product(LABELS, repeat=3)}
-    assert [one.score for one in found] == pytest.approx(sorted(scores.values(), reverse=True)[:4], abs=1e-5)
-    assert all(scores[one.output] == pytest.approx(one.score, abs=1e-5) for one in found)
-    assert sum(term.product for term in model.explain(x)) == pytest.approx(found[0].score, abs=1e-5)
+    assert [score for _, score in found] == pytest.approx(sorted(scores.values(), reverse=True)[:4], abs=1e-5)
+    assert all(scores[y] == pytest.approx(score, abs=1e-5) for y, score in found)
+    assert sum(term.weight for term in model.explain(x).terms) == pytest.approx(found[0][1], abs=1e-5)
     model.save(tmp_path / "m")
-    again = trellis.StructuredModel.load(tmp_path / "m", problem)
+    again = trellis.StructuredModel.load(tmp_path / "m", problem=problem)
     assert again.names == model.names
     assert again.info == model.info
     assert again.weights.values.tobytes() == model.weights.values.tobytes()
@@ -481,13 +481,13 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(b"no model")
     for name in ("cut", "changed", "none", "missing"):
         with pytest.raises(trellis.ModelError):
-            trellis.StructuredModel.load(tmp_path / name, Lattice())
+            trellis.StructuredModel.load(tmp_path / name, problem=Lattice())
     tensors, metadata = tensor_file._split(data, tmp_path, "")
     for part in ("counts", "starts", "features", "changes"):
         matrix = {f"votes.{part}": tensors[f"votes.{part}"].reshape(-1, 1)}
         tensor_file.write_tensors(tmp_path / "matrix", metadata["format"], {**tensors, **matrix}, metadata["text"])
         with pytest.raises(trellis.ModelError, match="votes that do not fit together"):
-            trellis.StructuredModel.load(tmp_path / "matrix", Lattice())
+            trellis.StructuredModel.load(tmp_path / "matrix", problem=Lattice())
     with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis.tasks.structured.load"):
         trellis.load(tmp_path / "m")
 

@@ -109,11 +109,11 @@ def test_a_pcfg_against_all_trees(pcfg: TreeParser) -> None:
 def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
     for tree in TREES:
         for parsed, score in spans.kbest(tree, 3):
-            explained = spans.explain(tree, parsed)
-            assert sum(rule.score for rule in explained) == pytest.approx(score, abs=1e-3)
-    rule = spans.explain(TREES[0])[0]
-    assert (rule.rule, rule.begin, rule.end) == ("TOP -> S", 0, 6)
-    named = [term.feature for one in spans.explain(TREES[0]) for term in one.terms]
+            terms = spans._terms(spans._words([tree], 1), parsed, score)
+            assert sum(term.weight for term in terms if term.where) == pytest.approx(score, abs=1e-3)
+    explained = spans.explain(TREES[0])
+    assert ("TOP -> S", (0, 6)) in {(term.label, term.where) for term in explained.terms}
+    named = [term.feature for term in explained.terms]
     assert any(name.startswith("pos[first]=DT & pos[last]=NN with ") for name in named)
     assert any(name.startswith("pos[split-1]=") for name in named)
 

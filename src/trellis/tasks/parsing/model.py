@@ -12,7 +12,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arguments import instance, thread_count, whole_number
 from trellis._support.arrays import Doubles, Ints
-from trellis._support.errors import CorpusError
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
@@ -21,7 +21,7 @@ from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_pu
 from trellis.features.arcs import ArcReader, ArcVocabulary
 from trellis.features.templates import ARC_MEASURES, Look
 from trellis.learning.learner import flag
-from trellis.tasks.explanation import Explanation, Term
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model
 from trellis.tasks.parsing import file as parser_file
 from trellis.tasks.parsing.tree import DependencyTree
@@ -139,25 +139,46 @@ class Parser(Model):
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
-        corpus, second = self._corpus([sentence]), None
-        trees = self.kbest(corpus, 2)
-        for tree, _ in reversed(trees):
+        corpus, explanation = self._corpus([sentence]), None
+        for tree, _ in reversed(self.kbest(corpus, 2)):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
-            second = Explanation(tree, float(sum(term.weight for term in terms)), terms, second)
-        assert second is not None
-        return second
+            explanation = Explanation(tree, float(sum(term.weight for term in terms)), terms, explanation)
+        assert explanation is not None
+        return explanation
+
+    def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
+        """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
+
+        Words count from 1, and head 0 is the root. With another head the arc has the label that is best there.
+        """
+        corpus = self._corpus([sentence])
+        n = corpus.n_tokens
+        word = whole_number("word", word, 1, n)
+        [tree] = self.parse_batch(corpus, n_threads=1)
+        if head is not None:
+            if whole_number("head", head, 0, n) == word:
+                raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
+            heads = np.array(tree.heads, np.int32)
+            heads[word - 1] = head
+            labels = None
+            if tree.labels is not None:
+                with short_sentences(corpus):
+                    best = int(np.argmax(self._native.marginals(self._data(corpus), 0, heads)[2][word - 1]))
+                labels = [*tree.labels[: word - 1], self.labels[best], *tree.labels[word:]]
+            tree = replace(tree, heads=heads.tolist(), labels=labels)
+        return heaviest_first(self._arc_terms(corpus, tree, word))
 
     def _arc_terms(self, corpus: Corpus, tree: DependencyTree, word: int) -> list[Term]:
-        """The terms of the arc to a word, and of the next sibling on its side."""
-        data, n, head = self._data(corpus), corpus.n_tokens, tree.heads[word - 1]
+        """The terms of the arc to a word, with those of its sibling next to it on the side of its head."""
+        n, head = corpus.n_tokens, tree.heads[word - 1]
         between = range(head + 1, word) if head < word else range(head - 1, word, -1)
         siblings = [i for i in between if tree.heads[i - 1] == head] if head else []
         sibling = siblings[-1] if siblings else head
-        label = 0 if tree.labels is None else self.labels.index(tree.labels[word - 1])
-        templates, places, weights = self._native.explain(data, 0, head, sibling, word, label)
+        said = "" if tree.labels is None else tree.labels[word - 1]
+        label = self.labels.index(said) if said else 0
+        templates, places, weights = self._native.explain(self._data(corpus), 0, head, sibling, word, label)
         values = {name: corpus.column(name).tolist() for name in self.columns}
         at = {"head": head - 1, "dep": word - 1, "sibling": sibling - 1 if siblings else n}
-        said = "" if tree.labels is None else tree.labels[word - 1]
         return [
             Term(self._named(t, values, {**at, "between": place}, label), weight, (head, word), said)
             for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True)

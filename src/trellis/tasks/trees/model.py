@@ -126,11 +126,11 @@ class TreeParser(Model):
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, rule by rule, and why it beats the next best tree."""
-        words, second = self._words([sentence], 1), None
+        words, explanation = self._words([sentence], 1), None
         for tree, score in reversed(self._trees(words, 2, 1)[0]):
-            second = Explanation(tree, score, self._terms(words, tree, score), second)
-        assert second is not None
-        return second
+            explanation = Explanation(tree, score, self._terms(words, tree, score), explanation)
+        assert explanation is not None
+        return explanation
 
     def _terms(self, words: Words, tree: PhraseTree, score: float) -> list[Term]:
         """The terms of the rules of a tree; what words and their tags give is one more."""
