@@ -172,7 +172,7 @@ def test_online_learners_learn_by_a_beam(learner: Any, tmp_path: Path) -> None:
     examples = [(x, tuple("B" if word in x[:t] else "A" for t, word in enumerate(x))) for x in xs]
     model = structured.train(examples, problem=Merged(), learner=learner, beam=4)
     assert sum(model.predict(x) == y for x, y in examples) >= 29
-    assert model.training["beam"] == 4
+    assert model.beam == 4
     assert model.training["update"] == (learner.update or "max-violation")
     model.save(tmp_path / "m")
     again = trellis.StructuredModel.load(tmp_path / "m", problem=Merged())

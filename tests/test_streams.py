@@ -170,7 +170,8 @@ def test_command_line(here: Path, call: Any) -> None:
     options = "--columns word,pos,chunk --features chunking --epochs 2 --no-shuffle --quiet"
     assert call(f"train both.txt {options} --model whole.trellis").code == 0
     assert call(f"train --stream train.txt test.txt {options} --model blocks.trellis --block 1").code == 0
-    assert (here / "blocks.trellis").read_bytes() == (here / "whole.trellis").read_bytes()
+    blocks, whole = (trellis.Tagger.load(here / f"{name}.trellis") for name in ("blocks", "whole"))
+    assert learnt(blocks) == learnt(whole)
     assert call(f"train --stream t*.txt {options} --model blocks.trellis --learner crf").code == 2
     said = call(f"train train.txt test.txt {options} --model blocks.trellis")
     assert (said.code, said.err) == (0, "")

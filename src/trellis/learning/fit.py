@@ -200,6 +200,7 @@ class Fit:
         assemble: Callable[[Any, dict[str, Any]], M],
         data: object,
         score: Callable[[M], float] | None = None,
+        /,
         **facts: Any,
     ) -> M:
         """Learn from a problem; the model that ``assemble`` makes of the weights and the record of the training.
@@ -213,7 +214,7 @@ class Fit:
         learnt, history = self.learn(self.scheduled(problem, digest))
         return assemble(learnt, self.record(history, digest, **facts))
 
-    def record(self, history: Sequence[Event], digest: str, **facts: Any) -> dict[str, Any]:
+    def record(self, history: Sequence[Event], digest: str, /, **facts: Any) -> dict[str, Any]:
         """What the model keeps of its training."""
         scores = [event.dev_score for event in history if event.dev_score is not None]
         record = {
