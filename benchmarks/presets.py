@@ -32,7 +32,7 @@ TREEBANKS = {
     f"Turkish{MANY}": "ud-turkish-imst/tr_imst",
 }
 CLUSTERS = "brown-clusters/bllip-clusters.gz"
-PERCEPTRON, SHUFFLED = trellis.Perceptron(), trellis.Perceptron(epochs=15, shuffle=True)
+PERCEPTRON, SHUFFLED = trellis.Perceptron(epochs=10, shuffle=False), trellis.Perceptron(epochs=15, shuffle=True)
 LEARNERS = {"perceptron": PERCEPTRON, "perceptron, 15 epochs, shuffled": SHUFFLED, "default": None}
 
 

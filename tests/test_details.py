@@ -136,8 +136,10 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     assert call("dump chunk.trellis --top 3 --output w.tsv").code == 0
     assert Path("w.tsv").read_text().splitlines() == lines[:4]
     refused(call("dump chunk.trellis --output chunk.trellis"), "would replace")
-    assert "perceptron" in call("learners").out
-    assert "c2" in call("learners crf").out
+    shown = " ".join(call("learners").out.split())
+    assert "mira k=1, C=0.1, epochs=15, average=True, shuffle=True, seed=0, batch=1, update pa" in shown
+    assert "c2" in call("learners CRF").out
+    assert call("train train.txt --learner HMM --features hmm --model m --quiet").code == 0
     refused(call("learners svm"), "no learner 'svm'")
     assert "ratnaparkhi-pos" in call("presets").out
     assert "word[-1]" in call("presets default").out.splitlines()

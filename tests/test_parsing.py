@@ -359,8 +359,8 @@ def test_a_parser_is_one_file(tmp_path: Path) -> None:
     assert (again.info["mine"], again.family, again.labels, again.order) == (1, "log-linear", parser.labels, 2)
     again.save(tmp_path / "q.parser")
     assert (tmp_path / "p.parser").read_bytes() == (tmp_path / "q.parser").read_bytes()
-    with pytest.raises(trellis.ModelError, match="not a tagger but a dependency parser; open it with"):
-        trellis.load(tmp_path / "p.parser")
+    with pytest.raises(trellis.ModelError, match="a dependency parser, not a tagger; open it with"):
+        trellis.Tagger.load(tmp_path / "p.parser")
 
 
 def test_damaged_files_are_errors(tmp_path: Path) -> None:
@@ -552,14 +552,14 @@ def test_sentence_weights_of_zero_leave_sentences_out() -> None:
         corpus.take(np.flatnonzero(kept)),
         features=TEMPLATES,
         filter=None,
-        learner=trellis.MIRA(epochs=2, average=False),
+        learner=trellis.MIRA(epochs=2, average=False, shuffle=False),
     )
     weighted = parsing.train(
         corpus,
         features=TEMPLATES,
         filter=None,
         sample_weight=kept.astype(float),
-        learner=trellis.MIRA(epochs=2, average=False),
+        learner=trellis.MIRA(epochs=2, average=False, shuffle=False),
     )
     x = inputs(treebank(5, 3), 0)
     assert weighted.parse(x).heads == some.parse(x).heads

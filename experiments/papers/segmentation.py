@@ -30,7 +30,7 @@ Line = list[str]
 MODELS: dict[str, tuple[int | None, dict[str, Any]]] = {
     "MIRA": (None, {}),
     "MIRA, characters alone": (None, {"features": CHARACTERS}),
-    "averaged perceptron": (None, {"learner": trellis.Perceptron(shuffle=True)}),
+    "averaged perceptron": (None, {"learner": trellis.Perceptron(epochs=10)}),
     "MIRA, 4,000 lines": (FEW, {}),
     "MIRA, 4,000 lines, segments": (FEW, {"segments": trellis.Segments(8)}),
 }

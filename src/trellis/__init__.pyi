@@ -41,6 +41,7 @@ from trellis.evaluation.spans import SpanScores as SpanScores
 from trellis.evaluation.words import WordScores as WordScores
 from trellis.features.brown import WordClusters as WordClusters
 from trellis.features.brown import brown_clusters as brown_clusters
+from trellis.features.functions import register_function as register_function
 from trellis.learners.arow import AROW as AROW
 from trellis.learners.boost import SequenceBoost as SequenceBoost
 from trellis.learners.crf import CRF as CRF

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from trellis import _core
 from trellis._support.arguments import items
 from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
-from trellis.corpus.columns import default_names
+from trellis.corpus.columns import Naming, default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 
 
@@ -114,6 +114,36 @@ def from_lists(sentences: Iterable[Any], names: Sequence[str] | None, *, tokens:
     return from_mapping({name: [[t[c] for t in row] for row in rows] for c, name in enumerate(columns)}, None)
 
 
+def from_tokens(sentences: Iterable[Any], naming: Naming | None = None) -> Corpus:
+    """A corpus of inputs: sentences of strings, of tuples of strings, or of attributes (lists, dicts, vectors)."""
+    given = items(sentences)
+    if given is None:
+        what = type(sentences).__name__
+        raise CorpusError("", None, f"sentences must be a list of sentences, each a list of tokens, not {what!r}")
+    if given and all(isinstance(row, Mapping) for row in given):
+        return from_records(given, None)
+    rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(given)]
+    first = next((token for row in rows for token in row), "")
+    if isinstance(first, tuple):
+        return from_lists(rows, (naming or _input_names)(len(first)), tokens=True)
+    default = "attributes" if isinstance(first, (Mapping, *_BAGS)) else "word"
+    return from_mapping({_names_for(1, naming and naming(1), (default,))[0]: rows}, None)
+
+
+def _input_names(n_columns: int) -> tuple[str, ...]:
+    return default_names(n_columns + 1)[:-1]
+
+
+def with_labels(inputs: Corpus, name: str, labels: Any) -> Corpus:
+    """The corpus with a column of labels, given as a list of lists of strings."""
+    if name in inputs.columns:
+        raise CorpusError(inputs.source, None, f"the sentences have a column {name!r} already; omit the labels")
+    column, ends = _encode(name, labels, _MEMORY)
+    if not np.array_equal(inputs.starts, ends):
+        raise _uneven(next(iter(inputs.columns)), inputs.starts, name, ends, _MEMORY)
+    return replace(inputs, columns={**inputs.columns, name: column})
+
+
 # A list of lists reads both ways, so tuples tell the two apart.
 _SHAPES = "write a sentence as a list of tuples, [(word, label), ...], or as a tuple of lists, (words, labels)"
 
@@ -134,7 +164,7 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
     width = len(rows[0])
     if (i := next((i for i, row in enumerate(rows) if len(row) != width), None)) is not None:
         raise _MEMORY.error(i, f"{len(rows[i])} columns, but {width} in the first sentence; make all alike")
-    bags = isinstance(next((token for row in rows for token in row[0]), ""), Mapping)
+    bags = isinstance(next((token for row in rows for token in row[0]), ""), (Mapping, *_BAGS))
     default = ("attributes", *default_names(width)[1:]) if bags else default_names(width)
     columns = _names_for(width, names, default)
     return from_mapping({name: [row[c] for row in rows] for c, name in enumerate(columns)}, None)

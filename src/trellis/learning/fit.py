@@ -22,7 +22,7 @@ from trellis._support.arguments import LARGEST, thread_count
 from trellis._support.arrays import Doubles
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
 from trellis.learning.options import options_of, plain
@@ -65,9 +65,9 @@ def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
     return checked
 
 
-def corpus_of(source: Any, purpose: str) -> Corpus:
+def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
     """The corpus that is read from a source; CorpusError without a token to "train on" or "compare epochs on"."""
-    corpus = source if isinstance(source, Corpus) else read(source)
+    corpus = source if isinstance(source, Corpus) else read_examples(source, target=target or "label")
     if not corpus.n_tokens:
         raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
     return corpus

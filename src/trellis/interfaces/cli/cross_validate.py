@@ -17,7 +17,7 @@ from trellis.interfaces.cli.file_shape import FileShape
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
+from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner, describe_tagger, tagger_options
 from trellis.tasks.tagging.train import train
 
 
@@ -35,7 +35,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Show the figures of each part, and their mean."""
-    learner, shape = tagger_learner(given), FileShape.of(given, given.corpus)
+    learner, shape = chosen_learner(given), FileShape.of(given, given.corpus)
     corpus = shape.read(given.corpus, given.columns)
     is_conllu = shape.format == "conllu" and given.columns is None
     target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])

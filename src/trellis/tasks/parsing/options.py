@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners import parser_learner
 from trellis.learners.mira import MIRA
 from trellis.learning.learner import Constraint, Learner, flag, whole
 from trellis.learning.options import Option, TrainingOptions
 
+DEFAULT = MIRA(C=0.01, epochs=10, shuffle=False)
 FILTER = "pos[head] & pos[dep] & direction"
 
 
@@ -15,7 +16,7 @@ class ParsingOptions(TrainingOptions, total=False):
     """Options of `train` of a dependency parser."""
 
     features: Annotated[
-        Features | None,
+        TemplateSource | None,
         Option(
             None,
             None,
@@ -26,7 +27,7 @@ class ParsingOptions(TrainingOptions, total=False):
     ]
     learner: Annotated[
         Learner | str | None,
-        Option(MIRA(C=0.01), Constraint("", parser_learner), "online learner, CRF or ExponentialLoss", "data"),
+        Option(DEFAULT, Constraint("", parser_learner), "online learner, CRF or ExponentialLoss", "data"),
     ]
     order: Annotated[int, Option(2, whole(1, 2), "1: scores of arcs; 2: of siblings too", metavar="N", parse=int)]
     projective: Annotated[bool, Option(True, flag(), "trees without crossing arcs; False needs order 1")]

@@ -22,7 +22,7 @@ from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
-from trellis.tasks.parsing.treebank import HEAD, LABEL, Treebank, read_trees
+from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, read_dependencies
 
 KEYS = ("keys", "starts", "folds.keys", "folds.starts")
 TABLE = ("values", "sums", "variances")
@@ -106,12 +106,12 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     no_targets(y, "heads and labels are columns of the corpus")
     if asked.order > 1 and not asked.projective:
         raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
-    treebank = read_trees(corpus_of(corpus, "train on"), labelled=asked.labelled, lenient=asked.lenient)
+    treebank = read_dependencies(corpus_of(corpus, "train on"), labelled=asked.labelled, lenient=asked.lenient)
     score = None
     names = () if treebank.labels is None else tuple(treebank.labels.values)
     if asked.dev is not None:
         dev = corpus_of(asked.dev, "compare epochs on")
-        held_out = read_trees(dev, labelled=treebank.labels is not None, lenient=asked.lenient)
+        held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=asked.lenient)
         asked.dev, score = held_out.corpus, _scorer(held_out, asked.metric, names, asked.n_threads)
     templates = _templates(treebank, asked)
     asked.features = [str(template) for template in templates.all]
@@ -141,7 +141,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     )
 
 
-def _templates(treebank: Treebank, asked: SimpleNamespace) -> ArcTemplates:
+def _templates(treebank: DependencyTreebank, asked: SimpleNamespace) -> ArcTemplates:
     """The templates of the options, or the default ones of columns that tell tokens apart."""
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
     features = asked.features
@@ -162,7 +162,9 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
 
 
-def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: int) -> Callable[[Parser], float]:
+def _scorer(
+    treebank: DependencyTreebank, metric: str, labels: Sequence[str], n_threads: int
+) -> Callable[[Parser], float]:
     by_labels = metric == "las" or (metric == "auto" and bool(labels))
     if metric == "las" and not labels:
         raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")

@@ -89,7 +89,7 @@ class ListProblem:
         return edges[0] - (self.parts(x).graph.n_edges - len(x.candidates))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reranker(Model):
     """Labels sequences: a tagger offers its k best, and the reranker chooses. Get one from ``Reranker.train``.
 

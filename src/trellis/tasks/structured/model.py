@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FORMAT = "trellis structured model 1"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StructuredModel(Model):
     """Weights of features, and the problem that says what outputs are."""
 

@@ -336,18 +336,21 @@ class Tagger(Model):
     def evaluate(
         self,
         corpus: Any,
+        y: Any = None,
         *,
         target: str | None = None,
         by: By = "path",
         label_parts: str | None = None,
         n_threads: int | None = None,
     ) -> Report:
-        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes.
+        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes, or with ``y``.
+
+        ``y`` has the labels of sentences that are given without, as in ``trellis.train``.
 
         ``label_parts`` is what separates the parts of labels, which are then counted too (default: as in training, and
         ``|`` where it labels two columns, ``upos+feats``).
         """
-        corpus, gold = self._labelled(corpus, target)
+        corpus, gold = self._labelled(corpus, target, y)
         predicted = self.tag_column(corpus, by=by, n_threads=n_threads)
         return self._report(corpus, gold, predicted, target, label_parts)
 
@@ -378,12 +381,15 @@ class Tagger(Model):
             known = np.array([value in seen for value in column.values], bool)[column.codes]
         return details_of(gold, predicted, corpus.starts, known=known)
 
-    def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
-        """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
+    def _labelled(self, source: Any, target: str | None, y: Any = None) -> tuple[Corpus, Column]:
+        """A corpus and its gold labels; columns that have no names are named as in training."""
         from trellis.corpus.corpus import labels_of
-        from trellis.corpus.read import read_like
+        from trellis.corpus.read import read_examples, read_like
 
-        corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
+        if y is None:
+            corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
+        else:
+            corpus = read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
         return corpus, labels_of(corpus, target or self.target)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
@@ -427,7 +433,7 @@ class Tagger(Model):
         return {} if expansion is None or expansion.kernel.function is None else {"kernel": expansion.kernel.function}
 
     def _facts(self) -> dict[str, Any]:
-        facts = {"target": self.target, "reads": ", ".join(self.columns), "labels": len(self.labels)}
+        facts = {"target": self.target, "reads": " ".join(self.columns), "labels": len(self.labels)}
         return {**facts, "order": f"{self.order}", "weights": self._model.weights.n_nonzero}
 
 

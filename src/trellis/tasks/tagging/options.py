@@ -9,15 +9,12 @@ import numpy as np
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.weights import MAX_ORDER
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners import learner_of
 from trellis.learners.mira import MIRA
 from trellis.learning.learner import Constraint, Learner, Pairs, choice, flag, whole
 from trellis.learning.options import Option, TrainingOptions
 
-# On dev sentences of several kinds it was better than the averaged perceptron, or as good (docs/learners.md); it takes
-# two to three times as long.
-DEFAULT_LEARNER = MIRA(epochs=15, shuffle=True)
 LEARNER = Constraint("", learner_of)
 LONGEST = 1_024  # tokens that a segment may have: every token has a site for each length
 MOST_MEMBERS = 1000  # of bagging
@@ -196,12 +193,15 @@ class ChainOptions(TrainingOptions, total=False):
 class TaggingOptions(ChainOptions, total=False):
     """Options of `train` of a tagger."""
 
-    target: Annotated[str | None, Option(None, None, "column to learn", metavar="NAME")]
+    target: Annotated[
+        str | None,
+        Option(None, None, "column to learn (default: label, upos in CoNLL-U, else the last)", metavar="NAME"),
+    ]
     features: Annotated[
-        Features | None,
+        TemplateSource | None,
         Option(None, None, "preset, template file or list of templates (default: default)", "data", metavar="NAME"),
     ]
-    learner: Annotated[Learner | str | None, Option(DEFAULT_LEARNER, LEARNER, "learner, or its name", "data")]
+    learner: Annotated[Learner | str | None, Option(MIRA(), LEARNER, "learner, or its name", "data")]
     partial: Annotated[
         Partial,
         Option(

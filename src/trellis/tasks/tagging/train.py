@@ -11,11 +11,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from trellis._support.arrays import Floats, Ints, Longs
-from trellis._support.errors import ArgumentError, LearnerError
+from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
-from trellis.corpus.corpus import BagColumn, Corpus, columns_named
+from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import ChainWeights
 from trellis.evaluation.report import METRICS
@@ -62,7 +62,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
     corpus
         Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
     y
-        Labels of every sentence, where the corpus has none; ``target`` is their name (default: "label").
+        Labels of every sentence, where ``corpus`` has sentences alone.
     **options
         See `TaggingOptions` (docs/tagging.md).
 
@@ -72,8 +72,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         For an option that is not allowed or has no effect, in one line.
     """
     if y is not None:
-        options["target"] = target = options.get("target") or "label"
-        corpus = _labelled(corpus, y, target)
+        options["target"] = options.get("target") or "label"
+        corpus = read_examples(corpus, y, target=options["target"])
     fit = Fit(TaggingOptions, options, metrics=list(METRICS))
     if fit.options.documents:
         from trellis.tasks.tagging.training.documents import train_twice
@@ -107,7 +107,7 @@ def check(fit: Fit, source: Any) -> Setup:
         check_start(asked.init, learner)
     if stream is not None:
         check_streamed(learner, asked)
-    corpus = source if stream is not None else corpus_of(source, "train on")
+    corpus = source if stream is not None else corpus_of(source, "train on", asked.target)
     columns = list(corpus.columns)
     asked.target = _target(asked, columns)
     chosen = _features(asked, corpus, [name for name in columns if name not in columns_named(asked.target, columns)])
@@ -151,7 +151,7 @@ def check(fit: Fit, source: Any) -> Setup:
     rules = None
     if asked.scheme is not None and segmenting is None:
         rules = scheme_rules(corpus, asked.target, labelling.labels, labelling.gold, asked.scheme)
-    asked.dev = None if asked.dev is None else corpus_of(asked.dev, "compare epochs on")
+    asked.dev = None if asked.dev is None else corpus_of(asked.dev, "compare epochs on", asked.target)
     setup = Setup(
         fit,
         corpus,
@@ -174,16 +174,6 @@ def check(fit: Fit, source: Any) -> Setup:
     return setup
 
 
-def _labelled(source: Any, y: Any, target: str) -> Corpus:
-    """The corpus with labels that are given apart from it."""
-    corpus, labels = read(source), read({target: y})
-    if target in corpus.columns:
-        raise ArgumentError(f"the corpus has a column {target!r}, and y is another; name it by target")
-    if not np.array_equal(corpus.starts, labels.starts):
-        raise ArgumentError("y must have one list of labels per sentence, and one label per token")
-    return corpus.with_column(target, labels.columns[target])
-
-
 def _target(asked: SimpleNamespace, columns: Sequence[str]) -> str:
     target: str | None = asked.target
     if asked.init is not None:
@@ -191,6 +181,7 @@ def _target(asked: SimpleNamespace, columns: Sequence[str]) -> str:
         if target not in (None, older):
             raise LearnerError(f"the older model predicts {older!r}, not {target!r}")
         return older
+    target = default_target(columns) if target is None else target
     if target is None:
         raise LearnerError(f"target must name the column to learn: one of {', '.join(columns)}")
     return target

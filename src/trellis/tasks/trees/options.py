@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from trellis._support.arguments import instance, real_number
 from trellis._support.errors import LearnerError
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners import parser_learner
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.learner import Constraint, Learner, flag, whole
@@ -12,6 +12,7 @@ from trellis.learning.options import Option, TrainingOptions
 from trellis.tasks.tagging.model import Tagger
 
 PCFG = "pcfg"
+DEFAULT = Perceptron(epochs=6)
 
 
 def _learner(learner: Any) -> Learner | str:
@@ -30,13 +31,13 @@ class TreeOptions(TrainingOptions, total=False):
     """Options of `train` of a constituency parser."""
 
     features: Annotated[
-        Features | None,
+        TemplateSource | None,
         Option("spans", None, "preset (spans, rules), file or list of templates of phrases", "data", metavar="NAME"),
     ]
     learner: Annotated[
         Learner | str | None,
         Option(
-            Perceptron(epochs=6, shuffle=True),
+            DEFAULT,
             Constraint("", _learner),
             'online learner, CRF or ExponentialLoss; "pcfg" counts rules, without features',
             "data",

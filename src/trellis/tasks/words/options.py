@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners.mira import MIRA
 from trellis.learning.learner import Learner, flag
 from trellis.learning.options import Option
@@ -13,10 +13,10 @@ class WordsOptions(ChainOptions, total=False):
     """Options of `train` of a word segmenter."""
 
     features: Annotated[
-        Features | None,
+        TemplateSource | None,
         Option(
             "segmentation", None, "preset, template file or list of templates of characters", "data", metavar="NAME"
         ),
     ]
-    learner: Annotated[Learner | str | None, Option(MIRA(shuffle=True), LEARNER, "learner, or its name", "data")]
+    learner: Annotated[Learner | str | None, Option(MIRA(epochs=10), LEARNER, "learner, or its name", "data")]
     lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]

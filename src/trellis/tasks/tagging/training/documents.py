@@ -20,7 +20,7 @@ from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings, columns_named
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.features.vocabulary import templates_of
 from trellis.learning.fit import Fit
 from trellis.learning.run import Watched
@@ -34,7 +34,10 @@ PARTS = 5
 
 def train_twice(fit: Fit, source: Any) -> Tagger:
     """Two passes, each trained with the same options."""
-    asked, corpus = fit.options, source if isinstance(source, CorpusStream) else read(source)
+    asked, corpus = (
+        fit.options,
+        source if isinstance(source, CorpusStream) else read_examples(source, target=asked.target or "label"),
+    )
     unfit = next(
         (name for name in ("init", "checkpoint", "segments") if getattr(asked, name) not in (None, False)), None
     )
@@ -54,7 +57,7 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
     if watched.stopped:  # with what there is: one pass
         return first
     if dev is not None:
-        dev = read(dev)
+        dev = read_examples(dev, target=asked.target)
         dev = with_columns(dev, words, first.tag_column(dev, n_threads=asked.n_threads))
     target = columns_named(asked.target, corpus.columns)
     inputs = [name for name in corpus.columns if name not in target]

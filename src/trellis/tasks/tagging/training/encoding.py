@@ -18,7 +18,7 @@ from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.ngram_tables import more_labels
 from trellis.engine.weights import MOST_PAIRS, Rows, dense_cells
-from trellis.features.dictionaries import Spans
+from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
@@ -240,7 +240,7 @@ class Setup:
     label_costs: Floats | None
     parts: LabelParts | None
     segmenting: Segmenting | None  # of a semi-Markov model
-    spans: Spans | None  # what dictionaries are learned from; then the corpus has every sentence twice
+    spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     survey: Survey | None  # of a stream
     digest: str  # of the corpus; of a stream it is known after its second pass
     facts: dict[str, Any]  # for the record
