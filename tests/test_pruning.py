@@ -205,7 +205,7 @@ def test_what_a_caller_allows_overrules_the_filter() -> None:
 
 @pytest.mark.parametrize("prune", [-0.5, 1.5, 0, "yes", float("nan"), (), (0.9, 1.5)])
 def test_share_is_checked(prune: Any) -> None:
-    with pytest.raises(LearnerError, match="survival must be the share of gold labels to survive, above 0"):
+    with pytest.raises(LearnerError, match="survival is the share of gold labels to survive, above 0"):
         trellis.Pruning(prune)
     with pytest.raises(LearnerError, match=r"prune must be 'auto', True, False or a trellis\.Pruning, not"):
         trellis.train(TRAIN, target="tag", features=FEATURES, prune=prune)

@@ -58,7 +58,7 @@ def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
 def parser_learner(learner: Any, also: str = "") -> Learner:
     """The same of a parser; ``also`` names what else trains one."""
     why = "with these settings does not train parsers; choose Perceptron, MIRA, PassiveAggressive, AROW, CRF, "
-    learner = learner_with("trees", learner, f"{why}ExponentialLoss{also}")
-    if getattr(learner, "c1", 0):
+    found = learner_with("trees", learner, f"{why}ExponentialLoss{also}")
+    if getattr(found, "c1", 0):
         raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
-    return learner
+    return found

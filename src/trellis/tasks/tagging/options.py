@@ -39,7 +39,7 @@ class Pruning:
     def __post_init__(self) -> None:
         if not self.shares or not all(map(_is_share, self.shares)):
             raise LearnerError(
-                f"prune: survival must be the share of gold labels to survive, above 0, at most 1, not {self.survival!r}"
+                f"prune: survival is the share of gold labels to survive, above 0 and at most 1, not {self.survival!r}"
             )
         object.__setattr__(self, "survival", self.shares if len(self.shares) > 1 else self.shares[0])
 

@@ -72,8 +72,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         For an option that is not allowed or has no effect, in one line.
     """
     if y is not None:
-        options["target"] = options.get("target") or "label"
-        corpus = read_examples(corpus, y, target=options["target"])
+        options["target"] = target = options.get("target") or "label"
+        corpus = read_examples(corpus, y, target=target)
     fit = Fit(TaggingOptions, options, metrics=list(METRICS))
     if fit.options.documents:
         from trellis.tasks.tagging.training.documents import train_twice

@@ -8,6 +8,9 @@ from trellis.learning.learner import Learner, flag
 from trellis.learning.options import Option
 from trellis.tasks.tagging.options import LEARNER, ChainOptions
 
+DEFAULT = MIRA(epochs=10)
+FEATURES = "segmentation"
+
 
 class WordsOptions(ChainOptions, total=False):
     """Options of `train` of a word segmenter."""
@@ -15,8 +18,8 @@ class WordsOptions(ChainOptions, total=False):
     features: Annotated[
         TemplateSource | None,
         Option(
-            "segmentation", None, "preset, template file or list of templates of characters", "data", metavar="NAME"
+            FEATURES, None, "preset, template file or list of templates of characters", "data", metavar="NAME"
         ),
     ]
-    learner: Annotated[Learner | str | None, Option(MIRA(epochs=10), LEARNER, "learner, or its name", "data")]
+    learner: Annotated[Learner | str | None, Option(DEFAULT, LEARNER, "learner, or its name", "data")]
     lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]
