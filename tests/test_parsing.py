@@ -100,10 +100,10 @@ def tree_score(scores: dict[tuple[int, int], float], heads: tuple[int, ...]) -> 
 @pytest.mark.parametrize(("order", "projective"), SHAPES)
 def test_learners_fit_small_treebanks(learner: trellis.Learner, order: int, projective: bool) -> None:
     corpus = treebank(25, 1, projective=projective)
-    before = parser_of(trellis.Perceptron(epochs=1), order, projective).evaluate(corpus).all.uas
+    before = parser_of(trellis.Perceptron(epochs=1), order, projective).evaluate(corpus).uas
     report = parser_of(learner, order, projective).evaluate(corpus)
-    assert report.all.uas > max(0.55, before - 0.25)
-    assert report.all.las <= report.all.uas
+    assert report.uas > max(0.55, before - 0.25)
+    assert report.las <= report.uas
 
 
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False)])
@@ -450,13 +450,13 @@ def test_scores_count_by_hand() -> None:
     gold = [([2, 0, 2], ["det", "root", "punct"]), ([0, 1], ["root", "punct"])]
     found = [([2, 0, 1], ["det:x", "root", "punct"]), ([0, 1], ["obj", "punct"])]
     report = parsing.attachment(words, gold, found)
-    assert (report.all.words, report.all.heads, report.all.both) == (5, 4, 2)
-    assert (report.no_punctuation.words, report.no_punctuation.heads, report.no_punctuation.both) == (3, 3, 1)
-    assert (report.complete, report.complete_labelled) == (0.5, 0.0)
+    assert (report.n_words, report.all.heads, report.all.both) == (5, 4, 2)
+    assert (report.no_punctuation.support, report.no_punctuation.heads, report.no_punctuation.both) == (3, 3, 1)
+    assert (report.sentences.uas, report.sentences.las) == (0.5, 0.0)
     assert report.labels["punct"].uas == 0.5
     assert parsing.attachment(words, gold, found, subtypes=False).all.both == 3
     assert "UAS" in str(report)
-    assert report.to_dict()["uas"] == 0.8
+    assert report.to_dict()["all_words"]["uas"] == report.uas == report.figure("uas") == 0.8
     with pytest.raises(trellis.ArgumentError, match="same sentences"):
         parsing.attachment(words, gold[:1], found)
 

@@ -69,10 +69,9 @@ def test_whole_sequences_tell_what_words_do_not(
 ) -> None:
     test = trellis.read(one_verb(200, 1))
     found = reranking.fit(tagger, lists, learner=learner, k=8, features=["score", "counts"]).evaluate(test)
-    assert found.chosen is not None
     assert found.first.token_accuracy < 0.9
-    assert found.chosen.token_accuracy > found.first.token_accuracy + 0.05
-    assert found.chosen.token_accuracy <= found.oracle.token_accuracy
+    assert found.token_accuracy > found.first.token_accuracy + 0.05
+    assert found.token_accuracy <= found.oracle.token_accuracy
 
 
 def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -> None:
@@ -107,7 +106,7 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
     epochs = [
         reranking.fit(tagger, lists, learner=trellis.Perceptron(epochs=n, average=False), **how) for n in range(1, 6)
     ]
-    scores = [reranking.report(held_out, one.choose(held_out)).chosen for one in epochs]
+    scores = [reranking.report(held_out, one.choose(held_out)) for one in epochs]
     shares = [one.token_accuracy for one in scores if one is not None]
     kept = reranking.fit(tagger, lists, learner=trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
     assert [event["dev_score"] for event in kept.model.training["history"]] == pytest.approx(shares)
@@ -169,10 +168,10 @@ def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
         right, missed, false = right + len(gold & best), missed + len(gold - best), false + len(best - gold)
     told = reranking.report(found)
     assert told.oracle.spans is not None
-    assert told.oracle.spans.micro.f1 == pytest.approx(2 * right / (2 * right + missed + false))
+    assert told.oracle.f1 == pytest.approx(2 * right / (2 * right + missed + false))
     assert told.oracle.headline > told.first.headline
     assert "oracle" in str(told)
-    assert set(told.to_dict()) == {"first", "oracle"}
+    assert told.to_dict()["tagger"]["f1"] == told.first.f1 == told.f1
 
 
 def test_costs() -> None:
@@ -572,8 +571,8 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
     piped = call("rerank apply --model r", COLUMNS)
     assert piped.out == (here / "tagged.txt").read_text()
     told = json.loads(call("rerank evaluate --model r test.txt --json").out)
-    assert set(told) == {"first", "chosen", "oracle"}
-    assert "reranked  F1" in call("rerank evaluate --model r test.txt").out
+    assert told["tagger"]["f1"] <= told["headline"] == told["micro_avg"]["f1"] <= told["oracle"]["f1"]
+    assert "oracle" in call("rerank evaluate --model r test.txt").out
     (here / "train.jsonl").write_text('{"word": ["the", "dog"], "tag": ["D", "N"]}\n' * 4)
     train = "rerank train train.jsonl --target tag --features default --kbest 2 --folds 2 --model j --quiet"
     assert call(f"{train} --reranker-features score,counts").code == 0

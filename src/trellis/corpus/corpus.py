@@ -172,11 +172,8 @@ class Extras:
     def slice(self, begin: int, end: int, first_token: int) -> Extras:
         """Those of the sentences begin..end, renumbered for a corpus that starts at first_token."""
         kept = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
-        return Extras(
-            self.sentences[kept] - begin,
-            self.tokens[kept] - first_token,
-            [self.lines[i] for i in kept.tolist()],
-        )
+        lines = [self.lines[i] for i in kept.tolist()]
+        return Extras(self.sentences[kept] - begin, self.tokens[kept] - first_token, lines)
 
 
 def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:

@@ -383,13 +383,7 @@ def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
 
 def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]:
     """The plan with only some of its templates; tables and folds keep their numbers."""
-    return (
-        plan.atoms,
-        np.ascontiguousarray(plan.templates[first:last]),
-        plan.n_tables,
-        plan.n_folds,
-        plan.reach,
-    )
+    return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last])).arrays
 
 
 def _join(lists: Ragged, others: Ragged) -> Ragged:

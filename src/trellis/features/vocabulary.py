@@ -344,6 +344,11 @@ class Plan:
     n_folds: int
     reach: int
 
+    @property
+    def arrays(self) -> tuple[Ints, Ints, int, int, int]:
+        """As native code takes them."""
+        return self.atoms, self.templates, self.n_tables, self.n_folds, self.reach
+
 
 def compile_plan(
     templates: Sequence[Template],
@@ -370,13 +375,8 @@ def compile_plan(
             used += bits
             atoms.append([c, j, look.offset, bits, fold])
         shapes.append([first, len(atoms), table])
-    return Plan(
-        np.array(atoms, np.int32).reshape(-1, 5),
-        np.array(shapes, np.int32).reshape(-1, 3),
-        len(tables),
-        len(folds),
-        reach,
-    )
+    arrays = np.array(atoms, np.int32).reshape(-1, 5), np.array(shapes, np.int32).reshape(-1, 3)
+    return Plan(*arrays, len(tables), len(folds), reach)
 
 
 # ------------------------------------------------------------ the vocabulary
@@ -504,9 +504,3 @@ class Vocabulary:
             if template.about:
                 out[here[here >= 0]] = template.about
         return out
-
-    @property
-    def plan_arrays(self) -> tuple[Ints, Ints, int, int, int]:
-        """The plan as native code takes it."""
-        plan = self.plan
-        return plan.atoms, plan.templates, plan.n_tables, plan.n_folds, plan.reach

@@ -97,7 +97,7 @@ class Fit:
     options
         The options that were given.
     metrics
-        Names of the scores by which epochs can be compared; "auto" is always one.
+        Names of the figures by which epochs can be compared; None: the task checks ``metric``.
     rejected
         Options that have no effect here, with the reason: a LearnerError if one is given.
     """
@@ -109,13 +109,13 @@ class Fit:
         kind: type,
         options: Mapping[str, Any],
         *,
-        metrics: Sequence[str] | None = (),
+        metrics: Iterable[str] | None = None,
         rejected: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.declared, self.options = kind, options_of(kind), check_options(kind, options)
         checked = vars(self.options)
         if metrics is not None and self.options.metric != "auto":
-            choice(*dict.fromkeys(("auto", *metrics))).check("metric", self.options.metric)
+            choice(*metrics).check("metric", self.options.metric)
         self.settings = {
             name: _json(checked[name])
             for name, option in self.declared.items()
@@ -193,6 +193,12 @@ class Fit:
         if isinstance(problem, Problem):
             return learner.fit(problem, self.observer)
         return run(problem, learner.begin(problem), self.observer)
+
+    def scorer(self, held_out: Any) -> Callable[[Any], float] | None:
+        """The metric of a model on held-out data; None where there are none."""
+        if held_out is None:
+            return None
+        return lambda model: model.evaluate(held_out, n_threads=self.options.n_threads).figure(self.options.metric)
 
     def run(
         self,

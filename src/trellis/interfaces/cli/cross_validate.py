@@ -12,7 +12,7 @@ import statistics
 from argparse import Namespace
 from typing import Any
 
-from trellis.evaluation.report import Report
+from trellis.evaluation.tagging import TaggingReport
 from trellis.interfaces.cli.file_shape import FileShape
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
@@ -39,7 +39,7 @@ def command(given: Namespace) -> None:
     corpus = shape.read(given.corpus, given.columns)
     is_conllu = shape.format == "conllu" and given.columns is None
     target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])
-    reports = list[Report]()
+    reports = list[TaggingReport]()
     for number, (some, held_out) in enumerate(corpus.folds(given.folds, seed=given.mix), 1):
         with watch_epochs(given.quiet, f"part {number} of {given.folds}") as observer:
             tagger = train(
@@ -57,7 +57,7 @@ def command(given: Namespace) -> None:
         "sentence accuracy": [report.sentence_accuracy for report in reports],
     }
     if all(report.spans is not None for report in reports):
-        figures["F1 of spans"] = [report.spans.micro.f1 for report in reports if report.spans is not None]
+        figures["F1 of spans"] = [report.f1 for report in reports]
     if given.json:
         show_json({name: _summary(values) for name, values in figures.items()})
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Unpack
@@ -13,6 +13,7 @@ from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
+from trellis.evaluation.attachment import AttachmentReport
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
@@ -101,18 +102,18 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     **options
         See `ParsingOptions` (docs/parsing.md).
     """
-    fit = Fit(ParsingOptions, options, metrics=("uas", "las"), rejected={"init": "on parsers yet"})
+    fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics, rejected={"init": "on parsers yet"})
     asked, learner = fit.options, fit.learner
     no_targets(y, "heads and labels are columns of the corpus")
     if asked.order > 1 and not asked.projective:
         raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
     treebank = read_dependencies(corpus_of(corpus, "train on"), labelled=asked.labelled, lenient=asked.lenient)
-    score = None
     names = () if treebank.labels is None else tuple(treebank.labels.values)
     if asked.dev is not None:
         dev = corpus_of(asked.dev, "compare epochs on")
         held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=asked.lenient)
-        asked.dev, score = held_out.corpus, _scorer(held_out, asked.metric, names, asked.n_threads)
+        _check_dev(held_out, asked.metric, names)
+        asked.dev = held_out.corpus
     templates = _templates(treebank, asked)
     asked.features = [str(template) for template in templates.all]
     vocabulary, coded = arc_vocabulary(templates, treebank.corpus)
@@ -134,7 +135,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         problem,
         assemble,
         treebank.corpus,
-        score,
+        fit.scorer(asked.dev),
         sentences=n,
         tokens=treebank.corpus.n_tokens,
         skipped=treebank.n_skipped,
@@ -162,17 +163,8 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
 
 
-def _scorer(
-    treebank: DependencyTreebank, metric: str, labels: Sequence[str], n_threads: int
-) -> Callable[[Parser], float]:
-    by_labels = metric == "las" or (metric == "auto" and bool(labels))
+def _check_dev(treebank: DependencyTreebank, metric: str, labels: Sequence[str]) -> None:
     if metric == "las" and not labels:
         raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
-    if by_labels and treebank.labels is not None:
+    if metric != "uas" and treebank.labels is not None:
         check_dev_labels(treebank.corpus, treebank.labels, labels)
-
-    def score(parser: Parser) -> float:
-        report = parser.evaluate(treebank.corpus, n_threads=n_threads)
-        return report.all.las if by_labels else report.all.uas
-
-    return score

@@ -12,7 +12,7 @@ from trellis._support.arguments import instance, items, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
-from trellis.evaluation.report import METRICS, evaluate
+from trellis.evaluation.tagging import TaggingReport, evaluate
 from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
 from trellis.tasks.reranking.features import GlobalFeatures
@@ -51,7 +51,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> R
         See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
         target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus.
     """
-    training = Fit(RerankingOptions, options, metrics=list(METRICS))
+    training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     no_targets(y, "labels are a column of the corpus")
     asked = training.options
     corpus, held_out = read(corpus), None if asked.dev is None else corpus_of(asked.dev, "compare epochs on")
@@ -112,7 +112,7 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     **options
         See `ListOptions`; ``dev`` are lists of that tagger.
     """
-    asked = Fit(ListOptions, options, metrics=list(METRICS)).options
+    asked = Fit(ListOptions, options, metrics=TaggingReport.metrics).options
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
     found = _labelled("lists", lists, tagger)
     problem = ListProblem(
@@ -149,7 +149,7 @@ class LabelScore:
     def __call__(self, ranks: list[int], lists: list[KBestList]) -> float:
         """Of the candidates with these ranks."""
         chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
-        return METRICS[self.metric](evaluate([one.gold or () for one in lists], chosen))
+        return evaluate([one.gold or () for one in lists], chosen).figure(self.metric)
 
 
 def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:

@@ -70,7 +70,7 @@ class Decoder:
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
         n_pair = sum(template.history == 1 for template in vocabulary.templates)
         features = _core.Features(
-            plan=vocabulary.plan_arrays,
+            plan=vocabulary.plan.arrays,
             n_emission=vocabulary.n_emission,
             n_pair=0 if stepwise else n_pair,
             n_far=n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),

@@ -18,7 +18,7 @@ from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import ChainWeights
-from trellis.evaluation.report import METRICS
+from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
@@ -74,7 +74,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
     if y is not None:
         options["target"] = target = options.get("target") or "label"
         corpus = read_examples(corpus, y, target=target)
-    fit = Fit(TaggingOptions, options, metrics=list(METRICS))
+    fit = Fit(TaggingOptions, options, metrics=TaggingReport.metrics)
     if fit.options.documents:
         from trellis.tasks.tagging.training.documents import train_twice
 
@@ -345,11 +345,10 @@ def complete(setup: Setup, encoding: Encoding, digest: str) -> Problem:
     def tag(weights: ChainWeights, sentences: Longs) -> Ints:
         return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=asked.n_threads).codes
 
-    def score(weights: ChainWeights) -> float:
-        return METRICS[asked.metric](tagger(weights).evaluate(asked.dev, n_threads=asked.n_threads))
-
+    scored = setup.fit.scorer(asked.dev)
+    score = None if scored is None else lambda weights: scored(tagger(weights))
     # The sentences of a stream are not there to be tagged.
-    return replace(problem, tag=tag if problem.blocks is None else None, score_dev=None if asked.dev is None else score)
+    return replace(problem, tag=tag if problem.blocks is None else None, score_dev=score)
 
 
 # ------------------------------------------------------------ assemble

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -28,11 +27,6 @@ from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
-METRICS: dict[str, Callable[[BracketReport], float]] = {
-    "auto": lambda report: report.f1,
-    "f1": lambda report: report.f1,
-    "complete": lambda report: report.complete_match,
-}
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight")
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
@@ -104,7 +98,7 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     **options
         See `TreeOptions` (docs/trees.md).
     """
-    fit = Fit(TreeOptions, options, metrics=list(METRICS), rejected={"init": "on parsers of trees yet"})
+    fit = Fit(TreeOptions, options, metrics=BracketReport.metrics, rejected={"init": "on parsers of trees yet"})
     no_targets(y, "trees have inputs and outputs in one")
     asked = fit.options
     if asked.learner == PCFG:
@@ -139,18 +133,12 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, asked.prune, fit.learner.family)
         return TreeParser(model, asked.tagger, fit.notes, record)
 
-    score = None
-    if held_out is not None:
-        asked.dev = [str(tree) for tree in held_out]
-
-        def score(parser: TreeParser) -> float:
-            return METRICS[asked.metric](parser.evaluate(held_out, n_threads=asked.n_threads))
-
+    asked.dev = None if held_out is None else [str(tree) for tree in held_out]
     n = len(treebank)
     problem = SiteProblem(
         right[:, 0], n, asked.n_threads, examples.online, examples.vector, fit.weights(n, "tree"), unit="rules"
     )
-    return fit.run(problem, assemble, data, score, **facts)
+    return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:

@@ -34,10 +34,9 @@ PARTS = 5
 
 def train_twice(fit: Fit, source: Any) -> Tagger:
     """Two passes, each trained with the same options."""
-    asked, corpus = (
-        fit.options,
-        source if isinstance(source, CorpusStream) else read_examples(source, target=asked.target or "label"),
-    )
+    asked, corpus = fit.options, source
+    if not isinstance(source, CorpusStream):
+        corpus = read_examples(source, target=asked.target or "label")
     unfit = next(
         (name for name in ("init", "checkpoint", "segments") if getattr(asked, name) not in (None, False)), None
     )
