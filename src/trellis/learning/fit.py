@@ -205,7 +205,7 @@ class Fit:
         problem: Any,
         assemble: Callable[[Any, dict[str, Any]], M],
         data: object,
-        score: Callable[[M], float] | None = None,
+        score: Callable[[Any], float] | None = None,
         /,
         **facts: Any,
     ) -> M:
