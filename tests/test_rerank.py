@@ -477,9 +477,9 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
     ("settings", "why"),
     [
         ({"k": 0}, "k must be a whole number from 1"),
-        ({"folds": 1}, "folds must be a whole number from 2 to 12"),
+        ({"folds": 1}, "folds must be a whole number from 2 on, not 1"),
         ({"folds": 13}, "folds must be a whole number from 2 to 12"),
-        ({"cost": "f1"}, "cost must be 'auto', 'tokens' or 'spans', not 'f1'"),
+        ({"cost": "f1"}, "cost must be 'auto' or 'tokens' or 'spans', not 'f1'"),
         ({"learner": trellis.MaxEnt()}, "MaxEnt(solver='lbfgs') learns chains only"),
         ({"learner": "hmm"}, "HMM learns chains only"),
         ({"learner": "svm"}, "no learner 'svm'"),
@@ -604,8 +604,8 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
     ("options", "name", "value"),
     [
         ("--order 3 --beam 3", "beam", 3),
-        ("--segments 4 --learner crf", "segments", 4),
-        ("--prune 0.9", "prune", 0.9),
+        ("--segments 4 --learner crf", "segments", trellis.Segments(4)),
+        ("--prune 0.9", "prune", trellis.Pruning(0.9)),
         ("--tag-dictionary 2", "tag_dictionary", 2),
         ("--pairs seen", "pairs", "seen"),
         ("--label-parts -", "label_parts", "-"),

@@ -102,7 +102,7 @@ class Fit:
         Options that have no effect here, with the reason: a LearnerError if one is given.
     """
 
-    __slots__ = ("declared", "kind", "options", "settings")
+    __slots__ = ("declared", "given", "kind", "options", "settings")
 
     def __init__(
         self,
@@ -113,6 +113,7 @@ class Fit:
         rejected: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.declared, self.options = kind, options_of(kind), check_options(kind, options)
+        self.given = [name for name, value in options.items() if value is not None]
         checked = vars(self.options)
         if metrics is not None and self.options.metric != "auto":
             choice(*metrics).check("metric", self.options.metric)
@@ -130,7 +131,7 @@ class Fit:
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError for an option that is given and has no effect, with the reason."""
         for name, why in reasons.items():
-            if not _same(getattr(self.options, name), self.declared[name].default):
+            if name in self.given:
                 raise LearnerError(f"{name} has no effect {why}; omit it")
 
     @property
@@ -294,7 +295,3 @@ def _json(value: Any) -> Any:
 def _name(function: Any) -> str:
     """The name of a function, the same in every process."""
     return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, str | int | float) and bool(value == default))
