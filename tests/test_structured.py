@@ -440,7 +440,7 @@ class Odd(Lattice):
         ),
         (
             lambda: structured.train(SENTENCES, problem=Lattice(), sample_weight=[1]),
-            "sample_weight must be 4 finite numbers",
+            "sample_weight needs one number per example, 4",
         ),
         (
             lambda: structured.train(SENTENCES, problem=Odd(parts=5)),

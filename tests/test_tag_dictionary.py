@@ -75,7 +75,7 @@ def test_smoothed_dictionary_is_that_of_the_docs() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_endings_are_in_the_file(tmp_path: Path) -> None:
-    tagger = train(prune=0.9)
+    tagger = train(prune=trellis.Pruning(0.9))
     tagger.save(tmp_path / "m")
     again, words = trellis.load(tmp_path / "m"), ["hms", "zs", "q", "the", "frög"]
     assert allowed(again, words) == allowed(tagger, words)

@@ -32,7 +32,7 @@ MODELS: dict[str, tuple[int | None, dict[str, Any]]] = {
     "MIRA, characters alone": (None, {"features": CHARACTERS}),
     "averaged perceptron": (None, {"learner": trellis.Perceptron(epochs=10)}),
     "MIRA, 4,000 lines": (FEW, {}),
-    "MIRA, 4,000 lines, segments": (FEW, {"segments": 8}),
+    "MIRA, 4,000 lines, segments": (FEW, {"segments": trellis.Segments(8)}),
 }
 TEST = "test, MIRA"
 PUBLISHED = 95.4  # of the best linear models

@@ -75,6 +75,8 @@ from trellis.tasks.structured.problem import Weights as Weights
 from trellis.tasks.tagging.explain import TaggingExplanation as TaggingExplanation
 from trellis.tasks.tagging.explain import TokenExplanation as TokenExplanation
 from trellis.tasks.tagging.model import Tagger as Tagger
+from trellis.tasks.tagging.options import Pruning as Pruning
+from trellis.tasks.tagging.options import Segments as Segments
 from trellis.tasks.tagging.posterior import Posterior as Posterior
 from trellis.tasks.tagging.text import TaggedSentence as TaggedSentence
 from trellis.tasks.tagging.text import TaggedText as TaggedText

@@ -124,8 +124,8 @@ def command(given: Namespace) -> None:
     _say_what_is_not_read(given, shape, sentences.columns, tagger)
     if left_out := tagger.training.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
-        say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
-    if given.document_features and tagger.model.first is None:
+        say(f"{said} left out: a segment of more than {given.segments.longest} tokens", given.quiet)
+    if given.documents and tagger.model.first is None:
         say("stopped before the second pass over documents: a model of one pass", given.quiet)
     tagger.save(given.model)
     if given.plot is not None:
