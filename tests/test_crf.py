@@ -91,7 +91,7 @@ def test_single_precision_only_where_it_is_enough() -> None:
 def test_l1_is_sparse_and_optimal(order: int, c2: float) -> None:
     problem = problem_of(Spec(order=order, edges=True), 5)
     parameters = Parameters.of(problem, transitions="seen", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     c1 = 0.7
     weights, _ = CRF(c1=c1, c2=c2, **SLOW).fit(problem, None)
     x = parameters.start(replace(problem, initial=weights))
@@ -114,7 +114,7 @@ def test_no_penalty_fits_what_can_be_fitted() -> None:
 def test_adagrad_goes_down_and_nears_the_optimum(name: str) -> None:
     problem = problem_of((SPECS | PARTIAL)[name], 4)
     parameters = Parameters.of(problem, transitions="seen", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     found = []
     for learner in (CRF(c2=0.5, **SLOW), CRF(c2=0.5, solver="adagrad", epochs=300, rate=0.3)):
         weights, _ = learner.fit(problem, None)
@@ -149,7 +149,7 @@ def test_sentence_weights_are_repetitions(solver: str) -> None:
     problem = problem_of(Spec(), 6)
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(0).normal(size=parameters.size)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     _, once = objective.gradient(x, np.array([1.0, 2, 1, 0, 3]), 1)
     parts = [objective.gradient(x, np.eye(5)[i], 1)[1] for i in range(5)]
     np.testing.assert_allclose(once, parts[0] + 2 * parts[1] + parts[2] + 3 * parts[4], atol=1e-12)

@@ -24,7 +24,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
     """sum_i D_i / p_i + c2 |w|² itself, no logarithm."""
     problem = problem_of((SPECS | PARTIAL)[name], 2)
     parameters = Parameters.of(problem, transitions="all", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
 
     def function(x: Floats) -> tuple[float, Floats]:
         inverse = problem.weigh(np.exp(objective.losses(x, 1)))

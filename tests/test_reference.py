@@ -76,7 +76,7 @@ def test_gradients_are_the_kernels(order: int, local: bool) -> None:
     problem = problem_of(Spec(order=order, seen=False), 4)
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(0).normal(size=parameters.size)
-    _, found = parameters.objective(problem, local=local, single=False).gradient(x, None, 1)
+    _, found = parameters.objective(local=local, single=False).gradient(x, None, 1)
     L, stride = problem.n_labels, 8
     n_edges = len(parameters.edge_places)
 
@@ -104,7 +104,7 @@ def test_gradients_are_the_kernels(order: int, local: bool) -> None:
 def test_a_round_of_boosting_is_the_kernels(name: str, bound: str) -> None:
     problem = problem_of(SPECS[name], 3)
     parameters = Parameters.of(problem, transitions="all", start=True)
-    booster = parameters.booster(problem, problem.sentence_weights, bound, 3.0)
+    booster = parameters.booster(bound, 3.0)
     booster.begin(np.random.default_rng(3).normal(size=parameters.size), None, 1)
     for _ in range(3):
         one = Round([s for s in sentences_of(problem, parameters, booster.parameters) if len(s.risk)])

@@ -153,7 +153,7 @@ def test_the_gradient_is_that_of_the_log_loss() -> None:
             return frozenset({"trees"})
 
         def begin(self, problem):  # type: ignore[no-untyped-def]
-            vector = problem.vector()
+            vector = problem.flat_vector()
             caught.append(vector.native)
 
             class Work:

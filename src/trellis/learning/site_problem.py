@@ -1,40 +1,23 @@
-"""Training over structures that native code knows: features are templates at sites, weights grow as they are met.
-
-`SiteProblem` is to learners what `Problem` is for chains; they run on it through the same loop.
-"""
+"""Training over structures that native code knows: features are templates at sites, weights grow as they are met."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Arrays, Doubles, Ints, Longs
+from trellis import _core
+from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.flat_vector import FlatVector
-from trellis.learning.learner import OnlineOptions
-from trellis.learning.run import Event, ExampleOrder, State, Work, restoring, wrong_parts
+from trellis.learning.problem import NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
-    from trellis.learning.checkpoint import Checkpoint
+    from trellis.learning.learner import OnlineOptions
 
-
-class OnlineSites(Protocol):
-    """Weights in native code that change example by example."""
-
-    def epoch(self, order: Longs, weights: Doubles | None, batch: int, n_threads: int) -> tuple[int, int]:
-        """One pass over the examples: (parts mistaken, examples that stepped)."""
-
-    def weights(self, average: bool) -> Arrays:
-        """The weights to predict with, as named arrays."""
-
-    def state(self) -> Arrays:
-        """Everything that a later epoch depends on."""
-
-    def restore(self, state: State) -> None:
-        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +32,16 @@ class SiteWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteProblem(ExampleOrder):
-    """A training problem over examples that native code holds."""
+class SiteProblem(Problem):
+    """Sentences with their trees, of either parser."""
 
     gold: Ints  # what stands in right outputs, one number per part
     n_examples: int
-    n_threads: int
-    online: Callable[[str, int, float], OnlineSites]  # by a rule, k outputs and a constant
-    vector: Callable[[], FlatVector]  # for learners that go by gradients
-    sentence_weights: Doubles | None = None  # [n_examples]
-    score_dev: Callable[[SiteWeights], float] | None = None
-    patience: int | None = None  # epochs without a better dev score after which to stop
-    checkpoint: Checkpoint | None = None  # the file that training resumes from
+    native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
+    parts: StateParts  # of the state of such weights
+    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Any]]]  # and what a vector stands for
+    named: Callable[[Any], Arrays]  # weights as native code gives them, as named arrays
+    examples: tuple[Any, ...] = ()  # what epochs take of them, where native weights do not hold it
     unit: str = "words"  # what examples are made of
 
     @property
@@ -69,38 +50,71 @@ class SiteProblem(ExampleOrder):
         return self.n_examples
 
     @property
-    def initial(self) -> None:
-        """No warm start: solvers ask, and no structure but chains has it yet."""
+    def n_parts(self) -> int:
+        """How many parts right outputs have."""
+        return len(self.gold)
 
-
-class SiteRun(Work):
-    """Weights in training by an online learner (core/learn/steps.hpp)."""
-
-    def __init__(self, problem: SiteProblem, rule: str, **options: Any) -> None:
-        given = OnlineOptions(**options)
-        given.update_of(stepwise=False)
-        if given.vote:
+    def online(self, options: OnlineOptions) -> SiteOnline:
+        """Weights for an online learner."""
+        if options.vote:
             raise LearnerError("vote is for chains and for trellis.tasks.structured; omit it")
-        self.problem, self.average, self.batch = problem, given.average, given.batch
-        self.epochs, self.seed = given.epochs, given.seed_of_order
-        self.rule, self.native = rule, problem.online(rule, given.k, given.c)
+        return SiteOnline(self, options)
 
-    def step(self, number: int) -> Event:
-        """One pass over all examples."""
-        problem = self.problem
-        order = problem.sentence_order(number, self.seed)
-        mistakes, updates = self.native.epoch(order, problem.sentence_weights, self.batch, problem.n_threads)
-        return Event(number, updates=updates, **wrong_parts(self.rule, mistakes))
+    def flat_vector(self) -> SiteVector:
+        """Weights for a batch learner."""
+        return SiteVector(self, *self.objective())
 
-    def weights(self) -> SiteWeights:
-        """The weights to predict with, were the training over now."""
-        return SiteWeights(self.native.weights(self.average))
+    def weights_of(self, tensors: Arrays) -> SiteWeights:
+        """Weights from a checkpoint."""
+        return SiteWeights(tensors)
 
-    def state(self) -> State:
-        """Everything that a later epoch depends on."""
-        return self.native.state()
 
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            self.native.restore(state)
+class SiteOnline(NativeWeights):
+    """Weights that change sentence by sentence (core/learn/trees.hpp, core/learn/phrases.hpp)."""
+
+    def __init__(self, problem: SiteProblem, options: OnlineOptions) -> None:
+        self.problem, self.options, self.parts = problem, options, problem.parts
+        self.native = self.begin()
+
+    def begin(self) -> Any:
+        """New native weights."""
+        return self.problem.native(*self.options.rule_settings)
+
+    def epoch(self, order: Longs, block: SiteProblem) -> tuple[int, int]:
+        """One pass over the sentences: (wrong parts, sentences that made a step)."""
+        settings = (block.sentence_weights, self.options.batch, block.n_threads)
+        return self.native.epoch(*block.examples, order, *settings)  # type: ignore[no-any-return]
+
+    def weights(self, average: bool) -> SiteWeights:
+        """The weights to predict with."""
+        return SiteWeights(self.problem.named(self.native.weights(average)))
+
+
+@dataclass(frozen=True, slots=True)
+class SiteVector:
+    """Weights of what right trees have, as one vector (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
+
+    problem: SiteProblem
+    native: _core.Objective
+    learnt: Callable[[Doubles], Any]  # what a vector stands for, as native code gives it
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return self.native.n_parameters
+
+    def start(self) -> Doubles:
+        """Zero."""
+        return np.zeros(self.size)
+
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector."""
+        return self.native
+
+    def weights(self, vector: Doubles) -> SiteWeights:
+        """What a vector stands for."""
+        return SiteWeights(self.problem.named(self.learnt(vector)))
+
+    def only(self, kept: Bools) -> SiteVector:
+        """LearnerError: the L1 penalty asks for some of the weights alone."""
+        raise LearnerError(NO_L1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 import trellis
 from trellis import _core
 from trellis._support.arguments import thread_count, whole_number
-from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.read import read
@@ -25,78 +25,21 @@ from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner, choice, flag
 from trellis.learning.options import Schedule, check_dev_labels, check_not_empty, plain, user_notes
-from trellis.learning.run import Observer, State, check_observer, run
+from trellis.learning.problem import StateParts
+from trellis.learning.run import Observer, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.treebank import HEAD, LABEL, Treebank, read_trees
 from trellis.tasks.tagging.training.encoding import sentence_weights
-from trellis.tasks.tagging.training.parsers import parser_learner, refuse_l1
+from trellis.tasks.tagging.training.parsers import parser_learner
 
 FILTER = "pos[head] & pos[dep] & direction"
-KEYS = ("keys", "starts", "folds.keys", "folds.starts")
-TABLE = ("values", "sums", "variances")
-
-
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """Sentences with their trees, for native code."""
-
-    data: _core.ArcData
-    heads: Ints
-    labels: Ints
-    plan: _core.ArcPlan
-    projective: bool
-
-    def online(self, rule: str, k: int, c: float) -> _Online:
-        return _Online(self, rule, k, c)
-
-    def vector(self) -> _Vector:
-        return _Vector(self)
-
-
-class _Online:
-    """Weights that change sentence by sentence (core/learn/trees.hpp)."""
-
-    def __init__(self, examples: _Examples, rule: str, k: int, c: float) -> None:
-        self.examples = examples
-        self.native = _core.TreeOnline(examples.plan, examples.projective, rule, k, c)
-
-    def epoch(self, order: Longs, weights: Doubles | None, batch: int, n_threads: int) -> tuple[int, int]:
-        one = self.examples
-        return self.native.epoch(one.data, one.heads, one.labels, order, weights, batch, n_threads)
-
-    def weights(self, average: bool) -> Arrays:
-        return named(self.native.weights(average))
-
-    def state(self) -> Arrays:
-        clock, keys, table = self.native.state()
-        arrays: Arrays = dict(zip((*KEYS, *TABLE), (*keys, *table), strict=True))
-        return {"clock": np.array([clock], np.int64), **arrays}
-
-    def restore(self, state: State) -> None:
-        keys: Any = tuple(state[name] for name in KEYS)
-        table: Any = tuple(state[name] for name in TABLE)
-        self.native.restore(int(state["clock"][0]), keys, table)
-
-
-class _Vector:
-    """Weights of the attributes of right trees, as one vector (core/learn/tree_sums.hpp)."""
-
-    def __init__(self, examples: _Examples) -> None:
-        one = examples
-        self.native = _core.TreeVector(one.data, one.heads, one.labels, one.projective)
-
-    @property
-    def size(self) -> int:
-        return self.native.n_weights
-
-    def objective(self, kept: Bools | None) -> _core.Objective:
-        refuse_l1(kept)
-        return _core.TreeObjective(self.native)
-
-    def weights(self, vector: Doubles) -> SiteWeights:
-        return SiteWeights(named(self.native.weights(vector)))
+STATE: StateParts = {
+    "clock": int,
+    "sites": ("keys", "starts", "folds.keys", "folds.starts"),
+    "table": ("values", "sums", "variances"),
+}  # of weights in training
 
 
 def train(
@@ -170,7 +113,10 @@ def train(
     labels = np.zeros(len(heads), np.int32) if treebank.labels is None else treebank.labels.codes
     with short_sentences(treebank.corpus):
         data = _core.ArcData(plan, coded, treebank.corpus.starts)
-    examples = _Examples(data, heads, labels, plan, projective)
+
+    def objective() -> Any:
+        vector = _core.TreeVector(data, heads, labels, projective)
+        return _core.TreeObjective(vector), vector.weights
 
     def assemble(weights: SiteWeights, **record: Any) -> Parser:
         return Parser(vocabulary, names, weights.arrays, projective, learner.family, {**notes, **record})
@@ -178,9 +124,12 @@ def train(
     problem = SiteProblem(
         heads,
         len(treebank.corpus),
-        threads,
-        examples.online,
-        examples.vector,
+        partial(_core.TreeOnline, plan, projective),
+        STATE,
+        objective,
+        named,
+        (data, heads, labels),
+        n_threads=threads,
         sentence_weights=sentence_weights(sample_weight, treebank.corpus),
         patience=schedule.patience,
     )
@@ -199,7 +148,7 @@ def train(
             None if held_out is None else (metric, held_out.heads, _read_by(held_out, templates.columns)),
         )
         problem = replace(problem, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, print_of))
-    learnt, history = run(problem, learner.begin(problem), observer)  # type: ignore[arg-type]
+    learnt, history = run(problem, learner.begin(problem), observer)
     return assemble(
         learnt,
         learner={"name": type(learner).__name__, **learner.parameters()},

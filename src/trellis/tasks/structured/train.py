@@ -100,14 +100,14 @@ def fit(
     if schedule.checkpoint is not None:
         key = _fingerprint(learner, encoder, encoded, held_out, metric)
         encoded = replace(encoded, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
-    work: Any = learner.begin(encoded)  # type: ignore[arg-type]
+    work: Any = learner.begin(encoded)
     learnt, history = run(encoded, work, observer)
     info = {
         "learner": {"name": type(learner).__name__, **learner.parameters()},
         "problem": type(problem).__name__,
         "kind": kind_of(problem),
         "examples": len(pairs),
-        **({} if beam is None else {"beam": beam, "update": work.update}),
+        **({} if beam is None else {"beam": beam, "update": work.options.update}),
         "history": [event.to_dict() for event in history],
     }
     return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, info)

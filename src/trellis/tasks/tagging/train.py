@@ -31,10 +31,11 @@ from trellis.features.templates import history_name
 from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.mira import MIRA
+from trellis.learning.chain_problem import ChainProblem, FeatureNames
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import DEFAULT_UPDATE, Learner, Pairs, choice, flag, whole
 from trellis.learning.options import Schedule, check_not_empty, plain, user_notes
-from trellis.learning.run import LOG, Event, FeatureNames, Observer, Problem, check_observer
+from trellis.learning.run import LOG, Event, Observer, check_observer
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
@@ -460,7 +461,7 @@ def _about(
 # ------------------------------------------------------------ fit
 
 
-def complete(setup: Setup, encoding: Encoding) -> Problem:
+def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
     problem, dev = encoding.problem, setup.dev
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))

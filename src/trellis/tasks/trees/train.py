@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 import trellis
 from trellis import _core
 from trellis._support.arguments import instance, real_number, thread_count, whole_number
-from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Longs, starts_of
+from trellis._support.arrays import starts_of
 from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
@@ -21,14 +22,15 @@ from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
 from trellis.features.vocabulary import Features
 from trellis.learners.perceptron import Perceptron
+from trellis.learning.chain_problem import ROWS
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner
-from trellis.learning.online import ROWS
 from trellis.learning.options import Schedule, plain, user_notes
-from trellis.learning.run import Observer, State, check_observer, run
+from trellis.learning.problem import StateParts
+from trellis.learning.run import Observer, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.training.parsers import parser_learner, refuse_l1
+from trellis.tasks.tagging.training.parsers import parser_learner
 from trellis.tasks.trees.decoding import LONGEST
 from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
@@ -38,60 +40,7 @@ from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, r
 PCFG = "pcfg"
 DEFAULT = Perceptron(epochs=6, shuffle=True)
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
-
-
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """Sentences with their trees, for native code."""
-
-    native: _core.PhraseExamples
-    columns: tuple[Ints, int]  # of rules
-    base: Floats
-
-    def online(self, rule: str, k: int, c: float) -> _Online:
-        return _Online(_core.PhraseOnline(self.native, *self.columns, self.base, rule, k, c))
-
-    def vector(self) -> _Vector:
-        return _Vector(_core.PhraseObjective(self.native, *self.columns, self.base))
-
-
-class _Online:
-    """Weights that change sentence by sentence (core/learn/phrases.hpp)."""
-
-    def __init__(self, native: _core.PhraseOnline) -> None:
-        self.native = native
-
-    def epoch(self, order: Longs, weights: Doubles | None, batch: int, n_threads: int) -> tuple[int, int]:
-        return self.native.epoch(order, weights, batch, n_threads)
-
-    def weights(self, average: bool) -> Arrays:
-        return dict(zip(ROW_ARRAYS, self.native.weights(average), strict=True))
-
-    def state(self) -> Arrays:
-        clock, rows = self.native.state()
-        return {"clock": np.array([clock], np.int64), **dict(zip(ROWS, rows, strict=True))}
-
-    def restore(self, state: State) -> None:
-        rows: Any = tuple(state[name] for name in ROWS)
-        self.native.restore(int(state["clock"][0]), rows)
-
-
-class _Vector:
-    """Weights of what right trees have, as one vector (core/learn/phrase_sums.hpp)."""
-
-    def __init__(self, native: _core.PhraseObjective) -> None:
-        self.native = native
-
-    @property
-    def size(self) -> int:
-        return self.native.n_parameters
-
-    def objective(self, kept: Bools | None) -> _core.Objective:
-        refuse_l1(kept)
-        return self.native
-
-    def weights(self, vector: Doubles) -> SiteWeights:
-        return SiteWeights(dict(zip(ROW_ARRAYS, self.native.rows(vector), strict=True)))
+STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
 
 def train(
@@ -161,14 +110,26 @@ def train(
     pruner = pruner_of(grammar, coarse, prune)
     plan = vocabulary.plan()
     native = _core.PhraseExamples(pruner, words, right_starts, right, plan, coded, False, threads)
-    examples = _Examples(native, rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
+    weighted = (native, *rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
+
+    def objective() -> Any:
+        vector = _core.PhraseObjective(*weighted)
+        return vector, vector.rows
 
     def assemble(weights: SiteWeights, **more: Any) -> TreeParser:
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, prune, chosen.family)
         return TreeParser(model, tagger, {**given, **more})
 
     problem = SiteProblem(
-        right[:, 0], len(treebank), threads, examples.online, examples.vector, patience=schedule.patience, unit="rules"
+        right[:, 0],
+        len(treebank),
+        partial(_core.PhraseOnline, *weighted),
+        STATE,
+        objective,
+        lambda rows: dict(zip(ROW_ARRAYS, rows, strict=True)),
+        unit="rules",
+        n_threads=threads,
+        patience=schedule.patience,
     )
     if held_out is not None:
         problem = replace(problem, score_dev=lambda w: assemble(w).evaluate(held_out, n_threads=threads).f1)
@@ -179,7 +140,7 @@ def train(
         scored_on = None if held_out is None else [str(tree) for tree in held_out]
         key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune), scored_on)
         problem = replace(problem, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
-    learnt, history = run(problem, chosen.begin(problem), observer)  # type: ignore[arg-type]
+    learnt, history = run(problem, chosen.begin(problem), observer)
     named = {"name": type(chosen).__name__, **chosen.parameters()}
     return assemble(learnt, learner=named, history=[event.to_dict() for event in history])
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from trellis._support.arrays import Bools
 from trellis._support.errors import LearnerError
 from trellis.learning.learner import Learner
+from trellis.learning.site_problem import NO_L1
 from trellis.tasks.tagging.train import learner_of
-
-NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
 
 
 def parser_learner(given: Learner | str, also: str = "") -> Learner:
@@ -21,9 +19,3 @@ def parser_learner(given: Learner | str, also: str = "") -> Learner:
     if getattr(learner, "c1", 0):
         raise LearnerError(NO_L1)
     return learner
-
-
-def refuse_l1(kept: Bools | None) -> None:
-    """LearnerError where a learner asks for some of the weights alone, as the L1 penalty does."""
-    if kept is not None:
-        raise LearnerError(NO_L1)

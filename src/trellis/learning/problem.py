@@ -1,0 +1,196 @@
+"""What a learner trains on: n examples, whatever their structure, and native objects that learn from them.
+
+A learner asks a `Problem` for one of three objects, and the one loop (run.py) drives it epoch by epoch:
+
+    problem.online(options)         OnlineWeights   change example by example: perceptron, MIRA, AROW, ...
+    problem.margins(C, zero_one)    MarginWeights   the same with dual variables: Frank-Wolfe
+    problem.vector(learner)         Vector          one flat vector with an objective: CRF, exponential loss
+
+The first two have ``epoch``, ``weights``, ``state`` and ``restore``; checkpoints hold the state as named arrays. The
+structures are chains (`ChainProblem`), any structure with named features (`FeatureProblem`), and the trees of parsers
+(`SiteProblem`). Learners of chains alone ask ``chains_of`` for a `ChainProblem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis._support.arrays import Arrays, Bools, Doubles, Longs
+from trellis._support.errors import LearnerError
+
+if TYPE_CHECKING:
+    from trellis.learning.checkpoint import Checkpoint
+    from trellis.learning.descent import BatchLearner
+    from trellis.learning.learner import OnlineOptions
+
+State = Mapping[str, npt.NDArray[Any]]
+StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
+
+
+class OnlineWeights(Protocol):
+    """Weights that change example by example."""
+
+    def epoch(self, order: Longs, block: Any) -> tuple[int, int]:
+        """One pass over a block of the problem: (wrong parts, examples that made a step)."""
+
+    def weights(self, average: bool) -> Any:
+        """The weights to predict with: the last ones, or their average over all moments."""
+
+    def state(self) -> Arrays:
+        """Everything that a later epoch depends on."""
+
+    def restore(self, state: State) -> None:
+        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+
+
+class MarginWeights(Protocol):
+    """Weights with dual variables of every example."""
+
+    @property
+    def dual(self) -> float:
+        """sum_i C_i cost(a_i) - ½ |w|²."""
+
+    def epoch(self, order: Longs) -> tuple[int, int, float]:
+        """One pass: (wrong parts, examples that made a step, their gaps as they were met)."""
+
+    def renew(self) -> None:
+        """Weights and dual anew from the dual variables, without what rounding added."""
+
+    def losses(self, weights: Any) -> Doubles:
+        """The hinge loss of every example, by any weights."""
+
+    def weights(self, average: bool) -> Any:
+        """The last weights, or their average with step k weighted by k."""
+
+    def state(self) -> Arrays:
+        """Everything that a later epoch depends on."""
+
+    def restore(self, state: State) -> None:
+        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+
+
+class Vector(Protocol):
+    """The weights that there are, as one flat vector."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def start(self) -> Doubles:
+        """Where training begins: at zero, or at the weights of a warm start."""
+
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector."""
+
+    def weights(self, vector: Doubles) -> Any:
+        """What a vector stands for."""
+
+    def only(self, kept: Bools) -> Vector:
+        """Some of them; LearnerError where that is not possible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A training problem: the examples, how much each counts, and what the loop does between epochs."""
+
+    n_threads: int = 1
+    sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
+    score_dev: Callable[[Any], float] | None = None  # of weights
+    patience: int | None = None  # epochs without a better dev score after which to stop
+    checkpoint: Checkpoint | None = None  # the file that training resumes from
+    initial: Any = None  # weights of a warm start
+
+    @property
+    def unit(self) -> str:
+        """What examples are made of."""
+        return "tokens"
+
+    @property
+    def n_sentences(self) -> int:
+        """How many examples there are."""
+        raise NotImplementedError
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts right outputs have, such as labels."""
+        raise NotImplementedError
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether outputs are searched from left to right by a beam, so that updates may be early."""
+        return False
+
+    def online(self, options: OnlineOptions) -> OnlineWeights:
+        """Weights for an online learner."""
+        raise NotImplementedError
+
+    def margins(self, C: float, zero_one: bool) -> MarginWeights:
+        """Weights and dual variables for Frank-Wolfe."""
+        raise LearnerError("Frank-Wolfe does not train parsers; choose another learner")
+
+    def vector(self, learner: BatchLearner) -> Vector:
+        """Weights for a batch learner; LearnerError for its options of chains."""
+        if learner.transitions != "seen" or not learner.start or getattr(learner, "precision", None) == "single":
+            raise LearnerError('transitions, start and precision="single" are for chains; omit them')
+        return self.flat_vector()
+
+    def flat_vector(self) -> Vector:
+        """Weights of a structure without label pairs."""
+        raise NotImplementedError
+
+    def weights_of(self, tensors: Arrays) -> Any:
+        """Weights from a checkpoint; ValueError or LookupError if they are not weights of this problem."""
+        raise NotImplementedError
+
+    def in_blocks(self) -> Iterator[Self]:
+        """The problem block by block; itself where it is no stream."""
+        return iter([self])
+
+    def sentence_order(self, number: int, seed: int | None) -> Longs:
+        """The order of the examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
+        if seed is None:
+            return np.arange(self.n_sentences, dtype=np.int64)
+        return _core.shuffled(self.n_sentences, (seed * 1_000_003 + number) % 2**64)
+
+    def weigh(self, losses: Doubles) -> Doubles:
+        """The loss of every example, as much as it counts."""
+        return losses if self.sentence_weights is None else losses * self.sentence_weights
+
+
+class NativeWeights:
+    """What adapters of native weights share: their state as numbers and groups of arrays, with names."""
+
+    parts: StateParts
+    examples: tuple[Any, ...] = ()  # what a state is checked against
+    native: Any
+
+    def begin(self) -> Any:
+        """New native weights."""
+        raise NotImplementedError
+
+    def state(self) -> Arrays:
+        """Everything that a later epoch depends on."""
+        out: Arrays = {}
+        for (name, part), value in zip(self.parts.items(), self.native.state(), strict=True):
+            if isinstance(part, type):
+                out[name] = np.array([value], part)
+            else:
+                out |= {f"{name}.{array}": a for array, a in zip(part, value, strict=True)}
+        return out
+
+    def restore(self, state: State) -> None:
+        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+        native, values = self.begin(), []
+        for name, part in self.parts.items():
+            if isinstance(part, type):
+                values.append(part(state[name][0]))
+            else:
+                values.append(tuple(state[f"{name}.{array}"] for array in part))
+        native.restore(*self.examples, *values)
+        self.native = native
