@@ -51,7 +51,7 @@ def test_the_worst_sentence_fares_better_than_under_the_log_loss() -> None:
     worst = []
     for learner in (CRF(c2=1.0, **SLOW), ExponentialLoss(c2=1.0, **SLOW)):
         weights, _ = learner.fit(problem, None)
-        x = parameters.start(replace(problem, initial=weights))
+        x = replace(parameters, problem=replace(problem, initial=weights)).start()
         worst.append(losses_of(problem, parameters, x).max())
     assert worst[1] < worst[0]
 

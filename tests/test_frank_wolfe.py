@@ -381,8 +381,8 @@ def test_restored_runs_go_on_to_the_same_bits(order: int, kind: str) -> None:
     second.restore({key: array.copy() for key, array in first.state().items()})
     for _ in range(2):
         assert first.native.epoch(everyone) == second.native.epoch(everyone)
-        first.renew()
-        second.renew()
+        first.native.renew()
+        second.native.renew()
         one, other = first.state(), second.state()
         assert one.keys() == other.keys()
         for key in one:

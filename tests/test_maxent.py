@@ -171,7 +171,7 @@ def test_correction_feature_is_part_of_the_weights() -> None:
     w = np.log(counts[alive] / expected[alive]) / most
     v = np.log((most * n - counts[alive].sum()) / (most * n - expected[alive].sum())) / most
     weights, _ = MaxEnt(c2=0, solver="gis", epochs=1).fit(problem, None)
-    found = parameters.start(replace(problem, initial=weights))
+    found = replace(parameters, problem=replace(problem, initial=weights)).start()
     np.testing.assert_allclose(found[alive], (w - v).astype(np.float32), rtol=1e-6)
     assert (found[~alive] == 0).all()
 

@@ -201,7 +201,7 @@ def test_weights_and_back(name: str) -> None:
     weights = parameters.weights(x)
     if problem.edge_base is None:
         assert weights.n_nonzero == np.count_nonzero(x)
-    again = parameters.start(replace(problem, initial=weights))
+    again = replace(parameters, problem=replace(problem, initial=weights)).start()
     possible = np.ones(len(x), bool)
     if problem.edge_base is not None:
         first = len(x) - len(parameters.edge_places) - len(parameters.tri_places)
@@ -273,7 +273,7 @@ def test_probabilities_of_all_paths_sum_to_one() -> None:
     for path in paths_of(p):
         gold = problem.gold.copy()
         gold[: len(path)] = path
-        of_path = parameters.objective(replace(problem, gold=gold), local=False, single=False)
+        of_path = replace(parameters, problem=replace(problem, gold=gold)).objective(local=False, single=False)
         total += np.exp(-of_path.losses(x, 1)[0])
     assert total == pytest.approx(1.0, abs=1e-9)
     assert (objective.losses(x, 1) >= 0).all()

@@ -19,7 +19,7 @@ from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring
+from trellis.learning.run import Event, Work, restoring, sentence_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class _Margins(DualRun):
             return None
         learner, problem = self.learner, self.problem
         violations, updates, violation, gap = self.native.margin_pass(
-            problem.sentence_order(number, learner.seed),
+            sentence_order(problem, number, learner.seed),
             learner.C,
             learner.tolerance,
             learner.cost == "hamming",

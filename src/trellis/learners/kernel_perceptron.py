@@ -15,7 +15,7 @@ from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.learner import Ability, Constraints
 from trellis.learning.online import OnlineLearner
 from trellis.learning.problem import Problem
-from trellis.learning.run import Event
+from trellis.learning.run import Event, sentence_order
 
 AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does not see
 
@@ -56,7 +56,7 @@ class _Mistakes(DualRun):
         self.seed = learner.effective().get("seed")
 
     def step(self, number: int) -> Event:
-        order, mistakes, updates = self.problem.sentence_order(number, self.seed), 0, 0
+        order, mistakes, updates = sentence_order(self.problem, number, self.seed), 0, 0
         for first in range(0, len(order), AT_ONCE):
             wrong, stepped, *_ = self.native.perceptron_pass(order[first : first + AT_ONCE], self.problem.n_threads)
             mistakes, updates = mistakes + wrong, updates + stepped

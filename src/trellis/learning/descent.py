@@ -17,7 +17,7 @@ from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem, State, Vector
 from trellis.learning.proximal import ProximalMinimizer
-from trellis.learning.run import Event, Work, restoring
+from trellis.learning.run import Event, Work, restoring, sentence_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Passes:
         losses = self.objective.one_pass(
             x,
             squares,
-            self.problem.sentence_order(number, self.seed),
+            sentence_order(self.problem, number, self.seed),
             self.problem.sentence_weights,
             times * self.rate,
             self.c1,
@@ -127,7 +127,7 @@ def sparse_minimizer(
 
     def measure(x: Doubles) -> Doubles:
         """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
-        squares, order = np.zeros(len(x)), problem.sentence_order(0, None)
+        squares, order = np.zeros(len(x)), sentence_order(problem, 0, None)
         weights, batch = problem.sentence_weights, 64  # no weight changes, so a batch may be large
         objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads)
         # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,6 +85,7 @@ class FeatureProblem(Problem):
     right_starts: Longs | None = None  # [n_examples + 1], in `gold`
     costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
     search: Search | None = None
+    unit: str = field(default="parts", kw_only=True)
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
 
     @property
@@ -96,11 +97,6 @@ class FeatureProblem(Problem):
     def n_parts(self) -> int:
         """How many parts right outputs have."""
         return len(self.gold)
-
-    @property
-    def unit(self) -> str:
-        """What examples are made of."""
-        return "parts"
 
     @property
     def start(self) -> Doubles:

@@ -14,7 +14,7 @@ from trellis import _core
 from trellis._support.arrays import array_in
 from trellis._support.errors import LearnerError
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring
+from trellis.learning.run import Event, Work, restoring, sentence_order
 
 
 class FrankWolfeRun(Work):
@@ -49,7 +49,7 @@ class FrankWolfeRun(Work):
         if self.solved:
             return None
         native = self.native
-        violations, updates, met = native.epoch(self.problem.sentence_order(number, self.seed))
+        violations, updates, met = native.epoch(sentence_order(self.problem, number, self.seed))
         # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
         primal, may_be_solved = None, met <= self.tolerance * (native.dual + met)
         if may_be_solved:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring, wrong_parts
+from trellis.learning.run import Event, Work, restoring, sentence_order, wrong_parts
 
 Update = Literal["standard", "early", "max-violation"]
 
@@ -67,7 +67,7 @@ class OnlineRun(Work):
         """One pass over all examples."""
         mistakes = updates = parts = 0
         for block in self.problem.in_blocks():
-            wrong, stepped = self.native.epoch(block.sentence_order(number, self.seed), block)
+            wrong, stepped = self.native.epoch(sentence_order(block, number, self.seed), block)
             mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + block.n_parts
             del block  # before the next one is made
         return Event(number, tokens=parts, updates=updates, **wrong_parts(self.options.rule, mistakes))

@@ -105,11 +105,7 @@ class Problem:
     patience: int | None = None  # epochs without a better dev score after which to stop
     checkpoint: Checkpoint | None = None  # the file that training resumes from
     initial: Any = None  # weights of a warm start
-
-    @property
-    def unit(self) -> str:
-        """What examples are made of."""
-        return "tokens"
+    unit: str = "tokens"  # what examples are made of
 
     @property
     def n_sentences(self) -> int:
@@ -136,8 +132,9 @@ class Problem:
 
     def vector(self, learner: BatchLearner) -> Vector:
         """Weights for a batch learner; LearnerError for its options of chains."""
-        if learner.transitions != "seen" or not learner.start or getattr(learner, "precision", None) == "single":
-            raise LearnerError('transitions, start and precision="single" are for chains; omit them')
+        for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
+            if getattr(learner, name) == value:
+                raise LearnerError(f"{name}={value!r} is for chains; omit it")
         return self.flat_vector()
 
     def flat_vector(self) -> Vector:
@@ -151,12 +148,6 @@ class Problem:
     def in_blocks(self) -> Iterator[Self]:
         """The problem block by block; itself where it is no stream."""
         return iter([self])
-
-    def sentence_order(self, number: int, seed: int | None) -> Longs:
-        """The order of the examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
-        if seed is None:
-            return np.arange(self.n_sentences, dtype=np.int64)
-        return _core.shuffled(self.n_sentences, (seed * 1_000_003 + number) % 2**64)
 
     def weigh(self, losses: Doubles) -> Doubles:
         """The loss of every example, as much as it counts."""

@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Longs
 from trellis._support.errors import LearnerError, ModelError
 from trellis.learning.problem import Problem, State
 
@@ -103,6 +107,13 @@ class Watched:
         except StopTrainingError:
             self.stopped = True
             raise
+
+
+def sentence_order(problem: Problem, number: int, seed: int | None) -> Longs:
+    """The order of the examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
+    if seed is None:
+        return np.arange(problem.n_sentences, dtype=np.int64)
+    return _core.shuffled(problem.n_sentences, (seed * 1_000_003 + number) % 2**64)
 
 
 class Work:

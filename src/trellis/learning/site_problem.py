@@ -42,7 +42,6 @@ class SiteProblem(Problem):
     objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Any]]]  # and what a vector stands for
     named: Callable[[Any], Arrays]  # weights as native code gives them, as named arrays
     examples: tuple[Any, ...] = ()  # what epochs take of them, where native weights do not hold it
-    unit: str = "words"  # what examples are made of
 
     @property
     def n_sentences(self) -> int:

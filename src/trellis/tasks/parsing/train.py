@@ -129,6 +129,7 @@ def train(
         objective,
         named,
         (data, heads, labels),
+        unit="words",
         n_threads=threads,
         sentence_weights=sentence_weights(sample_weight, treebank.corpus),
         patience=schedule.patience,
