@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trellis
-from experiments.papers.steps import machine
+from experiments.steps import machine
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"

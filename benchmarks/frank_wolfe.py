@@ -59,7 +59,7 @@ def run(setting: Setting) -> Result:
     times = best_of(setting.rounds, *(contender(name) for name in CONTENDERS))
     rows = []
     for (name, tagger), seconds in zip(taggers.items(), times, strict=True):
-        last = tagger.info["history"][-1]
+        last = tagger.training["history"][-1]
         f1, ratio = 100 * tagger.evaluate(test).headline, seconds / times[0]
         is_ours = "dual" in last
         rows.append(

@@ -53,7 +53,7 @@ def run(setting: Setting) -> Result:
                 "learner": name,
                 "F1, %": 100 * tagger.evaluate(test).headline,
                 "training, s": elapsed,
-                "epochs": len(tagger.info["history"]) or 1,
+                "epochs": len(tagger.training["history"]) or 1,
                 "weights": tagger.model.weights.n_nonzero,
                 "model, MB": size,
             }

@@ -1,31 +1,29 @@
-"""docs/papers.md, its curves, and README's rows of the papers, all made from papers/results."""
+"""docs/papers.md, its curves, and README's rows of the papers, all made from experiments/results."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from experiments.papers import EXPERIMENTS, experiment
-from experiments.papers.data import SOURCES
-from experiments.papers.page import draw
-from experiments.papers.report import as_markdown
-from experiments.papers.steps import Figures, read_kept
-
-RESULTS = Path(__file__).parent.parent / "papers" / "results"
+from experiments import EXPERIMENTS, RESULTS, experiment
+from experiments.data import SOURCES
+from experiments.page import draw
+from experiments.report import as_markdown
+from experiments.steps import Figures, read_results
 
 HEAD = """# The papers' tables, rerun
 
-`trellis papers` lists experiments of the papers that trellis is made of, `trellis papers NAME` runs one and prints its
-tables with the printed figures beside ours, and `trellis papers all --report DIR` writes all of them as one page for a
-browser.
+The folder `experiments` of a clone reruns the experiments of the papers that trellis implements. In the clone,
+`python -m experiments` lists them, `python -m experiments NAME` runs one and prints its tables with the printed figures
+beside ours, and `python -m experiments all --report DIR` writes all of them as one page for a browser.
 
-    trellis papers collins-chunking --data corpora
-    trellis papers all --data corpora --quick --jobs 2 --report report
+    python -m experiments collins-chunking --data corpora
+    python -m experiments all --data corpora --quick --jobs 2 --report report
 
 - `--quick` takes a part of the data and fewer passes: about a minute each. Its figures say that it runs, little more.
 - `--jobs N` runs so many steps at a time. Every step is seeded: the same version gives the same figures.
-- What is done is kept in `--results` (default: `papers/results`), a JSON file per experiment. A run that was stopped
-  goes on where it was; `--again` begins anew.
+- Finished steps are stored in `--results` (default: `experiments/results`), a JSON file per experiment. An interrupted
+  run resumes; `--again` starts anew.
 - `--data` or `TRELLIS_DATA` names the folder of corpora. [Below](#the-corpora) is what they are and where to get them.
 
 Whatever is chosen (epochs, constants, orders) is chosen on development data, and each table says on which. Two systems
@@ -46,25 +44,25 @@ b = [[8, 10, 10], [6, 9, 8], [5, 6, 6], [7, 8, 9]]
 print(randomisation(a, b).p, bootstrap(a))
 ```
 
-And so are the experiments:
+And so are the experiments, in a clone:
 
 ```python
-from experiments import papers
+import experiments
 
-run = papers.run("label-bias", quick=True)
+run = experiments.run("label-bias", quick=True)
 for finding in run.report.findings:
     print(finding)
     assert finding.holds
 ```
 
-This page is made from `papers/results` by `python -m benchmarks report`; no figure on it is typed.
+This page is made from `experiments/results` by `python -m benchmarks report`; no figure on it is typed.
 """
 
 
 def kept(name: str) -> dict[str, Any]:
     """The file of an experiment that was run to its end, or nothing."""
     path = RESULTS / f"{name}.json"
-    found = read_kept(path) if path.exists() else {}
+    found = read_results(path) if path.exists() else {}
     return found if found.get("complete") else {}
 
 
@@ -120,7 +118,7 @@ def paper_rows() -> list[str]:
     lines = list[str]()
 
     def add(name: str, work: str, ours: str, theirs: str) -> None:
-        lines.append(f"| {work} | {ours} | {theirs} | | `trellis papers {name}` |")
+        lines.append(f"| {work} | {ours} | {theirs} | | `python -m experiments {name}` |")
 
     if done := figures("collins-chunking"):
         add(

@@ -17,8 +17,8 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting
-from experiments.papers import steps
-from experiments.papers.data import Parts
+from experiments import steps
+from experiments.data import Parts
 from experiments.papers.parsing import DATA, treebank
 from trellis.tasks import parsing
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting, verdict
-from experiments.papers.data import corpus_of_letters, letters, noun_phrases
-from experiments.papers.steps import Setting as PaperSetting
+from experiments.data import corpus_of_letters, letters, noun_phrases
+from experiments.steps import Setting as PaperSetting
 from trellis.evaluation.report import Report
 from trellis.features.presets import LETTER_RUNS
 from trellis.tasks import reranking
@@ -66,7 +66,9 @@ class Asked:
         def tagger(part: trellis.Corpus) -> trellis.Tagger:
             return trellis.train(part, n_threads=1, **options)
 
-        return reranking.train(corpus, tagger, trellis.CRF(c2=1.0), n_threads=1) if self.reranked else tagger(corpus)
+        if not self.reranked:
+            return tagger(corpus)
+        return reranking.train(corpus, tagger=tagger, learner=trellis.CRF(c2=1.0), n_threads=1)
 
 
 def figure(model: trellis.Tagger | reranking.Reranker, corpus: trellis.Corpus) -> float:
@@ -168,7 +170,7 @@ def speeds(setting: Setting) -> list[dict[str, Any]]:
             begun = time.process_time()
             tagger = trellis.train(data.train, target="upos", features=features, learner=PERCEPTRON, n_threads=1)
             trained = time.process_time()
-            tagger.tag_corpus(data.train, n_threads=1)
+            tagger.tag_column(data.train, n_threads=1)
             for work, took in (("training", trained - begun), ("tagging", time.process_time() - trained)):
                 best[work, name] = min(best.get((work, name), took), took)
     shares = {work: best[work, "before"] / best[work, "now"] for work in ("training", "tagging")}
@@ -191,9 +193,9 @@ def run(setting: Setting) -> Result:
         begun = time.process_time()
         model = one.train(here.train, here.target)
         trained = time.process_time()
-        model.tag_corpus(here.dev, n_threads=1)  # words are known then
+        model.predict_corpus(here.dev, n_threads=1)  # words are known then
         begun_again = time.process_time()
-        model.tag_corpus(here.dev, n_threads=1)
+        model.predict_corpus(here.dev, n_threads=1)
         took = time.process_time() - begun_again
         row = {"task": one.task, "features": one.what, "learner": one.learner, "dev": figure(model, here.dev)}
         row |= {"training, s": trained - begun, "tokens/s": here.dev.n_tokens / took}

@@ -1,7 +1,7 @@
 """The results that were kept, as tables in pages and as plots: python -m benchmarks report.
 
 The pages are README.md, docs/learners.md, docs/parsing.md, and docs/papers.md, which is made whole from
-papers/results.
+experiments/results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chinese words on PKU, file to file: characters per second beside jieba; how good the words are: trellis papers.
+"""Chinese words on PKU, file to file: characters per second beside jieba; accuracy: python -m experiments segmentation.
 
 Speed is characters per second of CPU time on one core over the text of the training file, with the start of the program
 and the loading of the model.

@@ -88,10 +88,10 @@ def call_within(line: str | list[str], given: str = "") -> Done:
 def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     """Run a command line in this process: quick."""
 
-    def call_it(line: str | list[str], given: str = "") -> Done:
+    def call_it(line: str | list[str], given: str = "", main: Callable[[list[str]], object] = run) -> Done:
         monkeypatch.setattr(sys, "stdin", Stdin(given))
         with pytest.raises(SystemExit) as left:
-            run(line.split() if isinstance(line, str) else line)
+            main(line.split() if isinstance(line, str) else line)
         code = left.value.code
         return Done(code if isinstance(code, int) else 0, *capfd.readouterr())
 

@@ -55,7 +55,7 @@ def dot(a: Weights, b: Weights) -> float:
 
 def weights_in(tagger: trellis.Tagger) -> Weights:
     """All weights of a model by name."""
-    return {(one.feature, one.label): one.weight for one in tagger.heaviest(10**6)}
+    return {(one.feature, one.label): one.weight for one in tagger.top_features(10**6)}
 
 
 class Paths:

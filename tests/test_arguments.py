@@ -200,7 +200,7 @@ def test_wrong_arguments_give_one_clear_line(
         (lambda: TAGGER.tag_batch(SENTENCES, allowed="OO"), "allowed must be a list with one entry per sentence"),
         (lambda: TAGGER.tag_batch(None), "sentences must be a list of sentences or a Corpus .*, not None"),
         (lambda: TAGGER.tag_batch({"word": SENTENCES}), "sentences must be a list of sentences or a Corpus"),
-        (lambda: TAGGER.tag_corpus(DATA), "corpus must be a Corpus, such as trellis.read gives, not {'label'"),
+        (lambda: TAGGER.tag_column(DATA), "corpus must be a Corpus, such as trellis.read gives, not {'label'"),
         (lambda: TAGGER.save(None), "path must be the path of a file, not None"),
         (lambda: trellis.load(None), "path of a file, not NoneType"),
         (lambda: trellis.partial_fit(None, DATA), "tagger must be a tagger, such as trellis.load gives, not None"),

@@ -73,7 +73,7 @@ def test_one_file_and_the_same_bits(tmp_path: Path) -> None:
     assert train(**options, n_threads=2).to_bytes() == tagger.to_bytes()
     tagger.save(tmp_path / "m")
     assert trellis.load(tmp_path / "m").tag_batch(NEW) == tagger.tag_batch(NEW)
-    assert len(tagger.info["history"]) == 4 * 3
+    assert len(tagger.training["history"]) == 4 * 3
     assert train(learner=options["learner"], bagging=1).to_bytes() == train(learner=options["learner"]).to_bytes()
 
 
@@ -104,7 +104,7 @@ def test_who_stops_stops_all() -> None:
 
     tagger = train(learner=trellis.MIRA(epochs=3), bagging=3, observer=once)
     assert len(seen) == 1
-    assert "bagging" not in tagger.info  # one training
+    assert "bagging" not in tagger.training  # one training
     assert train(learner=trellis.MIRA(epochs=3), document_features=True, observer=once).model.first is None
     assert len(seen) == 2
 

@@ -253,7 +253,7 @@ def test_bookkeeping_over_many_sentences(bound: str) -> None:
     features = ["word[0]", "word[-1]", "suffix(word[0], 1)", "bias"]
     learner = Compared(epochs=40, bound=bound)  # type: ignore[arg-type]
     tagger = trellis.train(corpus, target="label", features=features, learner=learner, observer=compare)
-    assert sum(event["updates"] < 200 for event in tagger.info["history"]) > 20
+    assert sum(event["updates"] < 200 for event in tagger.training["history"]) > 20
 
 
 def test_a_risk_that_falls_far_is_measured_anew() -> None:
@@ -262,7 +262,7 @@ def test_a_risk_that_falls_far_is_measured_anew() -> None:
     corpus = trellis.read({"word": words, "label": [[f"L{int(w[1:]) % 40}" for w in s] for s in words]})
     learner = Compared(epochs=300, max_step=20.0, bound="tight")
     tagger = trellis.train(corpus, target="label", features=["word[0]"], order=0, learner=learner, observer=compare)
-    history = tagger.info["history"]
+    history = tagger.training["history"]
     assert history[0]["objective"] > 1000 > 1 > history[-1]["objective"]
     assert all(b["objective"] < a["objective"] for a, b in pairwise(history))
     assert tagger.evaluate(corpus).token_accuracy == 1.0
@@ -300,7 +300,7 @@ def test_the_history_is_the_model() -> None:
     corpus = KINDS["edges 2"].corpus()
     tagger = KINDS["edges 2"].train(corpus, learner=SequenceBoost(epochs=60))
     sums: dict[tuple[str, str], float] = {}
-    for event in tagger.info["history"]:
+    for event in tagger.training["history"]:
         name = (event["feature"], event["label"])
         sums[name] = sums.get(name, 0.0) + event["step"]
     from trellis.tasks.tagging.top_features import heaviest
@@ -317,7 +317,7 @@ def test_looser_bounds_choose_the_same_feature_again() -> None:
     for bound in BOUNDS:
         learner = SequenceBoost(bound=bound, epochs=60)  # type: ignore[arg-type]
         tagger = trellis.train(corpus, target="label", features=["word[0]", "bias"], learner=learner)
-        names = [(event["feature"], event["label"]) for event in tagger.info["history"]]
+        names = [(event["feature"], event["label"]) for event in tagger.training["history"]]
         most[bound] = max(names.count(name) for name in names)
     assert most["loose"] > most["tight"] >= most["exact"]
 
@@ -337,7 +337,7 @@ def test_a_weight_of_two_is_the_sentence_twice() -> None:
     copies = corpus.take(np.repeat(np.arange(12), weights.astype(int)))
     one = KINDS["plain"].train(corpus, learner=SequenceBoost(epochs=20), sample_weight=weights)
     other = KINDS["plain"].train(copies, learner=SequenceBoost(epochs=20))
-    for a, b in zip(one.info["history"], other.info["history"], strict=True):
+    for a, b in zip(one.training["history"], other.training["history"], strict=True):
         assert (a["feature"], a["label"]) == (b["feature"], b["label"])
         assert (a["step"], a["objective"]) == pytest.approx((b["step"], b["objective"]), rel=1e-6)
 
@@ -346,10 +346,10 @@ def test_it_stops_when_nothing_is_left() -> None:
     words = [["a", "b"], ["b", "a"], ["c"]] * 3
     corpus = trellis.read({"word": words, "label": [[w.upper() for w in s] for s in words]})
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=SequenceBoost(epochs=10_000))
-    assert 3 <= len(tagger.info["history"]) < 500
+    assert 3 <= len(tagger.training["history"]) < 500
     one = trellis.read({"word": words, "label": [["A" for _ in s] for s in words]})
     tagger = trellis.train(one, target="label", features=["word[0]"], learner=SequenceBoost(epochs=5))
-    assert tagger.info["history"] == []
+    assert tagger.training["history"] == []
     assert tagger.tag(["a", "z"]) == ["A", "A"]
 
 
@@ -357,7 +357,7 @@ def test_dev_is_looked_at_every_so_many_rounds() -> None:
     corpus, dev = random_corpus(0, 30), random_corpus(1, 30)
     learner = SequenceBoost(epochs=25, score_every=10)
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=learner, dev=dev)
-    scored = {event["epoch"]: event["dev_score"] for event in tagger.info["history"] if "dev_score" in event}
+    scored = {event["epoch"]: event["dev_score"] for event in tagger.training["history"] if "dev_score" in event}
     assert list(scored) == [10, 20, 25]
     assert tagger.evaluate(dev).token_accuracy == max(scored.values())
 
@@ -382,7 +382,7 @@ def test_cross_validation_by_hand() -> None:
             report = fold.evaluate(held)
             right[look] += report.token_accuracy * held.n_tokens
     curve = right / corpus.n_tokens
-    history = tagger.info["history"]
+    history = tagger.training["history"]
     assert len(history) == (curve.argmax() + 1) * every
     looked = [event["dev_score"] for event in history if "dev_score" in event]
     assert looked == pytest.approx(curve[: len(looked)], abs=1e-9)

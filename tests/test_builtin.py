@@ -9,7 +9,7 @@ import pytest
 from command_line import refused
 
 import trellis
-from experiments.truecaser import casing, corpora, recased
+from experiments.truecaser import casing, corpora
 from trellis.tasks.tagging.builtin import MODELS
 
 
@@ -28,7 +28,6 @@ def test_the_truecaser_knows_the_manual() -> None:
 )
 def test_casing(word: str, label: str) -> None:
     assert casing(word) == label
-    assert recased(word.lower(), label) == (word if label != "MiXed" else word.lower())
 
 
 def test_all_are_there_and_small() -> None:

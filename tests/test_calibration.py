@@ -100,7 +100,7 @@ def test_the_loss_is_the_least(name: str) -> None:
 
     for by in ("labels", "paths"):
         fitted = tagger.calibrated(corpus, loss=by)
-        kept = fitted.info["calibration"]
+        kept = fitted.training["calibration"]
         best = losses(fitted)[by]
         assert kept["loss"] == pytest.approx(best, rel=1e-6)
         assert kept["temperature"] == fitted.temperature
@@ -139,7 +139,7 @@ def test_impossible_labels_are_left_out() -> None:
     for by in ("labels", "paths"):
         expected = tagger.calibrated(legal, loss=by)
         for more in (illegal, foreign):
-            assert tagger.calibrated(more, loss=by).info["calibration"] == expected.info["calibration"]
+            assert tagger.calibrated(more, loss=by).training["calibration"] == expected.training["calibration"]
         with pytest.raises(CorpusError, match="no label here that the model can give"):
             tagger.calibrated({"word": [["a"]], "label": [["Z"]]}, loss=by)
     with pytest.raises(ValueError, match="loss must be 'labels' or 'paths'"):

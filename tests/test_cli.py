@@ -477,7 +477,7 @@ def test_closed_standard_input(chunk: Path) -> None:
 
 def test_a_note_is_kept(here: Path, call) -> None:
     assert call(f"train {TRAIN} --model m --quiet --note second-try").code == 0
-    assert trellis.load("m").info["user"]["note"] == "second-try"
+    assert trellis.load("m").info["note"] == "second-try"
     assert "note          second-try" in call("info m").out
 
 

@@ -34,7 +34,7 @@ def test_by_label(noisy: Path, call) -> None:
         done = call(f"tag --model noisy.trellis noisy.txt --by {by} --quiet")
         assert done.code == 0
         found = [line.split()[-1] for line in done.out.splitlines() if line]
-        assert found == tagger.tag_corpus(corpus, by=by).tolist()
+        assert found == tagger.tag_column(corpus, by=by).tolist()
         done = call(f"tag --model noisy.trellis noisy.txt --by {by} --json --quiet")
         assert [json.loads(line)["labels"] for line in done.out.splitlines()] == tagger.tag_batch(corpus, by=by)
         done = call(f"evaluate --model noisy.trellis noisy.txt --by {by} --json")
@@ -62,7 +62,7 @@ def test_scheme(noisy: Path, call) -> None:
 def test_training_with_a_scheme(here: Path, call) -> None:
     line = "train train.txt --columns word,pos,chunk --target chunk --model kept.trellis --quiet"
     assert call(f"{line} --scheme iob2").code == 0
-    assert trellis.load("kept.trellis").info["scheme"] == "iob2"
+    assert trellis.load("kept.trellis").training["scheme"] == "iob2"
     Path("bad.txt").write_text("a O\nb I-X\n\nc B-X\n")
     done = call("train bad.txt --columns word,label --scheme iob2 --model bad.trellis --quiet")
     assert done.code == 2

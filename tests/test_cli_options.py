@@ -8,7 +8,6 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,8 +75,6 @@ LINES = {
     "studio": ["chunk.m test.txt --port 0", "chunk.m --port 0", "word.m test.csv"],
     "learners": ["", "crf"],
     "presets": ["", "chunking"],
-    "theory": [f"{CHUNKS} --epochs 2", "test.csv --epochs 2"],
-    "papers": ["", "label-bias"],
     "completion": ["bash"],
     "demo": ["--words 100 --epochs 1 --model out.m"],
 }
@@ -90,7 +87,6 @@ VALUES = {
     "checkpoint_every": "2 --checkpoint out.checkpoint",
     "column": "word",
     "columns": "word,pos,chunk",
-    "data": ".",
     "dev": "test.txt",
     "differences": "out.tsv",
     "errors": "out.tsv",
@@ -98,7 +94,6 @@ VALUES = {
     "filter": "none",
     "format": "conll",
     "gold": "chunk",
-    "held_out": "test.txt",
     "host": "localhost",
     "init": "word.m",
     "label_parts": "-",
@@ -114,12 +109,9 @@ VALUES = {
     "plot": "out.svg",
     "predicted": "chunk",
     "prune": "0.9",
-    "ptb": ".",
-    "report": "out.report",
     "reranker": "perceptron",
     "reranker_features": "rank,types",
     "reranker_set": "epochs=2",
-    "results": "out.results",
     "scheme": "iob2",
     "sentence": "sentence",
     "set": "epochs=2",
@@ -228,13 +220,11 @@ Outcome = tuple[Done, set[str]]
 @pytest.fixture
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Outcome]:
     """Run a command line; what it left behind, and the names of the values that it read."""
-    import experiments.papers_command
+
     import trellis.interfaces.serve.server
     import trellis.interfaces.studio.workbook
 
     monkeypatch.chdir(folder)
-    first = cache(lambda run=experiments.papers_command.run: run("label-bias", quick=True, results="label-bias"))
-    monkeypatch.setattr(experiments.papers_command, "run", lambda *_, **__: first())
     records = list[Recorder]()
     parse = Parser.parse
 

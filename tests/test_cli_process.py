@@ -169,7 +169,7 @@ def test_a_background_job_does_not_hear_control_c(here: Path) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert process.returncode == 0
-    assert len(trellis.load("m").info["history"]) == 300
+    assert len(trellis.load("m").training["history"]) == 300
 
 
 @pytest.mark.usefixtures("control_c")

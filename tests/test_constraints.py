@@ -51,7 +51,7 @@ def test_allowed_labels(tagger: Tagger) -> None:
             by_label = tagger.tag(sentence, by="label", allowed=allowed)
             assert by_label == [max(tagger.labels, key=node[t].__getitem__) for t in range(len(sentence))]
         explained = tagger.explain(sentence, allowed=chosen)
-        assert tuple(explained.best.labels) == ranked[0]
+        assert tuple(explained.output) == ranked[0]
 
 
 def test_a_label_alone_is_forced(tagger: Tagger) -> None:
@@ -147,8 +147,8 @@ def test_no_illegal_sequence_ever(which: tuple[str, str], sentence: list[str]) -
     answers = [tagger.tag(sentence), tagger.tag(sentence, by="label")]
     answers += [path for path, _ in tagger.kbest(sentence, 5)]
     answers += tagger.tag_batch([sentence, sentence]) + tagger.tag_batch([sentence], by="label")
-    answers.append(tagger.tag_corpus(trellis.read({"word": [sentence]})).tolist())
-    answers.append(tagger.explain(sentence).best.labels)
+    answers.append(tagger.tag_column(trellis.read({"word": [sentence]})).tolist())
+    answers.append(tagger.explain(sentence).output)
     assert answers[0] == answers[2]
     for labels in answers:
         assert schemes.check(labels, scheme) is None
@@ -177,7 +177,7 @@ def test_the_model_keeps_it(tmp_path: Path) -> None:
         tagger = random_tagger(1, LABELS["iob2"], order=order, spread=3.0).constrained("BIO")
         tagger.save(tmp_path / "model")
         again = trellis.load(tmp_path / "model")
-        assert again.info["scheme"] == "iob2"
+        assert again.training["scheme"] == "iob2"
         for sentence in sentences(4):
             assert again.tag(sentence) == tagger.tag(sentence)
         assert all(np.isfinite(weight.weight) for weight in heaviest(again.model, 50))
@@ -250,7 +250,7 @@ def test_training_with_a_scheme(scheme: str, order: int, learner: Any) -> None:
     tagger = trellis.train(
         corpus, target="label", features=["word[0]", "word[-1]"], order=order, scheme=scheme, learner=learner
     )
-    assert tagger.info["scheme"] == scheme
+    assert tagger.training["scheme"] == scheme
     for words in corpus.sentences("word"):
         assert schemes.check(tagger.tag(words[::-1]), scheme) is None
 

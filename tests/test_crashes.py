@@ -61,7 +61,7 @@ NEGATIVE_START = (
 corpus = trellis.read({"w": [["a", "b"] * 4]})
 for starts in ([-100_000, 8], [0, 100_000, 8], [8, 0]):
     try:
-        t.tag_corpus(replace(corpus, starts=np.array(starts)))
+        t.tag_column(replace(corpus, starts=np.array(starts)))
     except ValueError as error:
         assert "starts" in str(error), error
     else:
@@ -78,7 +78,7 @@ corpus = trellis.read({"f": [[{"w": "a"}, {"w": "b"}, {"w": "c"}]]})
 column = corpus.columns["f"]
 for starts in ([0, 10**6, 2, 3], [0, -10**6, 2, 3]):
     try:
-        t.tag_corpus(replace(corpus, columns={"f": replace(column, starts=np.array(starts))}))
+        t.tag_column(replace(corpus, columns={"f": replace(column, starts=np.array(starts))}))
     except ValueError as error:
         assert "starts" in str(error), error
     else:
@@ -131,8 +131,8 @@ LARGE_CLAIM = (
 import os, resource, tempfile
 from trellis._support.tensor_file import write_tensors
 from trellis.tasks.tagging import file as model_file
-header = model_file._header(t.model)
-tensors = model_file._tensors(t.model)
+header = model_file.header_of(t.model)
+tensors = model_file.tensors_of(t.model)
 tensors["tri.places"], tensors["tri.weights"] = tensors["edge.places"], tensors["edge.weights"]
 path = tempfile.mkdtemp() + "/model"
 def claim(n_labels):

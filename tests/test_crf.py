@@ -107,7 +107,7 @@ def test_no_penalty_fits_what_can_be_fitted() -> None:
     corpus = trellis.read({"word": [["a", "b"], ["b", "a"]], "label": [["A", "B"], ["B", "A"]]})
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=CRF(c2=0))
     assert tagger.evaluate(corpus).token_accuracy == 1
-    assert tagger.info["history"][-1]["objective"] < 0.01
+    assert tagger.training["history"][-1]["objective"] < 0.01
 
 
 @pytest.mark.parametrize("name", [*SPECS, *PARTIAL])
@@ -200,7 +200,7 @@ def test_transitions_seen_or_all() -> None:
 
 def test_pairs_seen_is_the_default_and_all_may_be_asked_for() -> None:
     seen, every = KINDS["plain"].train(learner=CRF()), KINDS["plain"].train(learner=CRF(), pairs="all")
-    assert seen.info["pairs"] == "seen"
+    assert seen.training["pairs"] == "seen"
     assert seen.model.weights.n_nonzero < every.model.weights.n_nonzero
 
 
@@ -216,7 +216,7 @@ def test_dev_keeps_the_best() -> None:
     for solver in ("lbfgs", "adagrad"):
         learner = CRF(c2=0.01, solver=solver)
         tagger = KINDS["plain"].train(corpus, learner=learner, dev=dev)
-        scores = [event["dev_score"] for event in tagger.info["history"]]
+        scores = [event["dev_score"] for event in tagger.training["history"]]
         assert tagger.evaluate(dev).headline == pytest.approx(max(scores))
 
 

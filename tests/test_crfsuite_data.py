@@ -70,4 +70,4 @@ def test_the_same_weights_as_from_lists(data: Path) -> None:
     corpus = trellis.read(data, format="crfsuite")
     lists = {"attributes": [s["attributes"] for s in corpus], "label": corpus.sentences("label")}
     one, other = (trellis.train(c, target="label", learner=trellis.CRF(epochs=9)) for c in (corpus, lists))
-    assert one.heaviest(100) == other.heaviest(100)
+    assert one.top_features(100) == other.top_features(100)

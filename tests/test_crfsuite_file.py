@@ -72,7 +72,7 @@ def test_it_is_an_ordinary_tagger(old: Path, tmp_path: Path) -> None:
     X, y = sentences(20, 3)
     assert again.tag_batch(X) == ours.tag_batch(X)
     assert trellis.Tagger.from_bytes(old.read_bytes()).tag_batch(X) == ours.tag_batch(X)
-    assert ours.heaviest(3)
+    assert ours.top_features(3)
     corpus = trellis.read({"attributes": X, "label": y})
     more = trellis.train(corpus, target="label", learner=trellis.Perceptron(epochs=2), init=ours)
     assert set(ours.labels) <= set(more.labels)

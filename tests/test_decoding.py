@@ -76,7 +76,7 @@ def test_batches(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
             assert [one.node.tolist() for one in nodes] == [one.node.tolist() for one in alone]
             assert tagger.tag_batch(given, by="label", n_threads=n_threads) == by_label
         flat = [label for labels in by_label for label in labels]
-        assert tagger.tag_corpus(corpus, by="label").tolist() == flat
+        assert tagger.tag_column(corpus, by="label").tolist() == flat
     assert tagger.marginals_batch([]) == []
     assert tagger.tag_batch([], by="label") == []
     assert tagger.tag_batch(iter(many), by="label") == by_label
@@ -113,7 +113,7 @@ def test_as_data() -> None:
 
 def test_evaluation_by_label() -> None:
     tagger, corpus = random_tagger(5, spread=2.0), corpus_of(("P", "Q", "R"), 3, 40)
-    guessed = tagger.tag_corpus(corpus, by="label").tolist()
+    guessed = tagger.tag_column(corpus, by="label").tolist()
     right = np.mean([a == b for a, b in zip(guessed, corpus.column("label").tolist(), strict=True)])
     assert tagger.evaluate(corpus, by="label").token_accuracy == pytest.approx(right)
 
@@ -122,7 +122,7 @@ def test_unknown_ways() -> None:
     tagger = random_tagger(0)
     for question in (
         lambda: tagger.tag(["a"], by="best"),
-        lambda: tagger.tag_corpus(corpus_of(("P", "Q", "R")), by="x"),
+        lambda: tagger.tag_column(corpus_of(("P", "Q", "R")), by="x"),
     ):
         with pytest.raises(ValueError, match="by must be 'path' or 'label'"):
             question()

@@ -103,7 +103,7 @@ def test_calibration(tagger: Tagger) -> None:
     dev = legal_corpus("iob2", 10)
     fitted = tagger.calibrated(dev)
     assert np.isfinite(fitted.temperature)
-    kept = fitted.info["calibration"]
+    kept = fitted.training["calibration"]
     assert kept["loss"] <= kept["loss_at_temperature_1"] + 1e-9
     assert fitted.tag_batch(dev) == tagger.tag_batch(dev)
     assert fitted.reliability(dev).tokens.n == dev.n_tokens

@@ -209,13 +209,13 @@ def test_every_sentence_is_seen_with_and_without_the_dictionary() -> None:
 
 def test_learned_dictionaries_name_what_they_know(tmp_path: Path) -> None:
     tagger = trellis.train(NAMES, target="name", features=FEATURES)
-    assert tagger.info["sentences"] == 12
+    assert tagger.training["sentences"] == 12
     assert [d.entries() for d in tagger.model.vocabulary.dictionaries] == [["NewYork", "York"], ["newyork", "york"]]
     assert tagger.tag(NAMES["word"][0]) == NAMES["name"][0]
     tagger.save(tmp_path / "m")
     copy = trellis.load(tmp_path / "m")
     assert copy.tag_batch(NAMES["word"]) == tagger.tag_batch(NAMES["word"])
-    assert any(weight.feature.startswith("begins(word[0])=") for weight in copy.heaviest(200))
+    assert any(weight.feature.startswith("begins(word[0])=") for weight in copy.top_features(200))
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
@@ -241,12 +241,12 @@ def test_dictionaries_go_with_what_training_has(more: dict[str, Any], tmp_path: 
     assert tagger.tag(NAMES["word"][0]) == NAMES["name"][0]
     tagger.save(tmp_path / "m")
     assert trellis.load(tmp_path / "m").tag_batch(NAMES["word"]) == tagger.tag_batch(NAMES["word"])
-    assert tagger.info["sentences"] == 12
+    assert tagger.training["sentences"] == 12
 
 
 def test_sentences_left_out_are_counted_once() -> None:
     tagger = trellis.train(NAMES, target="name", features=FEATURES, segments=1)
-    assert tagger.info["segments"]["sentences_left_out"] == 4
+    assert tagger.training["segments"]["sentences_left_out"] == 4
 
 
 def test_a_warm_start_keeps_the_dictionary() -> None:

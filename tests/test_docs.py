@@ -131,24 +131,6 @@ def test_defaults_of_tables(page: str, title: str, function: Callable[..., objec
     assert checked
 
 
-def test_defaults_of_options() -> None:
-    """What pages say of an option's default is what its help says."""
-    helps = {
-        option: f"{action.help} (default: {action.default})"
-        for name in COMMANDS
-        for action in parser_of(name)._actions
-        for option in action.option_strings
-    }
-    checked = 0
-    for page in PAGES:
-        for option, default in re.findall(
-            r"^\| `(--[\w-]+)[^|]*\|[^|]*\(default: `?([^)`]+)`?\)", page.read_text(), re.M
-        ):
-            assert f"(default: {default})" in helps[option], f"{page.name}: {option}"
-            checked += 1
-    assert checked
-
-
 def test_commands_of_the_table() -> None:
     names = [name for row in table("command-line.md", "command") for name in re.findall(r"`([^`]+)`", row[0])]
     assert sorted(names) == sorted(COMMANDS)

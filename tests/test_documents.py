@@ -142,7 +142,7 @@ def test_what_is_plain_elsewhere_is_known_here(corpus: trellis.Corpus) -> None:
 def test_all_doors_take_two_passes(corpus: trellis.Corpus) -> None:
     tagger, document = train(corpus, learner=trellis.CRF(c2=0.1)), [["Mr", "X"], ["then", "X", "went"]]
     wanted = tagger.tag_batch(document)
-    assert tagger.tag_corpus(trellis.read(document)).tolist() == [label for labels in wanted for label in labels]
+    assert tagger.tag_column(trellis.read(document)).tolist() == [label for labels in wanted for label in labels]
     assert [paths[0][0] for paths in tagger.kbest_batch(document, 2)] == wanted
     assert [m.node.shape for m in tagger.marginals_batch(document)] == [
         (2, len(tagger.labels)),
@@ -162,7 +162,7 @@ def test_one_file_and_the_same_bits(corpus: trellis.Corpus, tmp_path: Path) -> N
     assert copy.to_bytes() == tagger.to_bytes() == train(corpus, dev=corpus, patience=2, n_threads=2).to_bytes()
     assert copy.tag_batch(document) == tagger.tag_batch(document)
     assert copy.constrained("iob2").tag_batch(document) == tagger.tag_batch(document)
-    assert copy.info["document_features"] == ["same_word[0]", "same_word_in_corpus[0]"]
+    assert copy.training["document_features"] == ["same_word[0]", "same_word_in_corpus[0]"]
     raw = (tmp_path / "m").read_bytes()
     (tmp_path / "cut").write_bytes(raw[: len(raw) // 2])
     with pytest.raises(ModelError):
@@ -238,7 +238,7 @@ def test_parts_of_a_corpus_keep_its_documents(corpus: trellis.Corpus) -> None:
     assert len(set(some.document_numbers().tolist())) == 24
     assert (np.diff(corpus.take(np.arange(10)).document_numbers()) == np.diff(corpus[:10].document_numbers())).all()
     assert len(set((corpus[:10] + corpus[:10]).document_numbers().tolist())) == 10
-    assert train(others).info["document_features"] == ["same_word[0]", "same_word_in_corpus[0]"]
+    assert train(others).training["document_features"] == ["same_word[0]", "same_word_in_corpus[0]"]
 
 
 def test_words_are_compared_not_whatever_comes_first() -> None:
@@ -261,7 +261,7 @@ def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="two passes over documents"):
         tagger.save(tmp_path / "m.crfsuite")
     own = trellis.read({"word": [["Mr", "X"]], "same_word": [["PER", "PER"]]})
-    assert tagger.tag_corpus(own).tolist() == tagger.tag(["Mr", "X"])
+    assert tagger.tag_column(own).tolist() == tagger.tag(["Mr", "X"])
 
 
 @pytest.mark.parametrize(

@@ -13,23 +13,23 @@ from samples import KINDS, PART_KINDS, Kind
 from test_tagger import rows_of
 
 import trellis
-from trellis.tasks.tagging.explain import Explanation, shown
+from trellis.tasks.tagging.explain import TaggingExplanation, shown
 from trellis.tasks.tagging.model import Tagger
 
 
-def check_sums(tagger: Tagger, sentence: object, found: Explanation) -> None:
+def check_sums(tagger: Tagger, sentence: object, found: TaggingExplanation) -> None:
     best = tagger.kbest(sentence, 2)
     near = 1e-5 + 1e-6 * abs(best[0][1])  # scores are added in single precision
-    assert found.best.labels == best[0][0]
-    assert found.best.score == pytest.approx(best[0][1], abs=near)
-    assert math.fsum(term.weight for term in found.best.terms) == pytest.approx(best[0][1], abs=near)
+    assert found.output == best[0][0]
+    assert found.score == pytest.approx(best[0][1], abs=near)
+    assert math.fsum(term.weight for term in found.terms) == pytest.approx(best[0][1], abs=near)
     if len(best) == 1:
         assert found.second is None
         assert found.gap == math.inf
         assert found.difference == []
         return
     assert found.second is not None
-    assert found.second.labels == best[1][0]
+    assert found.second.output == best[1][0]
     assert found.second.score == pytest.approx(best[1][1], abs=near)
     assert found.gap == pytest.approx(best[0][1] - best[1][1], abs=near)
     assert math.fsum(term.weight for term in found.difference) == pytest.approx(found.gap, abs=1e-9)
@@ -57,7 +57,7 @@ def test_trained_models(name: str) -> None:
         check_sums(tagger, sentence, found)
         emit, *_ = tagger._decoder.native.potentials(tagger._decoder.encode([sentence]), False, 1)
         for t, token in enumerate(found.tokens):
-            assert token.label == found.best.labels[t]
+            assert token.label == found.output[t]
             assert list(token.scores.values()) == sorted(token.scores.values(), reverse=True)
             for z, label in enumerate(tagger.labels):
                 assert token.scores[label] == pytest.approx(float(emit[t, z]), abs=1e-5)
@@ -65,7 +65,7 @@ def test_trained_models(name: str) -> None:
                 assert token.scores[label] == pytest.approx(total, abs=1e-9)
                 sizes = [abs(term.weight) for term in token.terms[label]]
                 assert sizes == sorted(sizes, reverse=True)
-            own = [term for term in found.best.terms if term.token == t]
+            own = [term for term in found.terms if term.where == (t,)]
             assert sorted(map(repr, own)) == sorted(map(repr, [*token.terms[token.label], *token.transitions]))
 
 
@@ -90,8 +90,8 @@ def test_names() -> None:
         order=2,
     )
     found = tagger.explain(["the", "man"])
-    assert found.best.labels == ["D", "N"]
-    shown = {(term.token, term.feature, term.label) for term in [*found.best.terms, *found.second.terms]}
+    assert found.output == ["D", "N"]
+    shown = {(term.where[0], term.feature, term.label) for term in [*found.terms, *found.second.terms]}
     assert (0, "word[0]=the", "D") in shown
     assert (0, "label[-1]", "<start> D") in shown
     assert (1, "label[-2..-1]", "<start> D N") in shown
@@ -132,6 +132,6 @@ def test_locally_normalised_models(order: int) -> None:
     tagger = random_tagger(2, family="local", order=order)
     found = tagger.explain(["a", "b"])
     check_sums(tagger, ["a", "b"], found)
-    assert any(term.feature == "normalisation" for term in found.best.terms)
+    assert any(term.feature == "normalisation" for term in found.terms)
     for sentence in sentences(4):  # the score is the logarithm of a probability
-        assert tagger.explain(sentence).best.score <= 1e-6
+        assert tagger.explain(sentence).score <= 1e-6

@@ -92,7 +92,7 @@ def train(examples: Any, features: list[str], learner: Any = None, **more: Any) 
 
 
 def weights_of(tagger: trellis.Tagger) -> dict[str, float]:
-    return {f"{one.feature}|{one.label}": one.weight for one in tagger.heaviest(100_000)}
+    return {f"{one.feature}|{one.label}": one.weight for one in tagger.top_features(100_000)}
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -150,8 +150,8 @@ def test_a_beam_as_wide_as_the_space_is_exact(name: str, seed: int) -> None:
             assert found[0][0] == list(ranked[0])
         assert tagger.score(list(x), list(ranked[-1])) == pytest.approx(every[ranked[-1]], abs=1e-5)
         explained = tagger.explain(list(x))
-        assert explained.best.labels == found[0][0]
-        assert explained.best.score == pytest.approx(found[0][1], abs=1e-5)
+        assert explained.output == found[0][0]
+        assert explained.score == pytest.approx(found[0][1], abs=1e-5)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 100])
@@ -325,7 +325,7 @@ def test_the_command(here: Path, call: Any) -> None:
     line = "train c.tsv --target label --columns word,label --features t --epochs 2 --quiet"
     assert call(f"{line} --beam 4 --update early --model m").code == 0
     assert "4 states per token, not exact; early updates" in call("info m").out
-    assert train(sentences(2), **GIVEN).info["update"] == "max-violation"
+    assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
     assert call("tag -m m c.tsv").code == 0
     refused(call(f"{line} --model n"), "give its width, such as beam=8")
     refused(call(f"{line} --beam 4 --stream --model n"), "needs the whole corpus in memory")

@@ -321,8 +321,8 @@ def test_all_kinds_of_models(name: str) -> None:
     tagger = chosen.train(corpus, learner=large(C=1.0, epochs=20))
     guess = max(corpus.column("label").tolist().count(z) for z in tagger.labels) / corpus.n_tokens
     assert tagger.evaluate(corpus).token_accuracy > guess + 0.05
-    assert tagger.info["learner"]["name"] == "HMSVM"
-    assert tagger.info["history"][-1]["gap"] > 0
+    assert tagger.training["learner"]["name"] == "HMSVM"
+    assert tagger.training["history"][-1]["gap"] > 0
 
 
 def test_dev_and_patience() -> None:
@@ -404,13 +404,13 @@ def test_a_killed_training_goes_on(killed_at: int, tmp_path: Path) -> None:
             raise InterruptedError
 
     whole = train()
-    assert 7 < len(whole.info["history"]) < 60
+    assert 7 < len(whole.training["history"]) < 60
     with pytest.raises(InterruptedError):
         train(kill, tmp_path / "checkpoint")
     resumed = train(None, tmp_path / "checkpoint")
     again = train(None, tmp_path / "checkpoint")  # it knows that it had come to its end
     for other in (resumed, again):
-        assert other.info["history"] == whole.info["history"]
+        assert other.training["history"] == whole.training["history"]
         assert other.model.weights.rows.weights.tobytes() == whole.model.weights.rows.weights.tobytes()
         assert other.model.weights.edge.tobytes() == whole.model.weights.edge.tobytes()
 

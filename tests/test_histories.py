@@ -188,7 +188,7 @@ def test_a_crf_minimises_what_all_paths_say(features: list[str]) -> None:
             total -= math.log(paths.probabilities(w)[tuple(gold)])
         return total
 
-    assert tagger.info["history"][-1]["objective"] == pytest.approx(objective(w), rel=1e-6)
+    assert tagger.training["history"][-1]["objective"] == pytest.approx(objective(w), rel=1e-6)
     for key in w:
         slope = (objective({**w, key: w[key] + 1e-3}) - objective({**w, key: w[key] - 1e-3})) / 2e-3
         assert slope == pytest.approx(0, abs=1e-3), key
@@ -196,10 +196,10 @@ def test_a_crf_minimises_what_all_paths_say(features: list[str]) -> None:
 
 def test_adagrad_comes_close_and_has_the_same_bits_on_any_number_of_threads() -> None:
     corpus = corpus_of(6, n=20)
-    best = train(ALL, CRF(c2=0.3), corpus).info["history"][-1]["objective"]
+    best = train(ALL, CRF(c2=0.3), corpus).training["history"][-1]["objective"]
     one, two = (train(ALL, CRF(c2=0.3, solver="adagrad", epochs=60), corpus, n_threads=n) for n in (1, 2))
     assert one.to_bytes() == two.to_bytes()
-    assert best < one.info["history"][-1]["objective"] < 1.1 * best
+    assert best < one.training["history"][-1]["objective"] < 1.1 * best
     sparse = train(ALL, CRF(c1=0.5, c2=0.0), corpus)
     assert 0 < len(weights_in(sparse)) < len(weights_in(one)) / 2
 
@@ -211,7 +211,7 @@ def test_frank_wolfe_closes_the_gap_that_all_paths_say(features: list[str]) -> N
     corpus = trellis.read({"word": words, "label": labels})
     learner = trellis.HMSVM(solver="frank-wolfe", cost="hamming", C=1.0, epochs=300, tolerance=0.01)
     tagger = train(features, learner, corpus)
-    w, primal, last = weights_in(tagger), 0.0, tagger.info["history"][-1]
+    w, primal, last = weights_in(tagger), 0.0, tagger.training["history"][-1]
     for sentence, gold in zip(words, labels, strict=True):
         every = Paths(sentence, tagger.labels, features, tagger.order)
         right = dot(features_of(sentence, gold, features, tagger.order), w)
@@ -260,7 +260,7 @@ def test_every_answer_is_that_of_all_paths(learner: Any, features: list[str], tm
         whole = sum(p for path, p in probability.items() if spans(path) == [Span("P", 0, len(sentence))])
         assert again.span_probability(sentence, ("P", 0, len(sentence))) == pytest.approx(whole, abs=1e-4)
         explained = again.explain(sentence)
-        for path in (explained.best, explained.second):
+        for path in (explained, explained.second):
             assert path is not None
             assert path.score == pytest.approx(scores[tuple(path.labels)], abs=1e-4)
             terms = {(term.feature, term.label) for term in path.terms}

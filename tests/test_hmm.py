@@ -177,7 +177,7 @@ def test_dev_scores_are_those_of_tagging() -> None:
     dev = trellis.read({"word": [["the", "xing", "of", "Qs"], ["bbbbb"]], "label": [["D", "V", "P", "NP"], ["V"]]})
     for features in ("hmm", ["word[0]", "suffix(word[0], 2)"]):
         tagger = trellis.train(corpus, target="label", features=features, learner=HMM(), order=2, dev=dev)
-        (event,) = tagger.info["history"]
+        (event,) = tagger.training["history"]
         assert event["dev_score"] == pytest.approx(tagger.evaluate(dev).headline)
 
 

@@ -70,7 +70,7 @@ def test_the_optimum_is_that_of_a_general_solver(kernel: str, cost: str, order: 
     weights = np.linspace(0.5, 2.0, len(corpus))
     learner = trellis.HMSVM(C=C, cost=cost, tolerance=1e-6, epochs=20_000, **options)  # type: ignore[arg-type]
     tagger = train(corpus, learner, order=order, sample_weight=weights)
-    last = tagger.info["history"][-1]
+    last = tagger.training["history"][-1]
     assert last["updates"] == 0
 
     every = enumerate_all(golds_of(tagger, corpus), len(tagger.labels), order)
@@ -148,7 +148,7 @@ def test_the_objective_of_the_last_pass_is_the_primal() -> None:
     weights = tagger.model.weights
     norm = float(np.square(weights.rows.weights).sum() + np.square(weights.edge).sum())
     slack = sum(max(of.values()) for of in losses_of(tagger, corpus, "zero-one"))
-    assert tagger.info["history"][-1]["objective"] == pytest.approx(norm / 2 + C * slack, rel=1e-5)
+    assert tagger.training["history"][-1]["objective"] == pytest.approx(norm / 2 + C * slack, rel=1e-5)
 
 
 # ------------------------------------------------------------ kernels
@@ -206,7 +206,7 @@ def test_a_kernel_is_its_feature_map_written_out(cost: str) -> None:
     mapped = trellis.read({"attributes": written_out(bags), "label": labels})
     kernel = trellis.train(plain, learner=trellis.HMSVM(kernel="poly", **learner), **options)
     linear = trellis.train(mapped, learner=trellis.HMSVM(**learner), **options)
-    objectives = [tagger.info["history"][-1]["objective"] for tagger in (kernel, linear)]
+    objectives = [tagger.training["history"][-1]["objective"] for tagger in (kernel, linear)]
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-4)
     assert_same_scores(kernel, linear, zip(bags, written_out(bags), strict=True), 5e-3)
 
@@ -242,7 +242,7 @@ def test_threads_and_memory_change_no_bit(kernel: str, tmp_path: Path) -> None:
     for n_threads, memory in ((1, 1024.0), (3, 1024.0), (2, 0.0), (2, 0.02)):
         learner = trellis.HMSVM(kernel=kernel, epochs=5, memory=None if kernel == "linear" else memory)
         tagger = train(corpus, learner, n_threads=n_threads)
-        tagger.info["learner"].pop("memory", None)
+        tagger.training["learner"].pop("memory", None)
         tagger.save(tmp_path / "model")
         files.append((tmp_path / "model").read_bytes())
         assert tagger.tag_batch(corpus.sentences("word"), n_threads=n_threads) == [
@@ -268,7 +268,7 @@ def test_a_weight_is_a_number_of_copies() -> None:
     copies = corpus.take(np.repeat(np.arange(8), weights.astype(int)))
     learner = trellis.HMSVM(kernel="poly", tolerance=1e-5, epochs=20_000)
     one, other = train(corpus, learner, sample_weight=weights), train(copies, learner)
-    ours, theirs = (tagger.info["history"][-1]["objective"] for tagger in (one, other))
+    ours, theirs = (tagger.training["history"][-1]["objective"] for tagger in (one, other))
     assert ours == pytest.approx(theirs, abs=1e-3)
     assert not {2, 6} & {s.sentence for s in one.support()}
 
@@ -365,7 +365,7 @@ def test_all_ways_of_decoding_agree(kernel: str, order: int) -> None:
     tagger = train(corpus, trellis.HMSVM(epochs=20, **KERNELS[kernel][0]), order=order)
     words = corpus.sentences("word")
     tagged = tagger.tag_batch(words)
-    column = tagger.tag_corpus(corpus)
+    column = tagger.tag_column(corpus)
     assert [z for s in tagged for z in s] == [column.values[code] for code in column.codes.tolist()]
     for sentence, labels in zip(words, tagged, strict=True):
         if not sentence:
@@ -383,7 +383,7 @@ def test_all_ways_of_decoding_agree(kernel: str, order: int) -> None:
         assert forced[0] == tagger.labels[1]
     assert tagger.calibrated(corpus).tag_batch(words) == tagged
     if kernel == "linear":
-        assert tagger.explain(words[0]).best.labels == tagged[0]
+        assert tagger.explain(words[0]).output == tagged[0]
     else:
         with pytest.raises(ModelError, match="no weights of features"):
             tagger.explain(words[0])
@@ -425,7 +425,7 @@ def test_saved_and_loaded(kernel: str, tmp_path: Path) -> None:
 def test_a_function_must_be_given_again(tmp_path: Path) -> None:
     path = tmp_path / "model"
     tagger = train(corpus_of(0), trellis.HMSVM(kernel=cubic, epochs=2))
-    assert tagger.info["learner"]["kernel"] == "test_hmsvm.cubic"
+    assert tagger.training["learner"]["kernel"] == "test_hmsvm.cubic"
     tagger.save(path)
     with pytest.raises(ModelError, match=r"no file can hold: trellis.load\(path, kernel=function\)"):
         trellis.load(path)
@@ -462,7 +462,7 @@ def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
 
     path = tmp_path / "model"
     train(corpus_of(0, 12), trellis.HMSVM(kernel="poly", epochs=3)).save(path)
-    opened = read_tensors(path, model_file.FORMAT, "a trellis model")
+    opened = read_tensors(path, "a trellis model")
     tensors, text = opened.tensors, opened.text
     for change in HOSTILE[name]:
         changed = {key: np.array(array) for key, array in tensors.items()}
@@ -491,7 +491,7 @@ def test_a_solved_problem_stays_solved(tmp_path: Path) -> None:
     seen: list[Any] = []
     again = train(corpus, learner, checkpoint=checkpoint, dev=corpus, observer=seen.append)
     assert seen == []
-    assert again.info["history"] == whole.info["history"]
+    assert again.training["history"] == whole.training["history"]
     assert again.tag_batch(corpus.sentences("word")) == whole.tag_batch(corpus.sentences("word"))
 
 

@@ -31,9 +31,9 @@ def test_the_same_answers(features: list[str], monkeypatch: pytest.MonkeyPatch) 
     slim = trellis.train(CORPUS, **how)
     monkeypatch.setattr(fit, "without_idle_strings", lambda vocabulary: None)
     whole = trellis.train(CORPUS, **how)
-    assert slim.info["idle_strings"] == "left out"
+    assert slim.training["idle_strings"] == "left out"
     assert len(slim.to_bytes()) < 0.7 * len(whole.to_bytes())
-    assert sorted(map(repr, slim.heaviest(999))) == sorted(map(repr, whole.heaviest(999)))
+    assert sorted(map(repr, slim.top_features(999))) == sorted(map(repr, whole.top_features(999)))
     again = trellis.Tagger.from_bytes(slim.to_bytes())
     has_tags = "tag" in slim.columns
     for words in [*SENTENCES, *UNSEEN]:
@@ -47,7 +47,7 @@ def test_the_same_answers(features: list[str], monkeypatch: pytest.MonkeyPatch) 
 
 def test_models_that_use_most_of_their_strings_keep_all() -> None:
     tagger = trellis.train(CORPUS, target="label", features=["word[0]", "word[1]"])
-    assert "idle_strings" not in tagger.info
+    assert "idle_strings" not in tagger.training
     assert tagger.details(CORPUS).n_known == sum(map(len, SENTENCES))
 
 
@@ -61,4 +61,4 @@ def test_known_words_are_not_claimed_where_they_were_left_out() -> None:
 def test_a_tag_dictionary_needs_its_words() -> None:
     learner = trellis.CRF(c1=2.0, c2=0.0, epochs=30)
     tagger = trellis.train(CORPUS, target="label", features=TEMPLATES[0], learner=learner, tag_dictionary=1)
-    assert "idle_strings" not in tagger.info
+    assert "idle_strings" not in tagger.training

@@ -33,7 +33,7 @@ def test_linear_is_the_perceptron(order: int, average: bool, shuffle: bool) -> N
     dual = train(corpus, trellis.KernelPerceptron(kernel="linear", **options), order=order, sample_weight=weights)
     ours, theirs = dual.model.weights, plain.model.weights
     assert ours.expansion is None
-    assert [e["mistakes"] for e in dual.info["history"]] == [e["mistakes"] for e in plain.info["history"]]
+    assert [e["mistakes"] for e in dual.training["history"]] == [e["mistakes"] for e in plain.training["history"]]
     np.testing.assert_allclose(ours.edge, theirs.edge, rtol=1e-5, atol=1e-6)
     for words, labels in zip(corpus.sentences("word"), corpus.sentences("label"), strict=True):
         assert dual.score(words, labels) == pytest.approx(plain.score(words, labels), rel=1e-5, abs=1e-5)

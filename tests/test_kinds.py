@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import multiprocessing
 import pickle
 import re
@@ -18,8 +19,9 @@ from test_parsing import TEMPLATES, treebank
 from test_structured import SENTENCES, Listed
 from test_tree_parser import TREES
 
+import experiments
 import trellis
-from experiments.papers.data import MissingCorpusError
+from experiments.data import MissingCorpusError
 from trellis._support import errors
 from trellis._support.errors import UnknownFunctionError
 from trellis.interfaces.compat.pycrfsuite import CRFSuiteError, NotOpenError
@@ -37,7 +39,7 @@ PROJECTIVE = treebank(8, 1)
 
 
 def rerankers(corpus: trellis.Corpus) -> reranking.Reranker:
-    return reranking.train(corpus, lambda part: trellis.train(part, target="label"), k=3, folds=2)
+    return reranking.train(corpus, tagger=lambda part: trellis.train(part, target="label"), k=3, folds=2)
 
 
 KINDS: dict[str, Callable[[], Any]] = {
@@ -49,7 +51,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "segmenter": lambda: trellis.Segmenter.train([["a", "bc"], ["bc", "d"]]),
     "reranker": lambda: rerankers(CORPUS),
     "reranker of spans": lambda: rerankers(SPANS),
-    "structured model": lambda: structured.fit(Listed(), SENTENCES),
+    "structured model": lambda: structured.train(SENTENCES, problem=Listed()),
 }
 
 
@@ -64,13 +66,13 @@ def answer(kind: str, model: Any) -> Any:
         case "tagger" | "semi-Markov tagger" | "reranker" | "reranker of spans":
             return model.kbest(["a", "b", "c"], 3)
         case "parser":
-            return [(tree.heads, tree.labels, tree.score) for tree in model.kbest([("N", "dog"), ("V", "sees")], 2)]
+            return [(tree.heads, tree.labels, score) for tree, score in model.kbest([("N", "dog"), ("V", "sees")], 2)]
         case "tree parser" | "pcfg":
             return [(str(tree), score) for tree, score in model.kbest(["the", "dog"], 2)]
         case "segmenter":
             return model.segment("abcd"), model.known_words
         case _:
-            return [(one.output, one.score) for one in model.kbest(("the", "dog"), 3)]
+            return model.kbest(("the", "dog"), 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,7 +115,7 @@ def test_empty_input_gives_empty_output() -> None:
         for empty in ([], (), {"word": [], "pos": []}):
             tree = model.parse(empty, probabilities=True)
             assert (tree.words, tree.heads, tree.labels, tree.probabilities) == ([], [], [], [])
-            assert [found.heads for found in model.kbest(empty, 2)] == [[]]
+            assert [tree.heads for tree, _ in model.kbest(empty, 2)] == [[]]
             assert model.probabilities(empty).shape == (1, 0)
         assert model.parse_batch([]) == model.parse_batch(iter(())) == []
         assert [tree.heads for tree in model.parse_batch([[], [], []])] == [[], [], []]
@@ -124,7 +126,6 @@ def test_empty_input_gives_empty_output() -> None:
         assert trees.parse_trees(str(tree)).trees == [tree]
         assert model.parse_batch([[], ["a"]])[0] == tree
         assert model.parse_batch([]) == []
-        assert model.explain([]) == []
     assert model_of("pcfg").probability([]) == 0
     segmenter = model_of("segmenter")
     assert (segmenter.segment(""), segmenter.segment_batch([]), segmenter.separate("")) == ([], [], "")
@@ -298,9 +299,10 @@ OTHERS += [MissingCorpusError, CRFSuiteError, NotOpenError]
 
 
 def test_all_exceptions_are_copied() -> None:
-    """No exception of the package is missing below."""
+    """No exception of the package or of the experiments is missing below."""
     found = set[str]()
-    for path in Path(trellis.__file__).parent.rglob("*.py"):
+    folders = (Path(package.__file__).parent for package in (trellis, experiments))
+    for path in itertools.chain.from_iterable(folder.rglob("*.py") for folder in folders):
         found |= set(re.findall(r"^class ([A-Za-z]\w*)\(.*(?:Error|Exception)\):", path.read_text(), re.MULTILINE))
     assert found == {kind.__name__ for kind in (*EXCEPTIONS, *OTHERS)}
 

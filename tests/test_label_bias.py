@@ -112,4 +112,4 @@ def test_the_normaliser_leaves_forbidden_labels_out() -> None:
             w = tagger.model.weights
             tables = [w.rows.weights, w.edge, *([] if w.tri is None else [w.tri])]
             squares = sum(float((t[np.isfinite(t)].astype(float) ** 2).sum()) for t in tables)
-            assert tagger.info["history"][-1]["objective"] == pytest.approx(loss + 0.3 * squares, rel=1e-4)
+            assert tagger.training["history"][-1]["objective"] == pytest.approx(loss + 0.3 * squares, rel=1e-4)

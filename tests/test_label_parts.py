@@ -59,14 +59,14 @@ def test_two_columns_are_one_target(file: Path) -> None:
     assert sorted(tagger.labels) == ["DET|Definite=Def", "NOUN|Number=Plur", "NOUN|Number=Sing", "PUNCT"]
     # Neither of the two is looked at.
     assert not {"upos", "feats"} & set(tagger.columns)
-    assert tagger.tag_corpus(corpus).tolist() == corpus.column("upos+feats").tolist()
+    assert tagger.tag_column(corpus).tolist() == corpus.column("upos+feats").tolist()
 
 
 def test_writing_brings_both_columns_back(file: Path, tmp_path: Path) -> None:
     tagger = trellis.train(file, target="upos+feats")
     (tmp_path / "bare.conllu").write_text(UNLABELLED)
     bare = trellis.read(tmp_path / "bare.conllu")
-    trellis.write(bare.with_column("upos+feats", tagger.tag_corpus(bare)), tmp_path / "tagged.conllu")
+    trellis.write(bare.with_column("upos+feats", tagger.tag_column(bare)), tmp_path / "tagged.conllu")
     assert (tmp_path / "tagged.conllu").read_text() == conllu()
 
 
@@ -262,7 +262,7 @@ def test_checkpoints_keep_parts(tmp_path: Path) -> None:
     straight = kind.train(corpus, **settings)
     assert resumed.model.weights.parts is not None
     assert resumed.model.weights.rows.weights.tobytes() == straight.model.weights.rows.weights.tobytes()
-    assert resumed.tag_corpus(dev).tolist() == straight.tag_corpus(dev).tolist()
+    assert resumed.tag_column(dev).tolist() == straight.tag_column(dev).tolist()
     with pytest.raises(trellis.ModelError, match="a checkpoint of another training"):
         kind.train(corpus, checkpoint=tmp_path / "c", **settings, label_parts=None)
 

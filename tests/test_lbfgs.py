@@ -134,8 +134,8 @@ def test_training_ends_at_the_tolerance(tolerance: float, c1: float) -> None:
     """The last epoch is the first after which the rule holds; with L1 one later, that looks at all weights."""
     learner = trellis.CRF(c1=c1, tolerance=tolerance, warm_up=0, precision="double")
     tagger = trellis.train(random_corpus(1, 20), target="label", features=["word[0]"], learner=learner)
-    start = tagger.info["tokens"] * np.log(len(tagger.labels))  # every path has the same probability
-    values = [start, *(event["objective"] for event in tagger.info["history"])]
+    start = tagger.training["tokens"] * np.log(len(tagger.labels))  # every path has the same probability
+    values = [start, *(event["objective"] for event in tagger.training["history"])]
     ends = [n for n in range(WINDOW, len(values)) if values[n - WINDOW] - values[n] < tolerance * values[n]]
     assert ends[-1] == len(values) - 1
     assert len(ends) == 1 if c1 == 0 else len(ends) <= 2

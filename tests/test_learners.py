@@ -124,7 +124,7 @@ class SlottedData(Slotted):
 @pytest.mark.parametrize("kind", [Slotted, SlottedData])
 def test_a_learner_of_ones_own_with_slots(kind: Any) -> None:
     tagger = trellis.train({"word": [["a"]], "label": [["A"]]}, target="label", learner=kind())
-    assert tagger.info["learner"] == {"name": kind.__name__, "bonus": 2.0}
+    assert tagger.training["learner"] == {"name": kind.__name__, "bonus": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_a_learner_of_ones_own_with_slots(kind: Any) -> None:
 )
 def test_epochs_are_counted(learner: Any, n_epochs: int) -> None:
     tagger = trellis.train(random_corpus(0), target="label", learner=learner)
-    assert [e["epoch"] for e in tagger.info["history"]] == list(range(1, n_epochs + 1))
-    assert {e["epochs"] for e in tagger.info["history"]} == {n_epochs}
-    assert tagger.info["learner"]["epochs"] == n_epochs
+    assert [e["epoch"] for e in tagger.training["history"]] == list(range(1, n_epochs + 1))
+    assert {e["epochs"] for e in tagger.training["history"]} == {n_epochs}
+    assert tagger.training["learner"]["epochs"] == n_epochs
 
 
 def test_defaults_follow_the_solver() -> None:
@@ -178,7 +178,7 @@ class Majority(trellis.Learner):
 def test_a_learner_of_ones_own(tmp_path: Any) -> None:
     corpus = trellis.read({"word": [["a", "b", "a"], ["b", "c"]], "label": [["A", "B", "A"], ["B", "C"]]})
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=Majority(np.float32(2)))
-    assert tagger.info["learner"] == {"name": "Majority", "bonus": 2.0}
+    assert tagger.training["learner"] == {"name": "Majority", "bonus": 2.0}
     tagger.save(tmp_path / "model")
     assert trellis.load(tmp_path / "model").tag(["c", "b", "a"]) == ["C", "B", "A"]
 
@@ -199,6 +199,6 @@ def test_learners_by_name() -> None:
     for name in LEARNERS:
         if name in ("crf", "hmm", "pa", "kernel-perceptron"):
             tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=name)
-            assert tagger.info["learner"]["name"] == learner_named(name).__name__
+            assert tagger.training["learner"]["name"] == learner_named(name).__name__
     with pytest.raises(LearnerError, match="no learner 'crv'; the learners are perceptron, mira"):
         trellis.train(corpus, target="label", learner="crv")

@@ -69,7 +69,7 @@ def test_iterative_scaling_reaches_the_optimum(order: int, c2: float) -> None:
     found = []
     for learner in (MaxEnt(c2=c2, solver="gis", epochs=1000), MaxEnt(c2=c2, **SLOW)):
         tagger = trellis.train(corpus, target="label", features=["word[0]"], order=order, learner=learner)
-        found.append(tagger.info["history"][-1]["objective"])
+        found.append(tagger.training["history"][-1]["objective"])
     assert found[0] == pytest.approx(found[1], rel=1e-6 if c2 else 1e-2)
     assert found[0] >= found[1] * (1 - 1e-6)
 
@@ -142,7 +142,7 @@ def test_dev_scores_are_those_of_tagging(order: int, method: str) -> None:
     corpus, dev = random_corpus(1, 30), random_corpus(2, 30)
     learner = MaxEnt(solver=method, epochs=5, c2=0.1)
     tagger = KINDS["edges"].train(corpus, learner=learner, dev=dev, order=order)
-    scores = [event["dev_score"] for event in tagger.info["history"]]
+    scores = [event["dev_score"] for event in tagger.training["history"]]
     assert tagger.evaluate(dev).headline == pytest.approx(max(scores))
 
 

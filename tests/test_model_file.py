@@ -54,7 +54,7 @@ def test_round_trip(name: str, average: bool, tmp_path: Path) -> None:
     for corpus in (kind.corpus(), kind.corpus(1, 30)):
         rows = rows_of(tagger, corpus)
         assert loaded.tag_batch(rows) == tagger.tag_batch(rows)
-        assert loaded.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert loaded.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
         for sentence in rows[:8]:
             assert loaded.tag(sentence) == tagger.tag(sentence)
             assert loaded.kbest(sentence, 4) == tagger.kbest(sentence, 4)
@@ -74,7 +74,7 @@ def test_columns_of_any_name(tmp_path: Path) -> None:
     loaded = trellis.load(tmp_path / "model")
     assert loaded.columns == tagger.columns == tuple(names)
     assert loaded.model.vocabulary.templates == tagger.model.vocabulary.templates
-    assert loaded.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist() == list("PQRPQ") * 3
+    assert loaded.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist() == list("PQRPQ") * 3
 
 
 def test_unseen_words_after_loading(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_safetensors_can_open_it(name: str, tmp_path: Path) -> None:
     with safe_open(tmp_path / "model", "numpy") as file:
         assert file.metadata()["format"] == "trellis-model-1"
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    ours = model_file._tensors(tagger.model)
+    ours = model_file.tensors_of(tagger.model)
     assert sorted(tensors) == sorted(ours)
     for key, array in ours.items():
         np.testing.assert_array_equal(tensors[key], array)
@@ -255,8 +255,8 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def write_hostile(tagger: Tagger, path: Path, change: Change) -> None:
-    tensors = {name: np.array(array) for name, array in model_file._tensors(tagger.model).items()}
-    header = model_file._header(tagger.model)
+    tensors = {name: np.array(array) for name, array in model_file.tensors_of(tagger.model).items()}
+    header = model_file.header_of(tagger.model)
     change(tensors, header)
     text = json.dumps(header)
     metadata = {
@@ -501,7 +501,7 @@ def test_senseless_numbers_do_not_crash(name: str, rich: tuple[Kind, Tagger], tm
 def test_names_are_looked_up_when_asked_for(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     write_hostile(rich[1], tmp_path / "model", put("tables.keys", EVERY, 2**62 - 1))
     with pytest.raises(ModelError, match="no name for"):
-        trellis.load(tmp_path / "model").heaviest(100)
+        trellis.load(tmp_path / "model").top_features(100)
 
 
 def test_names_of_attributes_that_are_not_there(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
@@ -578,7 +578,7 @@ def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> 
     kind, tagger = rich
     write_hostile(tagger, tmp_path / "model", lambda tensors, header: None)
     corpus = kind.corpus(1, 30)
-    assert trellis.load(tmp_path / "model").tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+    assert trellis.load(tmp_path / "model").tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
 
 
 def test_digests_are_the_same_everywhere() -> None:
@@ -599,7 +599,7 @@ def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     for more in range(1, 8):
         shifted = (size + more).to_bytes(8, "little") + data[8 : 8 + size] + b" " * more + data[8 + size :]
         (tmp_path / "shifted").write_bytes(shifted)
-        assert trellis.load(tmp_path / "shifted").tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert trellis.load(tmp_path / "shifted").tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
 
 
 # ---------------------------------------------------------------------------- writing

@@ -69,7 +69,7 @@ def answers(tagger: trellis.Tagger) -> dict[str, Any]:
 
 def write_reranker(folder: Path) -> None:
     data = {"word": WORDS[:3] * 2, "chunk": LABELS[:3] * 2}
-    reranker = reranking.train(data, lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
+    reranker = reranking.train(data, tagger=lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
     reranker.save(folder / "reranker.rerank")
     (folder / "reranker.json").write_text(json.dumps([reranker.kbest(words) for words in NEW]) + "\n", "utf-8")
 
@@ -98,14 +98,14 @@ def test_model_files_stay_loadable(path: Path) -> None:
     assert found["labels"] == expected["labels"]
     assert found["measure"] == expected["measure"]
     assert found["scores"] == pytest.approx(expected["scores"], rel=1e-6, abs=1e-6)
-    assert tagger.info["history"]
+    assert tagger.training["history"]
     again = trellis.Tagger.from_bytes(tagger.to_bytes())
     assert again.tag_batch(sentences_for(again)) == expected["labels"]
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.rerank")), ids=lambda p: p.parent.name)
 def test_files_of_rerankers_stay_loadable(path: Path) -> None:
-    reranker = reranking.load(path)
+    reranker = trellis.Reranker.load(path)
     for words, expected in zip(NEW, json.loads(path.with_suffix(".json").read_text("utf-8")), strict=True):
         found = reranker.kbest(words)
         assert [labels for labels, _ in found] == [labels for labels, _ in expected]

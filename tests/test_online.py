@@ -180,8 +180,8 @@ def test_voted_taggers(kind: str, order: int | None, tmp_path: Path) -> None:
     assert tagger.evaluate(other).headline == max(e.dev_score for e in events)
     tagger.save(tmp_path / "voted")
     again = trellis.load(tmp_path / "voted")
-    whole = tagger.tag_corpus(other).tolist()
-    assert again.tag_corpus(other, n_threads=1).tolist() == whole
+    whole = tagger.tag_column(other).tolist()
+    assert again.tag_column(other, n_threads=1).tolist() == whole
     rows: list[Any] = list(other)
     if "attributes" in tagger.columns:
         bags, starts = other.columns["attributes"].tolist(), other.starts.tolist()

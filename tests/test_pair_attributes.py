@@ -40,7 +40,7 @@ def test_the_same_weights_as_by_a_template(learner: trellis.Learner, order: int)
     plain = trellis.train({"attributes": PLAIN, "y": LABELS}, features=both, **how)
 
     def weights(tagger: trellis.Tagger, before: str) -> dict[tuple[str, str], float]:
-        return {(w.feature.replace(before, "="), w.label): w.weight for w in tagger.heaviest(10_000) if w.weight}
+        return {(w.feature.replace(before, "="), w.label): w.weight for w in tagger.top_features(10_000) if w.weight}
 
     expected = weights(words, "w[0]=")
     assert any(feature.startswith("label[-1] & ") for feature, _ in expected)
@@ -65,7 +65,7 @@ def test_values_multiply_weights(learner: trellis.Learner) -> None:
     """The score of a path is the sum over its tokens of value times weight."""
     given = valued(np.random.default_rng(4))
     tagger = trellis.train({"attributes": given, "y": LABELS}, target="y", learner=learner)
-    weight = {(w.feature, w.label): w.weight for w in tagger.heaviest(10_000)}
+    weight = {(w.feature, w.label): w.weight for w in tagger.top_features(10_000)}
     for tokens, labels in zip(given[:10], LABELS, strict=False):
         before = ["<start>", *labels]
         expected = sum(
@@ -75,9 +75,7 @@ def test_values_multiply_weights(learner: trellis.Learner) -> None:
         ) + sum(weight.get(("label[-1]", f"{a} {b}"), 0.0) for a, b in zip(before, labels, strict=False))
         assert tagger.score(tokens, labels) == pytest.approx(expected, rel=1e-4, abs=1e-5)
         explained = tagger.explain(tokens)
-        assert sum(term.weight for term in explained.best.terms) == pytest.approx(
-            explained.best.score, rel=1e-4, abs=1e-4
-        )
+        assert sum(term.weight for term in explained.terms) == pytest.approx(explained.score, rel=1e-4, abs=1e-4)
 
 
 def test_the_gradient_sees_values() -> None:
@@ -98,8 +96,8 @@ def test_warm_start_keeps_them() -> None:
     )
     more = [*MARKED, [{"label[-1] & w": "new", "q": 1.0}]]
     second = trellis.train({"attributes": more, "y": [*LABELS, ["X"]]}, learner=trellis.CRF(epochs=1), init=first)
-    assert {w.feature for w in first.heaviest(1000)} < {w.feature for w in second.heaviest(1000)}
-    assert "label[-1] & w:new" in {w.feature for w in second.heaviest(1000)}
+    assert {w.feature for w in first.top_features(1000)} < {w.feature for w in second.top_features(1000)}
+    assert "label[-1] & w:new" in {w.feature for w in second.top_features(1000)}
 
 
 def test_what_has_no_place_for_them() -> None:
@@ -125,4 +123,4 @@ def test_beside_templates_of_longer_runs(order: int) -> None:
         assert tagger.kbest(row, 1)[0][0] == labels
         assert tagger.score(row, labels) == pytest.approx(tagger.kbest(row, 1)[0][1], abs=1e-4)
         explained = tagger.explain(row)
-        assert sum(t.weight for t in explained.best.terms) == pytest.approx(explained.best.score, abs=1e-4)
+        assert sum(t.weight for t in explained.terms) == pytest.approx(explained.score, abs=1e-4)

@@ -64,7 +64,7 @@ def test_they_are_ordinary_taggers(name: str, tmp_path: Path) -> None:
     again = trellis.load(tmp_path / "model")
     assert again.tag_batch(sentences()) == tagger.tag_batch(sentences())
     assert trellis.Tagger.from_bytes((FILES / name).read_bytes()).tag_batch(sentences()) == again.tag_batch(sentences())
-    assert tagger.heaviest(5)
+    assert tagger.top_features(5)
     assert tagger.explain(sentences()[0])
     assert tagger.tag([("new/word", "XX")]) == again.tag([("new/word", "XX")])
 
@@ -206,7 +206,7 @@ def test_training_with_such_patterns(here: Path, call: Any) -> None:
     done = call(f"train {FILES / 'regex.train'} --features {FILES / 'regex.pattern'} --learner crf --model m --quiet")
     assert done.code == 0
     tagger = trellis.load("m")
-    names = {weight.feature for weight in tagger.heaviest(1000)}
+    names = {weight.feature for weight in tagger.top_features(1000)}
     assert 'match(word[0], "^.?.?")=An' in names
     assert 'matches(word[1], "^\\l")=true & pos[0]=N' in names
     assert tagger.evaluate(FILES / "regex.train").token_accuracy == 1

@@ -110,8 +110,8 @@ def test_events() -> None:
         assert (e.epochs, e.tokens, e.dev_score, e.best) == (4, corpus.n_tokens, None, False)
         assert 0 <= e.updates <= e.mistakes <= corpus.n_tokens
         assert e.seconds >= 0
-    assert tagger.info["history"] == [e.to_dict() for e in events]
-    assert "seconds" not in tagger.info["history"][0]
+    assert tagger.training["history"] == [e.to_dict() for e in events]
+    assert "seconds" not in tagger.training["history"][0]
 
 
 @pytest.mark.parametrize("kind", ["plain", "edges", "order 2", "tag dictionary", "bag and columns", "folds", "files"])
@@ -138,7 +138,7 @@ def test_labels_that_only_dev_has() -> None:
     dev = trellis.read({"word": [["a", "new"]], "pos": [["P0", "P9"]], "label": [["L0", "never"]]})
     tagger = KINDS["plain"].train(random_corpus(0), dev=dev)
     assert "never" not in tagger.labels
-    assert all(0 <= e["dev_score"] < 1 for e in tagger.info["history"])
+    assert all(0 <= e["dev_score"] < 1 for e in tagger.training["history"])
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_pruned_tagger_keeps_to_candidates(order: int) -> None:
     runs = list(zip(gold_of(tagger, DEV), sets.starts[:-1], sets.starts[1:], strict=True))
     survived = [z in sets.labels[a:b] for z, a, b in runs]
     assert np.mean(survived) > 0.85
-    for path in (tagger.tag_corpus(DEV).codes, tagger.tag_corpus(DEV, by="label").codes):
+    for path in (tagger.tag_column(DEV).codes, tagger.tag_column(DEV, by="label").codes):
         assert all(z in sets.labels[a:b] for z, a, b in zip(path, sets.starts[:-1], sets.starts[1:], strict=True))
     words = DEV[0]["word"]
     (best, _), *_ = tagger.kbest(words, 3)
@@ -97,7 +97,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     again = trellis.load(tmp_path / "m")
     assert isinstance(again.model.filter, LabelFilter)
     assert again.model.filter.header == tagger.model.filter.header  # type: ignore[union-attr]
-    assert again.tag_corpus(DEV).codes.tolist() == tagger.tag_corpus(DEV).codes.tolist()
+    assert again.tag_column(DEV).codes.tolist() == tagger.tag_column(DEV).codes.tolist()
 
 
 def test_without_pruning_nothing_changes(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest
         learner = trellis.CRF(epochs=6, precision="double")
         given = {"target": "tag", "features": FEATURES, "order": order, "prune": 0.95}
         tagger = trellis.train(TRAIN, learner=learner, observer=events.append, **given)
-        assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_corpus(DEV).codes.tolist()
+        assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_column(DEV).codes.tolist()
         found.append([event.objective for event in events])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
@@ -299,7 +299,7 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
     for options in (*others, {"init": train(prune=False), "learner": trellis.Perceptron()}):
         tagger = train(**options)
         assert tagger.model.filter is None
-        assert "prune" not in tagger.info
+        assert "prune" not in tagger.training
     with pytest.raises(LearnerError, match="prune must be 'auto', True, False or the share"):
         train(prune="yes")
 

@@ -91,7 +91,7 @@ def test_a_wide_margin_prunes_no_run() -> None:
     assert alone.model.filter is not None
     assert alone.model.filter.levels == ()
     wide = tagger.pruned([label_filter.margin, 1e9, 1e9])
-    assert wide.tag_corpus(DEV).codes.tolist() == alone.tag_corpus(DEV).codes.tolist()
+    assert wide.tag_column(DEV).codes.tolist() == alone.tag_column(DEV).codes.tolist()
     assert wide.kbest(DEV[0]["word"], 5) == alone.kbest(DEV[0]["word"], 5)
     pairs = tagger.pruned([label_filter.margin, label_filter.levels[0].margin])
     assert len(pairs.model.filter.levels) == 1  # type: ignore[union-attr]
@@ -185,7 +185,7 @@ def test_learners_keep_to_what_is_left_with_the_same_bits(learner: trellis.Learn
     again = trellis.load(files[0])
     assert again.model.filter is not None
     assert again.model.filter.header == tagger.model.filter.header  # type: ignore[union-attr]
-    assert again.tag_corpus(DEV).codes.tolist() == tagger.tag_corpus(DEV).codes.tolist()
+    assert again.tag_column(DEV).codes.tolist() == tagger.tag_column(DEV).codes.tolist()
     assert tagger.evaluate(DEV).token_accuracy > 0.55
     words = DEV[1]["word"]
     sets = chains_of(tagger, [words]).allowed

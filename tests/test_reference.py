@@ -164,7 +164,7 @@ def test_working_sets_reach_the_hm_svms_objective(cost: str) -> None:
                 parts[i], dual_costs[i] = alpha @ d, float(alpha @ costs)
     w = np.array(parts).sum(axis=0)
     dual = sum(dual_costs) - 0.5 * w @ w
-    assert tagger.info["history"][-1]["objective"] == pytest.approx(dual, abs=C * 3 * tolerance)
+    assert tagger.training["history"][-1]["objective"] == pytest.approx(dual, abs=C * 3 * tolerance)
 
 
 def test_mira_keeps_its_margins() -> None:

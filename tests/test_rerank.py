@@ -108,10 +108,10 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
     scores = [reranking.report(held_out, one.choose(held_out)).chosen for one in epochs]
     shares = [one.token_accuracy for one in scores if one is not None]
     kept = reranking.fit(tagger, lists, trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
-    assert [event["dev_score"] for event in kept.model.info["history"]] == pytest.approx(shares)
+    assert [event["dev_score"] for event in kept.model.training["history"]] == pytest.approx(shares)
     assert kept.choose(held_out) == epochs[shares.index(max(shares))].choose(held_out)
     again = reranking.train(one_verb(40, 0), by_words, trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1)
-    assert len(again.model.info["history"]) < 9
+    assert len(again.model.training["history"]) < 9
     with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
         reranking.fit(tagger, lists, dev=[])
 
@@ -241,7 +241,7 @@ def test_a_packed_list_teaches_what_its_candidates_teach(
 ) -> None:
     packed = reranking.fit(tagger, lists[:40], learner, k=8, features=["score", "types", "counts"])
     problem = Unpacked(packed.problem.features, packed.problem.scale)
-    plain = structured.fit(problem, [(one, one.gold) for one in lists[:40]], learner)
+    plain = structured.train([(one, one.gold) for one in lists[:40]], problem=problem, learner=learner)
     assert set(plain.names) == set(packed.model.names)
     for one in lists[40:60]:
         ours = {p.output: p.score for p in packed.model.kbest(one, 8)}
@@ -257,10 +257,10 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     assert reranker.model["verbs: one"] > 0
     test = trellis.read(one_verb(50, 1))
     reranker.save(tmp_path / "m")
-    again = reranking.load(tmp_path / "m", functions=[verbs])
+    again = trellis.Reranker.load(tmp_path / "m", functions=[verbs])
     assert again.tag_batch(test) == reranker.tag_batch(test) != tagger.tag_batch(test)
     with pytest.raises(trellis.ModelError, match=r"its feature verbs\(\) is a function, .*functions="):
-        reranking.load(tmp_path / "m")
+        trellis.Reranker.load(tmp_path / "m")
 
 
 class Has:
@@ -298,11 +298,11 @@ def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trell
     found = reranking.fit(tagger, lists, k=8, features=[noun, verb, noun])
     assert {"noun: N", "verb: V"} == set(found.model.names)
     found.save(tmp_path / "m")
-    assert reranking.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
+    assert trellis.Reranker.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
     with pytest.raises(trellis.ArgumentError, match=r"functions must be a list of functions, such as .*, not <"):
-        reranking.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
+        trellis.Reranker.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
     with pytest.raises(trellis.ArgumentError, match="two functions have the name Has"):
-        reranking.load(tmp_path / "m", functions=[Has("N"), Has("V")])
+        trellis.Reranker.load(tmp_path / "m", functions=[Has("N"), Has("V")])
 
 
 @pytest.mark.parametrize(
@@ -371,12 +371,12 @@ def test_k_best_and_explanations_agree(lists: list[KBestList], tagger: trellis.T
     assert sorted(labels for labels, _ in best) == sorted(labels for labels, _ in tagger.kbest(sentence, 8))
     assert reranker.kbest(sentence, 2) == best[:2]
     why = reranker.explain(sentence)
-    assert [(one.labels, one.score) for one in why] == best
-    for one in why:
-        assert sum(term.product for term in one.terms) == pytest.approx(one.score)
-        assert tagger.kbest(sentence, 8)[one.tagger_rank] == (one.labels, one.tagger_score)
+    assert why.second is not None
+    assert [(one.output, one.score) for one in (why, why.second)] == best[:2]
+    for one in (why, why.second):
+        assert sum(term.weight for term in one.terms) == pytest.approx(one.score)
     assert reranker.tag([]) == []
-    assert "8 best of Tagger" in repr(reranker)
+    assert "k 8, tagger Tagger(" in repr(reranker)
 
 
 def test_sentences_are_given_as_to_the_tagger() -> None:
@@ -385,13 +385,13 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
     def two_columns(part: trellis.Corpus) -> trellis.Tagger:
         return trellis.train(part, target="tag", features=["word[0]", "pos[0]"])
 
-    reranker = reranking.train(data, two_columns, k=3, folds=2)
+    reranker = reranking.train(data, tagger=two_columns, k=3, folds=2)
     assert any("pos[0]" in name for name in reranker.model.names)
     wanted = reranker.tag([("a", "x"), ("b", "y")])
     assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
     assert reranker.tag_batch(trellis.read(data))[0] == wanted
     assert reranker.tag_batch(sentence for sentence in [[("a", "x"), ("b", "y")]]) == [wanted]
-    assert reranker.tag_corpus(trellis.read(data)).tolist()[:2] == wanted
+    assert reranker.tag_corpus(trellis.read(data)).column("tag").tolist()[:2] == wanted
     with pytest.raises(trellis.CorpusError, match="has no 'pos'"):
         reranker.tag({"word": ["a"]})
 
@@ -405,26 +405,28 @@ def test_the_same_bits_on_any_number_of_threads(tmp_path: Path) -> None:
         reranker.save(tmp_path / "m")
         files.append((tmp_path / "m").read_bytes())
     assert files[0] == files[1] == files[2]
-    reranker = reranking.train(CHUNKS, chunker, trellis.Perceptron(epochs=3, shuffle=True, seed=8), k=6, folds=3)
+    reranker = reranking.train(
+        CHUNKS, tagger=chunker, learner=trellis.Perceptron(epochs=3, shuffle=True, seed=8), k=6, folds=3
+    )
     reranker.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() != files[0]
 
 
 def test_a_file_has_all_of_it(tmp_path: Path) -> None:
-    reranker = reranking.train(CHUNKS, chunker, k=6, folds=3)
+    reranker = reranking.train(CHUNKS, tagger=chunker, k=6, folds=3)
     reranker.save(tmp_path / "m")
-    again = reranking.load(tmp_path / "m")
+    again = trellis.Reranker.load(tmp_path / "m")
     assert again.tag_batch(CHUNKS) == reranker.tag_batch(CHUNKS)
     assert again.kbest(["the", "cat"]) == reranker.kbest(["the", "cat"])
     assert (again.k, again.cost, again.info, again.tagger.labels) == (6, "auto", reranker.info, reranker.tagger.labels)
-    assert again.info["lists"]["oracle"] >= again.info["lists"]["first"]
+    assert again.training["lists"]["oracle"] >= again.training["lists"]["first"]
     with pytest.raises(
         trellis.ModelError, match=r"not a tagger but a reranker; open it with trellis.tasks.reranking.load"
     ):
         trellis.load(tmp_path / "m")
     reranker.tagger.save(tmp_path / "t")
     with pytest.raises(trellis.ModelError, match="not a reranker but a tagger"):
-        reranking.load(tmp_path / "t")
+        trellis.Reranker.load(tmp_path / "t")
 
 
 HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = [
@@ -451,14 +453,14 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
 
 @pytest.mark.parametrize(("why", "change"), HOSTILE)
 def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[..., object]) -> None:
-    reranker = reranking.train(CHUNKS, chunker, k=3, folds=2, features=["score", "types"])
+    reranker = reranking.train(CHUNKS, tagger=chunker, k=3, folds=2, features=["score", "types"])
     reranker.save(tmp_path / "m")
-    opened = read_tensors(tmp_path / "m", FORMAT, "a reranker")
+    opened = read_tensors(tmp_path / "m", "a reranker")
     tensors, text = dict(opened.tensors), json.loads(opened.text)
     change(tensors, text)
     write_tensors(tmp_path / "m", FORMAT, tensors, json.dumps(text))
     with pytest.raises(trellis.ModelError) as told:
-        reranking.load(tmp_path / "m")
+        trellis.Reranker.load(tmp_path / "m")
     assert why in str(told.value)
     assert str(told.value).count(str(tmp_path / "m")) == 1
     assert "\n" not in str(told.value)
@@ -512,20 +514,23 @@ def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any],
         return chunker(part)
 
     with pytest.raises(trellis.TrellisError, match=why):
-        reranking.train(CHUNKS, counted, folds=2, **settings)
+        reranking.train(CHUNKS, tagger=counted, folds=2, **settings)
     assert calls == [6]
     with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
         reranking.train(one_verb(9, 0), lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
     assert calls == [6, 0]
     with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
-        reranking.train(CHUNKS, lambda part: None)  # type: ignore[arg-type, return-value]
+        reranking.train(CHUNKS, tagger=lambda part: None)  # type: ignore[arg-type, return-value]
 
 
 def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     named, given = (reranking.fit(tagger, lists[:20], one, k=8).model for one in ("mira", trellis.MIRA()))
     assert named.names == given.names
     assert [named[name] for name in named.names] == [given[name] for name in given.names]
-    assert reranking.train(CHUNKS, chunker, "arow", k=2, folds=2).model.info["learner"]["name"] == "AROW"
+    assert (
+        reranking.train(CHUNKS, tagger=chunker, learner="arow", k=2, folds=2).model.training["learner"]["name"]
+        == "AROW"
+    )
 
 
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
@@ -550,7 +555,7 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
     assert "oracle" in done.err
     assert all(0 <= event["dev_score"] <= 1 for event in told["history"])
     assert call("rerank apply --model r test.txt --output tagged.txt").code == 0
-    reranker = reranking.load("r")
+    reranker = trellis.Reranker.load("r")
     wanted = [
         label for labels in reranker.tag_batch(trellis.read("test.txt", columns="word,pos,chunk")) for label in labels
     ]
@@ -572,7 +577,7 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
 def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call: Call, chunk: Path) -> None:
     train = "rerank train train.txt --columns word,pos,chunk --features chunking --kbest 3 --folds 2 --model r --quiet"
     assert call(train).code == 0
-    wanted = reranking.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
+    wanted = trellis.Reranker.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
     for name in ("o.jsonl", "o.parquet", "o.feather", "o.tsv", "o.jsonl.gz"):
         assert call(f"rerank apply --model r test.txt --output {name} --quiet").code == 0
         named = {"columns": "word,pos,chunk"} if ".tsv" in name else {}

@@ -77,7 +77,7 @@ def test_the_loss_is_that_of_all_segmentations() -> None:
     for words, labels in zip(WORDS, CORPUS["label"], strict=True):
         scores = [score for _, score in tagger.kbest(words, 10_000)]
         total += float(np.logaddexp.reduce(scores)) - tagger.score(words, labels)
-    assert tagger.info["history"][-1]["objective"] == pytest.approx(total, rel=1e-4)
+    assert tagger.training["history"][-1]["objective"] == pytest.approx(total, rel=1e-4)
 
 
 def test_adagrad_and_lbfgs_come_to_the_same_weights() -> None:
@@ -86,7 +86,7 @@ def test_adagrad_and_lbfgs_come_to_the_same_weights() -> None:
         trellis.train(CORPUS, target="label", features=FEATURES, learner=one, segments=True, pairs="seen")
         for one in learners
     ]
-    first, second = ({(w.feature, w.label): w.weight for w in tagger.heaviest(1000)} for tagger in taggers)
+    first, second = ({(w.feature, w.label): w.weight for w in tagger.top_features(1000)} for tagger in taggers)
     assert max(abs(first.get(key, 0) - second.get(key, 0)) for key in first | second) < 0.02
 
 
@@ -98,10 +98,13 @@ def test_segments_of_one_token_are_a_chain() -> None:
     segments = trellis.train(
         corpus, target="label", features=["word[0]", "word[-1]", "length"], learner=learner, segments=True
     )
-    assert segments.info["segments"]["longest"] == {"N": 1, "P": 1}
+    assert segments.training["segments"]["longest"] == {"N": 1, "P": 1}
     types = {"N": "B-N", "P": "B-P"}
     named = [
-        {(w.feature.replace("length=1", "bias"), types.get(w.label, w.label)): w.weight for w in tagger.heaviest(1000)}
+        {
+            (w.feature.replace("length=1", "bias"), types.get(w.label, w.label)): w.weight
+            for w in tagger.top_features(1000)
+        }
         for tagger in (chain, segments)
     ]
     assert named[0] == named[1]
@@ -200,9 +203,9 @@ class Twin:
 def test_the_same_model_as_parts_of_a_lattice_has_the_same_weights() -> None:
     learner = trellis.Perceptron(epochs=3, average=False)
     tagger = trellis.train(CORPUS, target="label", features=FEATURES, learner=learner, segments=True)
-    model = structured.fit(Twin(), list(zip(WORDS, SPANS, strict=True)), learner)
+    model = structured.train(list(zip(WORDS, SPANS, strict=True)), problem=Twin(), learner=learner)
     types = {"N": "B-N", "P": "B-P", "O": "O"}
-    mine = {f"{w.feature} {types.get(w.label, w.label)}": w.weight for w in tagger.heaviest(1000)}
+    mine = {f"{w.feature} {types.get(w.label, w.label)}": w.weight for w in tagger.top_features(1000)}
     theirs = {name: model[name] for name in model.names}
     assert {name: weight for name, weight in theirs.items() if weight} == mine
 

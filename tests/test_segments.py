@@ -240,7 +240,7 @@ def test_labels_come_in_the_scheme_of_the_corpus(scheme: str) -> None:
     tagger = trellis.train(corpus(scheme), target="label", features=["word[0]"], segments=True)
     wanted = corpus(scheme, seed=2)
     assert tagger.tag_batch(wanted["word"]) == wanted["label"]
-    assert tagger.info["segments"]["longest"] == {"D": 1, "N": 2}
+    assert tagger.training["segments"]["longest"] == {"D": 1, "N": 2}
     for sentence in wanted["word"][:5]:
         for labels, score in tagger.kbest(sentence, 4):
             assert check(labels, scheme) is None
@@ -269,7 +269,7 @@ def train_on(rows: list[str], learner: str = "perceptron", **changes: Any) -> tr
 )
 def test_the_scheme_is_that_of_the_label_sequences(rows: list[str], scheme: str) -> None:
     tagger = train_on(rows)
-    assert tagger.info["scheme"] == scheme
+    assert tagger.training["scheme"] == scheme
     for row in rows:
         labels = row.split()
         assert tagger.score([str(t) for t in range(len(labels))], labels) > -np.inf
@@ -295,8 +295,8 @@ def test_labels_that_the_scheme_does_not_allow_are_rejected(rows: list[str], sch
 
 def test_weights_of_segments_are_named_by_their_types() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
-    heaviest = {(w.feature, w.label): w.weight for w in tagger.heaviest(1000)}
-    terms = [term for term in tagger.explain(["a", "b", ","]).best.terms if "segment" in term.feature]
+    heaviest = {(w.feature, w.label): w.weight for w in tagger.top_features(1000)}
+    terms = [term for term in tagger.explain(["a", "b", ","]).terms if "segment" in term.feature]
     assert {term.label for term in terms} == {"N", "O"}
     for term in terms:
         assert heaviest[term.feature, term.label] == pytest.approx(term.weight)
@@ -331,14 +331,14 @@ def test_a_tagger_of_segments_in_all_its_ways(tmp_path: Any) -> None:
 
 def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=1)
-    assert tagger.info["segments"]["longest"] == {"D": 1, "N": 1}
+    assert tagger.training["segments"]["longest"] == {"D": 1, "N": 1}
     has_long = sum(any(s.end_token - s.start_token > 1 for s in spans(labels)) for labels in corpus()["label"])
-    assert tagger.info["segments"]["sentences_left_out"] == has_long > 0
+    assert tagger.training["segments"]["sentences_left_out"] == has_long > 0
     assert all(s.end_token - s.start_token == 1 for labels in tagger.tag_batch(corpus()["word"]) for s in spans(labels))
     short = [row for row in corpus()["label"] if all(s.end_token - s.start_token == 1 for s in spans(row))]
     sizes = len(short), sum(map(len, short))
-    assert (tagger.info["sentences"], tagger.info["tokens"]) == sizes
-    assert {event["tokens"] for event in tagger.info["history"]} == {sizes[1]}
+    assert (tagger.training["sentences"], tagger.training["tokens"]) == sizes
+    assert {event["tokens"] for event in tagger.training["history"]} == {sizes[1]}
 
 
 def test_sentences_left_out_are_as_if_they_were_not_there() -> None:

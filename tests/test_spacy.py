@@ -50,7 +50,7 @@ def test_sentences_are_tagged_one_by_one() -> None:
     learnt = TrellisTagger("ner", features=["word[0] & is_first", "word[0]"])
     learnt.initialize(lambda: [Example(doc, doc)] * 3)
     assert learnt.tagger is not None
-    assert learnt.tagger.info["sentences"] == 6
+    assert learnt.tagger.training["sentences"] == 6
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
     moments = plain_training(problem, examples, width, update, 3)
     for average in (False, True):
         learner = trellis.Perceptron(epochs=3, average=average, update=update)
-        model = structured.fit(problem, examples, learner, beam=width)
+        model = structured.train(examples, problem=problem, learner=learner, beam=width)
         for f in moments[-1]:
             mean = sum(weights.get(f, 0.0) for weights in moments) / len(moments)
             assert model[f] == pytest.approx(mean if average else moments[-1][f], abs=1e-6 if average else 0)
@@ -85,7 +85,7 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
 
 def random_model(problem: Any, examples: Any, seed: int, beam: int, *, whole: bool) -> structured.StructuredModel:
     draw = random.Random(seed)
-    model = structured.fit(problem, examples, beam=beam)
+    model = structured.train(examples, problem=problem, beam=beam)
     values = [draw.randrange(-2, 3) if whole else draw.gauss(0, 1) for _ in model.names]
     return replace(model, weights=replace(model.weights, values=np.array(values, np.float32)))
 
@@ -170,14 +170,16 @@ def test_online_learners_learn_by_a_beam(learner: Any, tmp_path: Path) -> None:
     """Labels that only the whole history explains: the first of a word is A, every later one B."""
     xs = [x for x, _ in sentences(5, 30)]
     examples = [(x, tuple("B" if word in x[:t] else "A" for t, word in enumerate(x))) for x in xs]
-    model = structured.fit(Merged(), examples, learner, beam=4)
+    model = structured.train(examples, problem=Merged(), learner=learner, beam=4)
     assert sum(model.predict(x) == y for x, y in examples) >= 29
-    assert model.info["beam"] == 4
-    assert model.info["update"] == (learner.update or "max-violation")
+    assert model.training["beam"] == 4
+    assert model.training["update"] == (learner.update or "max-violation")
     model.save(tmp_path / "m")
-    again = structured.load(tmp_path / "m", Merged())
+    again = trellis.StructuredModel.load(tmp_path / "m", problem=Merged())
     assert [again.predict(x) for x in xs] == [model.predict(x) for x in xs]
-    assert sum(term.product for term in again.explain(xs[0])) == pytest.approx(again.kbest(xs[0], 1)[0].score, abs=1e-5)
+    assert sum(term.weight for term in again.explain(xs[0]).terms) == pytest.approx(
+        again.kbest(xs[0], 1)[0][1], abs=1e-5
+    )
 
 
 class Listed:
@@ -207,33 +209,48 @@ class Odd(History):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: structured.fit(History(), sentences(1)), "is searched by a beam; give its width, such as beam=8"),
-        (lambda: structured.fit(History(), sentences(1), beam=0), "beam must be a whole number from 1"),
-        (lambda: structured.fit(Listed(), [("a", "A")], beam=4), "beam has an effect only where a problem has choices"),
         (
-            lambda: structured.fit(Listed(), [("a", "A")], trellis.Perceptron(update="early")),
+            lambda: structured.train(sentences(1), problem=History()),
+            "is searched by a beam; give its width, such as beam=8",
+        ),
+        (lambda: structured.train(sentences(1), problem=History(), beam=0), "beam must be a whole number from 1"),
+        (
+            lambda: structured.train([("a", "A")], problem=Listed(), beam=4),
+            "beam has an effect only where a problem has choices",
+        ),
+        (
+            lambda: structured.train([("a", "A")], problem=Listed(), learner=trellis.Perceptron(update="early")),
             "update has an effect only with a beam from left to right",
         ),
         (lambda: trellis.Perceptron(update="late"), "update must be 'standard' or 'early' or 'max-violation'"),  # type: ignore[arg-type]
-        (lambda: structured.fit(History(), [("ab", "AX")], beam=4), "example 0: step 1 of y .*, 'X', is not among"),
-        (lambda: structured.fit(History(), [("ab", "A")], beam=4), "example 0: y is not complete"),
-        (lambda: structured.fit(History(), [("ab", 5)], beam=4), "example 0: y must be a sequence of choices, not 5"),
         (
-            lambda: structured.fit(History(), sentences(1), trellis.CRF(), beam=4),
+            lambda: structured.train([("ab", "AX")], problem=History(), beam=4),
+            "example 0: step 1 of y .*, 'X', is not among",
+        ),
+        (lambda: structured.train([("ab", "A")], problem=History(), beam=4), "example 0: y is not complete"),
+        (
+            lambda: structured.train([("ab", 5)], problem=History(), beam=4),
+            "example 0: y must be a sequence of choices, not 5",
+        ),
+        (
+            lambda: structured.train(sentences(1), problem=History(), learner=trellis.CRF(), beam=4),
             "is searched by a beam; .* AROW",
         ),
-        (lambda: structured.fit(Odd(choices=None), [("ab", "AB")], beam=4), "example 0: choices.* not None"),
+        (lambda: structured.train([("ab", "AB")], problem=Odd(choices=None), beam=4), "example 0: choices.* not None"),
         (
-            lambda: structured.fit(Odd(choices=5), [("ab", "AB")], beam=4),
+            lambda: structured.train([("ab", "AB")], problem=Odd(choices=5), beam=4),
             "example 0: choices.* must give a list.* not 5",
         ),
         (
-            lambda: structured.fit(Odd(signature=[]), sentences(1), beam=4),
+            lambda: structured.train(sentences(1), problem=Odd(signature=[]), beam=4),
             "example 0: signature.* hashable.* not \\[\\]",
         ),
-        (lambda: structured.fit(Odd(value="x"), [("ab", "AB")], beam=4), "example 0: feature 'f' must have a number"),
         (
-            lambda: structured.fit(History(), sentences(1), beam=4, dev=sentences(1), metric="token"),  # type: ignore[arg-type]
+            lambda: structured.train([("ab", "AB")], problem=Odd(value="x"), beam=4),
+            "example 0: feature 'f' must have a number",
+        ),
+        (
+            lambda: structured.train(sentences(1), problem=History(), beam=4, dev=sentences(1), metric="token"),  # type: ignore[arg-type]
             "metric must be a function of outputs and right outputs, not 'token'",
         ),
     ],
@@ -245,16 +262,19 @@ def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
 
 
 def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
-    listed, steps = structured.fit(Listed(), [("a", "A")]), structured.fit(History(), sentences(1), beam=4)
+    listed, steps = (
+        structured.train([("a", "A")], problem=Listed()),
+        structured.train(sentences(1), problem=History(), beam=4),
+    )
     for model, other, message in (
         (listed, History(), "with the method candidates, and this one has choices"),
         (steps, Listed(), "with the method choices, and this one has candidates"),
     ):
         model.save(tmp_path / "m")
         with pytest.raises(trellis.ModelError, match=message):
-            structured.load(tmp_path / "m", other)
+            trellis.StructuredModel.load(tmp_path / "m", problem=other)
         # Older files do not say which kind it was.
         kept = {key: value for key, value in model.info.items() if key != "kind"}
         replace(model, info=kept).save(tmp_path / "m")
         with pytest.raises(trellis.ModelError, match=r"a beam|no beam"):
-            structured.load(tmp_path / "m", other)
+            trellis.StructuredModel.load(tmp_path / "m", problem=other)

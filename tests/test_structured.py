@@ -154,8 +154,10 @@ STRUCTURES: dict[str, Any] = {
 def fit(problem: Any, learner: Any, update: str | None = None) -> structured.StructuredModel:
     """Of steps with a beam as wide as the space."""
     if not isinstance(problem, Stepwise):
-        return structured.fit(problem, SENTENCES, learner)
-    return structured.fit(problem, SENTENCES, replace(learner, update=update) if update else learner, beam=3)
+        return structured.train(SENTENCES, problem=problem, learner=learner)
+    return structured.train(
+        SENTENCES, problem=problem, learner=replace(learner, update=update) if update else learner, beam=3
+    )
 
 
 LEARNERS: dict[str, Any] = {
@@ -191,11 +193,11 @@ def test_every_learner_learns_every_structure_that_answers_it(name: str, structu
     x = ("the", "cat", "barks")
     found = model.kbest(x, 4)
     scores = {y: model.score(phi(x, y)) for y in itertools.product(LABELS, repeat=3)}
-    assert [one.score for one in found] == pytest.approx(sorted(scores.values(), reverse=True)[:4], abs=1e-5)
-    assert all(scores[one.output] == pytest.approx(one.score, abs=1e-5) for one in found)
-    assert sum(term.product for term in model.explain(x)) == pytest.approx(found[0].score, abs=1e-5)
+    assert [score for _, score in found] == pytest.approx(sorted(scores.values(), reverse=True)[:4], abs=1e-5)
+    assert all(scores[y] == pytest.approx(score, abs=1e-5) for y, score in found)
+    assert sum(term.weight for term in model.explain(x).terms) == pytest.approx(found[0][1], abs=1e-5)
     model.save(tmp_path / "m")
-    again = structured.load(tmp_path / "m", problem)
+    again = trellis.StructuredModel.load(tmp_path / "m", problem=problem)
     assert again.names == model.names
     assert again.info == model.info
     assert again.weights.values.tobytes() == model.weights.values.tobytes()
@@ -206,7 +208,7 @@ def test_every_learner_learns_every_structure_that_answers_it(name: str, structu
 def test_structures_agree(name: str) -> None:
     """The same outputs packed in other ways give the same weights."""
     models = {
-        key: structured.fit(make(), SENTENCES, LEARNERS[name])
+        key: structured.train(SENTENCES, problem=make(), learner=LEARNERS[name])
         for key, make in STRUCTURES.items()
         if key in ("lattice", "hypergraph")
     }
@@ -224,7 +226,8 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
         trellis.CRF(solver="adagrad"),
     ):
         digests = {
-            structured.fit(Lattice(), SENTENCES, learner, n_threads=n).weights.values.tobytes() for n in (1, 2, 5)
+            structured.train(SENTENCES, problem=Lattice(), learner=learner, n_threads=n).weights.values.tobytes()
+            for n in (1, 2, 5)
         }
         assert len(digests) == 1
 
@@ -235,7 +238,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 def by_name(tagger: trellis.Tagger) -> dict[str, float]:
     """The weights of a tagger under the names of ``phi``."""
     out = {}
-    for one in tagger.heaviest(10_000):
+    for one in tagger.top_features(10_000):
         kind, _, value = one.feature.partition("=")
         before, _, label = one.label.partition(" ")
         name = {"word[0]": f"{value}|{one.label}", "end[0]": f"-{value}|{one.label}"}
@@ -267,7 +270,9 @@ def test_a_chain_as_a_problem_gives_the_weights_of_the_reference(structure: str)
     golds = [[LABELS.index(label) for label in y] for _, y in SENTENCES]
     final, averaged = reference.perceptron(tokens, golds, len(words) + len(ends), 3, 1, 4)
     for average, wanted in ((False, final), (True, averaged)):
-        model = structured.fit(STRUCTURES[structure](), SENTENCES, trellis.Perceptron(epochs=4, average=average))
+        model = structured.train(
+            SENTENCES, problem=STRUCTURES[structure](), learner=trellis.Perceptron(epochs=4, average=average)
+        )
         for z, label in enumerate(LABELS):
             for f, name in enumerate([*words, *(f"-{end}" for end in ends)]):
                 assert model[f"{name}|{label}"] == pytest.approx(wanted.emit[f, z], abs=1e-6)
@@ -309,7 +314,7 @@ def test_figure_2_by_hand(average: bool) -> None:
 
 
 def test_the_objective_of_a_crf_is_that_of_all_outputs() -> None:
-    model = structured.fit(Lattice(), SENTENCES, trellis.CRF(c2=0.3, tolerance=1e-10, warm_up=0))
+    model = structured.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(c2=0.3, tolerance=1e-10, warm_up=0))
     values = {name: float(model[name]) for name in model.names}
     loss = 0.3 * sum(w * w for w in values.values())
     gradient = {name: 0.6 * w for name, w in values.items()}
@@ -322,7 +327,7 @@ def test_the_objective_of_a_crf_is_that_of_all_outputs() -> None:
                 gradient[f] += math.exp(score - log_z) * v
         for f, v in phi(x, y).items():
             gradient[f] -= v
-    assert model.info["history"][-1]["objective"] == pytest.approx(loss, rel=1e-5)
+    assert model.training["history"][-1]["objective"] == pytest.approx(loss, rel=1e-5)
     assert max(map(abs, gradient.values())) < 1e-3  # the optimum
 
 
@@ -333,8 +338,8 @@ def test_costs_of_edges_and_of_candidates() -> None:
             return [0.0 if e in right else 2.0 for e in range(len(self._edges(x)))]
 
     learner = trellis.MIRA(epochs=1, C=100.0, average=False)
-    single = structured.fit(Lattice(), SENTENCES[:1], learner)
-    double = structured.fit(Dear(), SENTENCES[:1], learner)
+    single = structured.train(SENTENCES[:1], problem=Lattice(), learner=learner)
+    double = structured.train(SENTENCES[:1], problem=Dear(), learner=learner)
     for name in single.names:
         assert double[name] == pytest.approx(2 * single[name], abs=1e-5)
 
@@ -345,14 +350,14 @@ def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> 
             return [y for y in super().candidates(x) if y != ("D", "N", "V")]
 
     example = [(("the", "dog", "barks"), ("D", "N", "V"))]
-    model = structured.fit(Rerank(), example, trellis.Perceptron(epochs=50, average=False))
+    model = structured.train(example, problem=Rerank(), learner=trellis.Perceptron(epochs=50, average=False))
     assert sum(a != b for a, b in zip(model.predict(example[0][0]), example[0][1], strict=True)) == 1
 
     class NoCosts(Rerank):
         cost = None  # type: ignore[assignment]
 
     with pytest.raises(trellis.LearnerError, match="example 0: y is not among its candidates"):
-        structured.fit(NoCosts(), example)
+        structured.train(example, problem=NoCosts())
 
 
 def test_votes_are_those_of_all_moments() -> None:
@@ -366,11 +371,15 @@ def test_votes_are_those_of_all_moments() -> None:
 
 
 def test_sample_weights_count() -> None:
-    twice = structured.fit(Lattice(), [*SENTENCES, SENTENCES[0]], trellis.CRF(tolerance=1e-9, warm_up=0))
-    weighted = structured.fit(Lattice(), SENTENCES, trellis.CRF(tolerance=1e-9, warm_up=0), sample_weight=[2, 1, 1, 1])
+    twice = structured.train(
+        [*SENTENCES, SENTENCES[0]], problem=Lattice(), learner=trellis.CRF(tolerance=1e-9, warm_up=0)
+    )
+    weighted = structured.train(
+        SENTENCES, problem=Lattice(), learner=trellis.CRF(tolerance=1e-9, warm_up=0), sample_weight=[2, 1, 1, 1]
+    )
     for name in twice.names:
         assert weighted[name] == pytest.approx(twice[name], abs=1e-3)
-    without = structured.fit(Lattice(), SENTENCES, sample_weight=[0, 0, 1, 0])
+    without = structured.train(SENTENCES, problem=Lattice(), sample_weight=[0, 0, 1, 0])
     assert without["the|D"] == 0
 
 
@@ -393,32 +402,53 @@ class Odd(Lattice):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: structured.fit(object(), SENTENCES), "problem needs the methods features and candidates, f"),
-        (lambda: structured.fit(Lattice(), []), "examples must be a list of pairs"),
-        (lambda: structured.fit(Lattice(), 5), "examples must be a list of pairs"),  # type: ignore[arg-type]
-        (lambda: structured.fit(Lattice(), [1]), "example 0 must be a pair"),  # type: ignore[list-item]
-        (lambda: structured.fit(Lattice(), SENTENCES, "best"), "no learner 'best'"),  # type: ignore[arg-type]
-        (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMM()), "HMM learns chains only; choose an online"),
-        (lambda: structured.fit(Lattice(), SENTENCES, trellis.HMSVM()), "HMSVM\\(solver='dual'\\) learns chains only"),
-        (lambda: structured.fit(Lattice(), SENTENCES, trellis.MaxEnt()), "MaxEnt.* learns chains only"),
+        (lambda: structured.train(SENTENCES, problem=object()), "problem needs the methods features and candidates, f"),
+        (lambda: structured.train([], problem=Lattice()), "examples must be a list of pairs"),
+        (lambda: structured.train(5, problem=Lattice()), "examples must be a list of pairs"),  # type: ignore[arg-type]
+        (lambda: structured.train([1], problem=Lattice()), "example 0 must be a pair"),  # type: ignore[list-item]
+        (lambda: structured.train(SENTENCES, problem=Lattice(), learner="best"), "no learner 'best'"),  # type: ignore[arg-type]
         (
-            lambda: structured.fit(Lattice(), SENTENCES, trellis.CRF(transitions="all")),
+            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.HMM()),
+            "HMM learns chains only; choose an online",
+        ),
+        (
+            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.HMSVM()),
+            "HMSVM\\(solver='dual'\\) learns chains only",
+        ),
+        (
+            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.MaxEnt()),
+            "MaxEnt.* learns chains only",
+        ),
+        (
+            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(transitions="all")),
             "transitions='all' is for chains; omit it",
         ),
-        (lambda: structured.fit(Lattice(), SENTENCES, trellis.CRF(precision="single")), "is for chains"),
-        (lambda: structured.fit(Lattice(), SENTENCES, sample_weight=[1]), "sample_weight must be 4 finite numbers"),
         (
-            lambda: structured.fit(Odd(parts=5), SENTENCES),
+            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(precision="single")),
+            "is for chains",
+        ),
+        (
+            lambda: structured.train(SENTENCES, problem=Lattice(), sample_weight=[1]),
+            "sample_weight must be 4 finite numbers",
+        ),
+        (
+            lambda: structured.train(SENTENCES, problem=Odd(parts=5)),
             "example 0: parts\\(x\\) must give trellis.tasks.structured.Parts, not int",
         ),
         (
-            lambda: structured.fit(Odd(parts=Parts(trellis.Hypergraph([1], [0]), [])), SENTENCES),
+            lambda: structured.train(SENTENCES, problem=Odd(parts=Parts(trellis.Hypergraph([1], [0]), []))),
             "each of the 1 edges, not for 0",
         ),
-        (lambda: structured.fit(Odd(edges=[0]), SENTENCES), "example 0: edges\\(x, y\\) has no edge into node"),
-        (lambda: structured.fit(Odd(edges=[99]), SENTENCES), "example 0: edges\\(x, y\\) gives edge 99"),
-        (lambda: structured.fit(Odd(edges="ab"), SENTENCES), "must give numbers of edges"),
-        (lambda: structured.fit(Searched(), SENTENCES, trellis.Perceptron(batch=4)), "batch has an effect only where"),
+        (
+            lambda: structured.train(SENTENCES, problem=Odd(edges=[0])),
+            "example 0: edges\\(x, y\\) has no edge into node",
+        ),
+        (lambda: structured.train(SENTENCES, problem=Odd(edges=[99])), "example 0: edges\\(x, y\\) gives edge 99"),
+        (lambda: structured.train(SENTENCES, problem=Odd(edges="ab")), "must give numbers of edges"),
+        (
+            lambda: structured.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(batch=4)),
+            "batch has an effect only where",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
@@ -437,11 +467,11 @@ def test_features_are_finite_numbers(value: Any) -> None:
         trellis.ArgumentError,
         match="example 0, edge 0: feature 'f' must have a number from -1e\\+12 to 1e\\+12 as its value",
     ):
-        structured.fit(Bad(), SENTENCES)
+        structured.train(SENTENCES, problem=Bad())
 
 
 def test_files_that_are_no_model(tmp_path: Path) -> None:
-    model = structured.fit(Lattice(), SENTENCES, trellis.Perceptron(vote=True))
+    model = structured.train(SENTENCES, problem=Lattice(), learner=trellis.Perceptron(vote=True))
     model.save(tmp_path / "m")
     data = (tmp_path / "m").read_bytes()
     (tmp_path / "cut").write_bytes(data[:-4])
@@ -451,13 +481,13 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(b"no model")
     for name in ("cut", "changed", "none", "missing"):
         with pytest.raises(trellis.ModelError):
-            structured.load(tmp_path / name, Lattice())
+            trellis.StructuredModel.load(tmp_path / name, problem=Lattice())
     tensors, metadata = tensor_file._split(data, tmp_path, "")
     for part in ("counts", "starts", "features", "changes"):
         matrix = {f"votes.{part}": tensors[f"votes.{part}"].reshape(-1, 1)}
         tensor_file.write_tensors(tmp_path / "matrix", metadata["format"], {**tensors, **matrix}, metadata["text"])
         with pytest.raises(trellis.ModelError, match="votes that do not fit together"):
-            structured.load(tmp_path / "matrix", Lattice())
+            trellis.StructuredModel.load(tmp_path / "matrix", problem=Lattice())
     with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis.tasks.structured.load"):
         trellis.load(tmp_path / "m")
 
@@ -479,17 +509,22 @@ def right_share(model: structured.StructuredModel, pairs: Sequence[Any]) -> floa
 @pytest.mark.parametrize("kind", [Listed, Searched])
 def test_the_best_epoch_on_held_out_pairs_is_kept(kind: type) -> None:
     dev = [*SENTENCES, *NOISY[-1:]]
-    epochs = [structured.fit(kind(), NOISY, trellis.Perceptron(epochs=n, average=False)) for n in range(1, 7)]
+    epochs = [
+        structured.train(NOISY, problem=kind(), learner=trellis.Perceptron(epochs=n, average=False))
+        for n in range(1, 7)
+    ]
     shares = [right_share(model, dev) for model in epochs]
     assert len(set(shares)) > 1
     best = shares.index(max(shares))
     assert best < 5
-    kept = structured.fit(kind(), NOISY, trellis.Perceptron(epochs=6, average=False), dev=dev)
-    assert [event["dev_score"] for event in kept.info["history"]] == pytest.approx(shares)
+    kept = structured.train(NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev)
+    assert [event["dev_score"] for event in kept.training["history"]] == pytest.approx(shares)
     assert {name: kept[name] for name in epochs[best].names} == {n: epochs[best][n] for n in epochs[best].names}
-    tired = structured.fit(kind(), NOISY, trellis.Perceptron(epochs=6, average=False), dev=dev, patience=1)
+    tired = structured.train(
+        NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev, patience=1
+    )
     falls = next((i for i in range(1, 6) if shares[i] <= max(shares[:i])), 5)
-    assert len(tired.info["history"]) == falls + 1
+    assert len(tired.training["history"]) == falls + 1
 
 
 def test_a_metric_of_ones_own() -> None:
@@ -499,9 +534,9 @@ def test_a_metric_of_ones_own() -> None:
         seen.append(len(outputs))
         return sum(a == b for y, z in zip(outputs, right, strict=True) for a, b in zip(y, z, strict=True)) / 100
 
-    model = structured.fit(Listed(), SENTENCES, trellis.CRF(epochs=3), dev=SENTENCES, metric=tokens)
-    assert seen == [4] * len(model.info["history"])
-    assert model.info["history"][-1]["dev_score"] == pytest.approx(0.15)
+    model = structured.train(SENTENCES, problem=Listed(), learner=trellis.CRF(epochs=3), dev=SENTENCES, metric=tokens)
+    assert seen == [4] * len(model.training["history"])
+    assert model.training["history"][-1]["dev_score"] == pytest.approx(0.15)
 
 
 @pytest.mark.parametrize(
@@ -518,7 +553,7 @@ def test_a_metric_of_ones_own() -> None:
 )
 def test_held_out_pairs_that_make_no_sense(given: dict[str, Any], why: str) -> None:
     with pytest.raises(trellis.TrellisError) as told:
-        structured.fit(Listed(), SENTENCES, **given)
+        structured.train(SENTENCES, problem=Listed(), **given)
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -546,7 +581,7 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
     learner: trellis.Learner, held_out: bool, tmp_path: Path
 ) -> None:
     how: dict[str, Any] = {"dev": SENTENCES[:3]} if held_out else {}
-    whole = structured.fit(ListedWithCosts(), NOISY, learner, **how)
+    whole = structured.train(NOISY, problem=ListedWithCosts(), learner=learner, **how)
     whole.save(tmp_path / "whole")
 
     class KilledError(Exception):
@@ -558,10 +593,15 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
 
     file = tmp_path / "checkpoint"
     with pytest.raises(KilledError):
-        structured.fit(ListedWithCosts(), NOISY, learner, checkpoint=file, observer=kill, **how)
+        structured.train(NOISY, problem=ListedWithCosts(), learner=learner, checkpoint=file, observer=kill, **how)
     seen = []
-    again = structured.fit(
-        ListedWithCosts(), NOISY, learner, checkpoint=file, observer=lambda event: seen.append(event.epoch), **how
+    again = structured.train(
+        NOISY,
+        problem=ListedWithCosts(),
+        learner=learner,
+        checkpoint=file,
+        observer=lambda event: seen.append(event.epoch),
+        **how,
     )
     again.save(tmp_path / "again")
     assert seen[:1] == [4]
@@ -571,7 +611,7 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
 def test_frank_wolfe_continues_with_more_epochs(tmp_path: Path) -> None:
     def fit(epochs: int, **options: Any) -> list[float]:
         learner = trellis.HMSVM(solver="frank-wolfe", epochs=epochs, tolerance=0.5)
-        return structured.fit(ListedWithCosts(), NOISY, learner, **options).weights.values.tolist()
+        return structured.train(NOISY, problem=ListedWithCosts(), learner=learner, **options).weights.values.tolist()
 
     for epochs in range(1, 6):
         fit(epochs, checkpoint=tmp_path / str(epochs))
@@ -581,7 +621,14 @@ def test_frank_wolfe_continues_with_more_epochs(tmp_path: Path) -> None:
 def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
     file = tmp_path / "checkpoint"
     dev: dict[str, Any] = {"dev": SENTENCES[:2], "metric": share_of_right}
-    structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file, checkpoint_every=2, **dev)
+    structured.train(
+        NOISY,
+        problem=ListedWithCosts(),
+        learner=trellis.Perceptron(epochs=2),
+        checkpoint=file,
+        checkpoint_every=2,
+        **dev,
+    )
     others: list[dict[str, Any]] = [
         {"examples": SENTENCES},
         {"dev": SENTENCES[:1]},
@@ -597,18 +644,20 @@ def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
         given = {"problem": ListedWithCosts(), "examples": NOISY, "learner": trellis.Perceptron(epochs=2), **dev}
         given |= other
         with pytest.raises(trellis.ModelError, match="a checkpoint of another training"):
-            structured.fit(given.pop("problem"), given.pop("examples"), checkpoint=file, **given)
+            structured.train(given.pop("examples"), problem=given.pop("problem"), checkpoint=file, **given)
     with pytest.raises(trellis.LearnerError, match="needs a problem with candidates"):
-        structured.fit(Searched(), NOISY, checkpoint=file)
+        structured.train(NOISY, problem=Searched(), checkpoint=file)
     with pytest.raises(trellis.LearnerError, match="it needs a checkpoint"):
-        structured.fit(Listed(), NOISY, checkpoint_every=2)
-    more = structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=4), checkpoint=file, patience=9, **dev)
-    whole = structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=4), patience=9, **dev)
+        structured.train(NOISY, problem=Listed(), checkpoint_every=2)
+    more = structured.train(
+        NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=4), checkpoint=file, patience=9, **dev
+    )
+    whole = structured.train(NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=4), patience=9, **dev)
     assert np.array_equal(more.weights.values, whole.weights.values)
     assert more.info == whole.info
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(trellis.ModelError, match="checkpoint"):
-        structured.fit(ListedWithCosts(), NOISY, trellis.Perceptron(epochs=2), checkpoint=file, **dev)
+        structured.train(NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=2), checkpoint=file, **dev)
 
 
 def test_a_state_that_is_none_is_an_error() -> None:
@@ -648,7 +697,7 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
             return {"a\ud800": 1.0, **phi(x, y)}
 
     with pytest.raises(trellis.ArgumentError, match=r"feature 'a\\ud800': no file can hold half a surrogate pair"):
-        structured.fit(Halved(), SENTENCES)
+        structured.train(SENTENCES, problem=Halved())
 
 
 @pytest.mark.parametrize(
@@ -672,9 +721,9 @@ def test_settings_are_checked_before_features_are_asked_for(settings: dict[str, 
             raise AssertionError
 
     with pytest.raises(trellis.TrellisError, match=why):
-        structured.fit(Unasked(), SENTENCES, **settings)
+        structured.train(SENTENCES, problem=Unasked(), **settings)
 
 
 def test_a_learner_by_its_name() -> None:
-    named, given = (structured.fit(Listed(), SENTENCES, one) for one in ("mira", trellis.MIRA()))
+    named, given = (structured.train(SENTENCES, problem=Listed(), learner=one) for one in ("mira", trellis.MIRA()))
     assert [named[name] for name in named.names] == [given[name] for name in given.names]

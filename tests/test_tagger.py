@@ -82,7 +82,7 @@ def test_k_best(tagger: Tagger, corpora: list[Corpus]) -> None:
         with pytest.raises(ArgumentError, match="k must be a whole number from 1 to 1000000, not"):
             tagger.kbest([], k)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="n must be a whole number from 0 on, not -1"):
-        tagger.heaviest(-1)
+        tagger.top_features(-1)
     with pytest.raises(ConstraintError, match="allowed must be a dict by position or a list"):
         tagger.tag([], allowed=5)  # type: ignore[arg-type]
 
@@ -106,10 +106,10 @@ def test_all_ways_of_tagging_agree(tagger: Tagger, corpora: list[Corpus]) -> Non
         for n_threads in (None, 1, 2, 5):
             assert tagger.tag_batch(rows, n_threads=n_threads) == one_by_one
             assert tagger.tag_batch(corpus, n_threads=n_threads) == one_by_one
-            assert tagger.tag_corpus(corpus, n_threads=n_threads).tolist() == flat
+            assert tagger.tag_column(corpus, n_threads=n_threads).tolist() == flat
         assert tagger.tag_batch(tuple(tuple(sentence) for sentence in rows)) == one_by_one
         assert tagger.tag_batch(iter(rows)) == one_by_one
-        assert tagger.tag_corpus(corpus[7:11]).tolist() == [z for labels in one_by_one[7:11] for z in labels]
+        assert tagger.tag_column(corpus[7:11]).tolist() == [z for labels in one_by_one[7:11] for z in labels]
         # A dict of columns, with more columns than the model reads.
         for sentence, labels in zip(rows, one_by_one, strict=True):
             fields = zip(*sentence, strict=True) if len(tagger.columns) > 1 else [sentence]
@@ -125,7 +125,7 @@ def test_empty(tagger: Tagger, corpora: list[Corpus]) -> None:
     assert tagger.tag([]) == []
     assert tagger.tag_batch([]) == []
     assert tagger.tag_batch([[], []]) == [[], []]
-    assert tagger.tag_corpus(corpora[0][:0]).tolist() == []
+    assert tagger.tag_column(corpora[0][:0]).tolist() == []
     assert tagger.kbest([], 3) == [([], 0.0)]
     assert tagger.score([], []) == 0.0
 
@@ -140,7 +140,7 @@ def test_a_bounded_memory_gives_the_same_answers(
         expected = tagger.tag_batch(rows)
         assert forgetful.tag_batch(rows) == expected
         assert [forgetful.tag(sentence) for sentence in rows] == expected
-        assert forgetful.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert forgetful.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
         assert [forgetful.kbest(s, 3) for s in rows] == [tagger.kbest(s, 3) for s in rows]
 
 
@@ -270,9 +270,9 @@ def test_many_threads_over_long_batches() -> None:
     kind = KINDS["folds"]
     tagger = kind.train()
     corpus = kind.corpus(1, 5000)
-    once = tagger.tag_corpus(corpus, n_threads=1)
+    once = tagger.tag_column(corpus, n_threads=1)
     for n_threads in (2, 7):
-        assert tagger.tag_corpus(corpus, n_threads=n_threads).tolist() == once.tolist()
+        assert tagger.tag_column(corpus, n_threads=n_threads).tolist() == once.tolist()
 
 
 def test_attributes_in_every_form() -> None:
@@ -333,7 +333,7 @@ BOTH = KINDS["bag and columns"]
 )
 def test_wrong_sentences(kind: Kind, sentence: Any, message: str) -> None:
     tagger = kind.train()
-    before = tagger.tag_corpus(kind.corpus()).tolist()
+    before = tagger.tag_column(kind.corpus()).tolist()
     ways: list[Callable[[Any], object]] = [
         tagger.tag,
         lambda s: tagger.tag_batch([[], s]),
@@ -342,7 +342,7 @@ def test_wrong_sentences(kind: Kind, sentence: Any, message: str) -> None:
     for way in ways:
         with pytest.raises(CorpusError, match=message):
             way(sentence)
-    assert tagger.tag_corpus(kind.corpus()).tolist() == before
+    assert tagger.tag_column(kind.corpus()).tolist() == before
 
 
 def test_an_error_names_the_token() -> None:
@@ -365,9 +365,9 @@ def test_arrays_and_iterators_are_sentences() -> None:
 def test_wrong_corpora_and_labels() -> None:
     tagger = ONE.train()
     with pytest.raises(CorpusError, match="no column 'word'; the columns are form"):
-        tagger.tag_corpus(trellis.read({"form": [["a"]]}))
+        tagger.tag_column(trellis.read({"form": [["a"]]}))
     with pytest.raises(CorpusError, match="attributes from column 'attributes'"):
-        BAG.train().tag_corpus(random_corpus(0))
+        BAG.train().tag_column(random_corpus(0))
     with pytest.raises(ValueError, match="1 labels for 2 tokens"):
         tagger.score(["a", "b"], ["L0"])
     with pytest.raises(ValueError, match="no label 'Z' in this model; its labels are L"):
@@ -379,7 +379,7 @@ def test_what_a_tagger_says_of_itself(tmp_path: Path) -> None:
     assert tagger.columns == ("word", "pos")
     assert (tagger.target, tagger.order) == ("label", 1)
     assert repr(tagger).startswith("Tagger('label' from word, pos; 3 labels, order 1, ")
-    assert tagger.info["tokens"] == TWO.corpus().n_tokens
+    assert tagger.training["tokens"] == TWO.corpus().n_tokens
     assert tagger.evaluate(TWO.corpus()).headline > 0.5
 
 
@@ -390,14 +390,14 @@ def test_copies_are_the_same_tagger(tmp_path: Path) -> None:
     corpus = KINDS["functions"].corpus(0, 20)
     tagger = KINDS["functions"].train(corpus)
     for other in (pickle.loads(pickle.dumps(tagger)), copy.deepcopy(tagger)):
-        assert other.tag_corpus(corpus).tolist() == tagger.tag_corpus(corpus).tolist()
+        assert other.tag_column(corpus).tolist() == tagger.tag_column(corpus).tolist()
         assert other.info == tagger.info
 
 
 def test_heaviest_and_evaluate_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a X\nb Y\n\nb Y\na X\n")
     tagger = trellis.train(tmp_path / "a.txt", target="label", features=["word[0]"], order=0, learner="perceptron")
-    assert {(weight.feature, weight.label) for weight in tagger.heaviest(4)} == {
+    assert {(weight.feature, weight.label) for weight in tagger.top_features(4)} == {
         ("word[0]=b", "X"),
         ("word[0]=b", "Y"),
     }

@@ -69,15 +69,15 @@ def test_the_perceptron_steps_towards_the_target() -> None:
                 for sign, output in ((1, right), (-1, z)):
                     for name, value in problem.features(x, output).items():
                         weights[name] = weights.get(name, 0.0) + sign * value
-        model = structured.fit(problem, WORDS, trellis.Perceptron(epochs=4, average=False))
+        model = structured.train(WORDS, problem=problem, learner=trellis.Perceptron(epochs=4, average=False))
         assert learnt(model) == {n: w for n, w in weights.items() if w}
         assert any(weights.values())
 
 
 def test_an_example_without_a_target_is_left_out() -> None:
-    model = structured.fit(Stems(), WORDS, trellis.Perceptron(epochs=5))
-    without = structured.fit(Stems(), WORDS[:4], trellis.Perceptron(epochs=5, average=False))
-    last = structured.fit(Stems(), WORDS, trellis.Perceptron(epochs=5, average=False))
+    model = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5))
+    without = structured.train(WORDS[:4], problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False))
+    last = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False))
     assert last.names == without.names
     assert last.weights.values.tobytes() == without.weights.values.tobytes()
     assert [x[slice(*model.predict(x))] for x, _ in WORDS[:4]] == [y for _, y in WORDS[:4]]
@@ -100,7 +100,7 @@ def test_costs_count_beyond_that_of_the_target() -> None:
     """One example, one step of MIRA: w = loss / |d|² · d with loss = cost(z) - cost(target)."""
     once, x = Once(), "abab"
     assert [once.cost(x, "b", z) for z in ((0, 1), (0, 4))] == [3, 5]
-    model = structured.fit(once, [(x, "b")], trellis.MIRA(epochs=1, C=100.0, average=False))
+    model = structured.train([(x, "b")], problem=once, learner=trellis.MIRA(epochs=1, C=100.0, average=False))
     right, other = once.features(x, (0, 1)), once.features(x, (0, 4))
     d = {name: right.get(name, 0) - other.get(name, 0) for name in right | other}
     size = sum(value * value for value in d.values())
@@ -111,9 +111,9 @@ def test_an_output_as_cheap_as_the_target_is_no_mistake() -> None:
     once, x = Once(), "abab"
     assert once.cost(x, "ab", (0, 1)) == once.cost(x, "ab", (0, 4)) == 3
     for y, n_steps in (("ab", 0), ("b", 1)):
-        model = structured.fit(once, [(x, y)], trellis.Perceptron(epochs=1))
-        assert model.info["history"][0]["updates"] == n_steps
-        assert model.info["history"][0]["mistakes"] == n_steps
+        model = structured.train([(x, y)], problem=once, learner=trellis.Perceptron(epochs=1))
+        assert model.training["history"][0]["updates"] == n_steps
+        assert model.training["history"][0]["mistakes"] == n_steps
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
@@ -123,12 +123,12 @@ def test_a_warm_start_goes_on_where_the_older_training_was(name: str, structure:
     problem, more = STRUCTURES[structure](), {"beam": 3} if structure == "steps" else {}
     once = replace(LEARNERS[name], epochs=1, average=False)
     examples = [*SENTENCES, (("the", "dog"), ("V", "V"))]
-    first = structured.fit(problem, examples[:4], once, **more)
-    whole = structured.fit(problem, examples, once, **more)
+    first = structured.train(examples[:4], problem=problem, learner=once, **more)
+    whole = structured.train(examples, problem=problem, learner=once, **more)
     weights = dict(zip(first.names, first.weights.values.tolist(), strict=True))
     assert learnt(first) != learnt(whole)
     for init in (first, weights):
-        assert learnt(structured.fit(problem, examples[4:], once, init=init, **more)) == learnt(whole)
+        assert learnt(structured.train(examples[4:], problem=problem, learner=once, init=init, **more)) == learnt(whole)
 
 
 def learnt(model: structured.StructuredModel) -> dict[str, float]:
@@ -137,13 +137,17 @@ def learnt(model: structured.StructuredModel) -> dict[str, float]:
 
 def test_averages_and_votes_count_the_weights_of_a_warm_start() -> None:
     """With weights that are right already there is no step: they are all that is averaged and all that votes."""
-    right = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=9, average=False))
-    assert right.info["history"][-1]["updates"] == 0
+    right = structured.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=9, average=False))
+    assert right.training["history"][-1]["updates"] == 0
     for vote in (False, True):
-        model = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=2, vote=vote), init=right)
+        model = structured.train(
+            SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=2, vote=vote), init=right
+        )
         assert learnt(model) == learnt(right)
         assert [model.predict(x) for x, _ in SENTENCES] == [y for _, y in SENTENCES]
-    other = structured.fit(Searched(), SENTENCES, trellis.Perceptron(epochs=1), init={"far": 2.0, "the|V": 50.0})
+    other = structured.train(
+        SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=1), init={"far": 2.0, "the|V": 50.0}
+    )
     assert other["far"] == 2.0
     assert 0 < other["the|V"] < 50.0
 
@@ -151,12 +155,12 @@ def test_averages_and_votes_count_the_weights_of_a_warm_start() -> None:
 @pytest.mark.parametrize("name", ["CRF", "CRF, L1", "CRF, AdaGrad", "exponential"])
 def test_batch_learners_start_where_the_older_training_ended(name: str) -> None:
     problem = STRUCTURES["lattice"]()
-    first = structured.fit(problem, SENTENCES, replace(LEARNERS[name], epochs=200))
-    again = structured.fit(problem, SENTENCES, replace(LEARNERS[name], epochs=1), init=first)
-    anew = structured.fit(problem, SENTENCES, replace(LEARNERS[name], epochs=1))
-    end = first.info["history"][-1]["objective"]
-    assert again.info["history"][0]["objective"] == pytest.approx(end, rel=1e-3)
-    assert anew.info["history"][0]["objective"] > 1.05 * end
+    first = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=200))
+    again = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1), init=first)
+    anew = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1))
+    end = first.training["history"][-1]["objective"]
+    assert again.training["history"][0]["objective"] == pytest.approx(end, rel=1e-3)
+    assert anew.training["history"][0]["objective"] > 1.05 * end
 
 
 def test_wrong_warm_starts_are_one_clear_line() -> None:
@@ -168,4 +172,4 @@ def test_wrong_warm_starts_are_one_clear_line() -> None:
     ]
     for learner, init, message in wrong:
         with pytest.raises(trellis.TrellisError, match=message):
-            structured.fit(STRUCTURES["lattice"](), SENTENCES, learner, init=init)
+            structured.train(SENTENCES, problem=STRUCTURES["lattice"](), learner=learner, init=init)

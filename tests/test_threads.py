@@ -106,8 +106,8 @@ FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "segmenter": (lambda folder: trellis.Segmenter.train(SEGMENTED), trellis.Segmenter.load),
     "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger, k=2, folds=2), reranking.load),
     "structured": (
-        lambda folder: structured.fit(Colours(), [("x", "a"), ("y", "b"), ("z", "c")]),
-        lambda path: structured.load(path, Colours()),
+        lambda folder: structured.train([("x", "a"), ("y", "b"), ("z", "c")], problem=Colours()),
+        lambda path: trellis.StructuredModel.load(path, Colours()),
     ),
 }
 

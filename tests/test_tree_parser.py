@@ -109,11 +109,11 @@ def test_a_pcfg_against_all_trees(pcfg: TreeParser) -> None:
 def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
     for tree in TREES:
         for parsed, score in spans.kbest(tree, 3):
-            explained = spans.explain(tree, parsed)
-            assert sum(rule.score for rule in explained) == pytest.approx(score, abs=1e-3)
-    rule = spans.explain(TREES[0])[0]
-    assert (rule.rule, rule.begin, rule.end) == ("TOP -> S", 0, 6)
-    named = [term.feature for one in spans.explain(TREES[0]) for term in one.terms]
+            terms = spans._terms(spans._words([tree], 1), parsed, score)
+            assert sum(term.weight for term in terms if term.where) == pytest.approx(score, abs=1e-3)
+    explained = spans.explain(TREES[0])
+    assert ("TOP -> S", (0, 6)) in {(term.label, term.where) for term in explained.terms}
+    named = [term.feature for term in explained.terms]
     assert any(name.startswith("pos[first]=DT & pos[last]=NN with ") for name in named)
     assert any(name.startswith("pos[split-1]=") for name in named)
 
@@ -390,6 +390,6 @@ def test_reranking_over_k_best_parses() -> None:
             }
 
     inside = [tree for tree in TREES if tree in [one for one, _ in parser.kbest(tree, 10)]]
-    model = structured.fit(Choice(), [(tree, tree) for tree in inside], trellis.Perceptron(epochs=10))
+    model = structured.train([(tree, tree) for tree in inside], problem=Choice(), learner=trellis.Perceptron(epochs=10))
     right = sum(model.predict(tree) == tree for tree in inside)
     assert right >= sum(parser.parse(tree) == tree for tree in inside)

@@ -120,7 +120,7 @@ def test_weights_are_hexadecimal_or_decimal(number: Callable[[float], str]) -> N
     """As C's scanf reads them with %la: without 0x a number is decimal."""
     weights = {"u:a": [1.5, 10.25, -0.0625]}
     tagger = trellis.Tagger.from_bytes(wapiti_file(["u:%x[0,0]"], weights, number))
-    assert [w.weight for w in tagger.heaviest(3)] == [10.25, 1.5, -0.0625]
+    assert [w.weight for w in tagger.top_features(3)] == [10.25, 1.5, -0.0625]
 
 
 def test_a_model_without_patterns_is_rejected() -> None:

@@ -94,7 +94,7 @@ def test_every_learner_starts_where_every_other_ended(
                 assert start.tag(words) == tagger.tag(words)
         if new_order == order:  # and it does learn
             trained = trellis.train(second, init=tagger, learner=learner)
-            assert trained.info["history"][0]["epoch"] == 1
+            assert trained.training["history"][0]["epoch"] == 1
 
 
 ANY_ORDER = [name for name in LEARNERS if "orders" in LEARNERS[name].abilities and name not in NEVER]
@@ -120,7 +120,7 @@ def test_label_ngrams_start_where_they_were(older: str, newer: str, order: int, 
     for words in first.sentences("word"):
         path = [tagger.labels[z] for z in rng.integers(0, len(tagger.labels), len(words))]
         assert start.score(words, path) == pytest.approx(tagger.score(words, path), abs=1e-5)
-    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).info["history"]
+    assert trellis.train(second, init=tagger, learner=LEARNERS[newer], order=new_order).training["history"]
 
 
 def test_a_learner_that_stops_at_order_2_says_so() -> None:
@@ -173,7 +173,7 @@ def test_an_older_scheme_holds_on(name: str) -> None:
     first = trellis.MaxEnt() if name.startswith("maxent") else trellis.Perceptron()
     tagger = train(corpus, learner=first, scheme="iob2")
     again = trellis.train(corpus, init=tagger, learner=LEARNERS[name])
-    assert again.info["scheme"] == "iob2"
+    assert again.training["scheme"] == "iob2"
     for sentence in product("abc", repeat=3):
         found = ["O", *again.tag(list(sentence))]
         assert ("O", "I-X") not in list(pairwise(found))
@@ -208,12 +208,12 @@ def test_what_was_learnt_is_where_it_begins(name: str, order: int) -> None:
     first = train(corpus, learner=replace(LEARNERS[name], **longer), order=order, features=features)
     assert first.evaluate(corpus).token_accuracy == 1.0
     again = trellis.train(corpus, init=first, learner=learner(epochs=1))
-    event = again.info["history"][0]
+    event = again.training["history"][0]
     if name == "perceptron":  # those with a margin count what costs lead to
         assert event["mistakes"] == 0
     assert again.evaluate(corpus).token_accuracy == 1.0
     if "objective" in event:
-        assert event["objective"] <= first.info["history"][-1]["objective"] * (1 + 1e-6)
+        assert event["objective"] <= first.training["history"][-1]["objective"] * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -69,7 +69,7 @@ def test_one_file_has_all(path: Path, tmp_path: Path) -> None:
     copy = trellis.load(tmp_path / "model")
     assert copy.to_bytes() == tagger.to_bytes()
     assert copy.tag_batch(NEW) == tagger.tag_batch(NEW)
-    assert [w.feature for w in copy.heaviest(100) if w.feature == f'vector(word[0], "{path}")=4']
+    assert [w.feature for w in copy.top_features(100) if w.feature == f'vector(word[0], "{path}")=4']
     assert f'vector(word[0], "{path}")=0' in str(copy.explain(["G", "f"]))
     further = trellis.train(CORPUS, init=copy, learner=trellis.CRF(c2=0.1))
     assert further.tag_batch(NEW) == copy.tag_batch(NEW)

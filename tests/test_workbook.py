@@ -365,7 +365,7 @@ def test_held_out_sentences_are_not_trained_on(tmp_path: Path) -> None:
     with book(tmp_path, columns="word,ner", text=text) as one:
         [tagger] = train(one)
         assert sorted(tagger.labels) == ["A", "B"]
-        assert tagger.info["sentences"] == 18
+        assert tagger.training["sentences"] == 18
         assert one.training.held_out == 2
         assert {event["dev_score"] for event in one.training.history} == {0.5}
         one.set(0, ["A", None])  # 19 whole ones are too few

@@ -55,5 +55,5 @@ def tag(train: str, model: str, n_threads: int = 1) -> dict[str, Any]:
     tagger = trellis.load(model)
     corpus = trellis.read(train, columns="word,pos")
     taggers = [trellis.Tagger(tagger.model) for _ in range(3)]
-    figures, _ = best(lambda: taggers.pop().tag_corpus(corpus, n_threads=n_threads), 3)
+    figures, _ = best(lambda: taggers.pop().tag_column(corpus, n_threads=n_threads), 3)
     return figures | {"tokens": corpus.n_tokens, "labels": len(tagger.labels), "bare_mb": bare}

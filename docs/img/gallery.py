@@ -8,8 +8,8 @@ from pathlib import Path
 import matplotlib as mpl
 
 import trellis
-from trellis.interfaces.cli.demo import make_typos
 from trellis.corpus.brackets import parse_trees
+from trellis.interfaces.cli.demo import make_typos
 
 HERE = Path(__file__).parent
 TREE = "(S (NP (DT the) (JJ big) (NN dog)) (VP (VBD saw) (NP (NNP Ann)) (PP (IN in) (NP (NNP Rome)))) (. .))"

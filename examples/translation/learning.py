@@ -133,7 +133,9 @@ def learn(
 
     problem = Translation(decoder, setting.update)
     init = {name: setting.scale * weight for name, weight in UNTUNED.items()}
-    return structured.fit(problem, pairs, setting.learner, init=init, dev=dev, metric=metric, observer=observer)
+    return structured.train(
+        pairs, problem=problem, learner=setting.learner, init=init, dev=dev, metric=metric, observer=observer
+    )
 
 
 def translate(model: StructuredModel, sentences: Sequence[Words]) -> list[Words]:

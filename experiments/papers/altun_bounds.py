@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 import trellis
-from experiments.papers.data import wsj
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import wsj
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Altun, section 5.2: how often boosting chooses the same feature again"
 DATA = ("wsj-sample",)
@@ -45,7 +45,7 @@ def first_rounds(setting: Setting, bound: Literal["loose", "tight", "exact"], cu
         learner=learner,
         n_threads=setting.n_threads,
     )
-    history = tagger.info["history"]
+    history = tagger.training["history"]
     chosen = [f"{event['feature']} {event['label']}" for event in history]
     return {"chosen": chosen, "log risk": [round(event["objective"], 4) for event in history]}
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 import numpy as np
 
 import trellis
-from experiments.papers.data import wsj
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import wsj
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Altun, figure 2: HMM, CRF, HM-perceptron and HM-SVM on 300 sentences"
 DATA = ("wsj-sample",)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import trellis
-from experiments.papers.data import wsj
-from experiments.papers.measures import compared, interval, tested
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import wsj
+from experiments.measures import compared, interval, tested
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Altun, table 2: log loss, exponential loss and Sequence AdaBoost on parts of speech"
 DATA = ("wsj-sample",)
@@ -70,7 +70,7 @@ def boosted(setting: Setting, features: str, rounds: int) -> Figures:
         dev=parts.dev,
         n_threads=setting.n_threads,
     )
-    history, n = tagger.info["history"], len(tagger.info["history"])
+    history, n = tagger.training["history"], len(tagger.training["history"])
     scores = {event["epoch"]: event["dev_score"] for event in history if event.get("dev_score") is not None}
     best = max(scores, key=lambda epoch: scores[epoch], default=n)
     return tested(tagger, parts.test, "pos", setting) | {

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from experiments.data import chunks
+from experiments.measures import compared, interval, tested
 from experiments.papers import curves_of_epochs as figure4
 from experiments.papers.curves_of_epochs import METHODS, Method
-from experiments.papers.data import chunks
-from experiments.papers.measures import compared, interval, tested
-from experiments.papers.report import Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.report import Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Collins 2002, figure 4 (left) and section 4.3: noun phrases"
 DATA = ("conll2000",)

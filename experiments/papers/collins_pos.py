@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import trellis
+from experiments import data
+from experiments.data import Parts
+from experiments.measures import compared, interval, tested
 from experiments.papers import curves_of_epochs as figure4
-from experiments.papers import data
 from experiments.papers.curves_of_epochs import METHODS, Method
-from experiments.papers.data import Parts
-from experiments.papers.measures import compared, interval, tested
-from experiments.papers.report import Curves, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.report import Curves, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Collins 2002, figure 4 (right) and section 4.3: parts of speech"
 DATA = ("wsj-sample", "ud-english-ewt", "brown-pos")

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import trellis
-from experiments.papers.data import Parts
-from experiments.papers.report import Curves, Finding
-from experiments.papers.steps import Figures, Setting
+from experiments.data import Parts
+from experiments.report import Curves, Finding
+from experiments.steps import Figures, Setting
 
 ORDER = 2  # a label depends on the two before it
 CUTOFFS = (0, 5)  # cc=5: features seen five times or more
@@ -75,7 +75,7 @@ def curve(
         prune=prune,
         n_threads=setting.n_threads,
     )
-    scores = [100 * event["dev_score"] for event in tagger.info["history"]]
+    scores = [100 * event["dev_score"] for event in tagger.training["history"]]
     best = max(scores)
     return {"scores": [round(score, 4) for score in scores], "best": best, "iteration": scores.index(best) + 1}
 

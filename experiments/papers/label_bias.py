@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Mapping
 
 import trellis
-from experiments.papers.report import Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.report import Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Lafferty et al. 2001: label bias on the automaton of rib and rob"
 DATA: tuple[str, ...] = ()

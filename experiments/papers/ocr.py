@@ -14,9 +14,9 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 
 import trellis
-from experiments.papers.data import N_FOLDS, Letter, corpus_of_letters, letters
-from experiments.papers.report import Cell, Curves, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import N_FOLDS, Letter, corpus_of_letters, letters
+from experiments.report import Cell, Curves, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Taskar et al. 2003: handwritten letters, by learner and order"
 DATA = ("ocr-letters",)

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import trellis
-from experiments.papers import data
-from experiments.papers.data import Parts
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments import data
+from experiments.data import Parts
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.features.arc_presets import ARC_PRESETS
 from trellis.tasks import parsing
 
@@ -75,7 +75,7 @@ def trained(setting: Setting, row: str, epochs: int) -> Figures:
         "UAS": 100 * found.all.uas,
         "LAS": 100 * found.all.las if parser.labels else None,
         "complete": 100 * found.complete,
-        "dev": 100 * max(event["dev_score"] for event in parser.info["history"]),
+        "dev": 100 * max(event["dev_score"] for event in parser.training["history"]),
         "sentences/s": speed,
         "training, CPU s": seconds,
     }

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import trellis
-from experiments.papers.data import find
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import find
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.evaluation.words import compare_words, half_width, places_of
 from trellis.features.presets import SEGMENTATION
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import trellis
-from experiments.papers.data import chunks
-from experiments.papers.measures import compared, interval, tested
-from experiments.papers.report import Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import chunks
+from experiments.measures import compared, interval, tested
+from experiments.report import Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.features.presets import PRESETS
 
 TITLE = "Sha & Pereira 2003: second-order CRF, voted perceptron and MEMM on noun phrases"

@@ -13,10 +13,10 @@ from itertools import accumulate
 from typing import Any
 
 import trellis
-from experiments.papers.data import chunks, wsj
-from experiments.papers.report import Cell, Curves, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
-from experiments.theory import study
+from experiments.bounds import study
+from experiments.data import chunks, wsj
+from experiments.report import Cell, Curves, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 
 TITLE = "Collins 2002, theorems 1 to 3: mistakes counted beside their bounds"
 DATA = ("conll2000", "wsj-sample")

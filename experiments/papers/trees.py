@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 import trellis
-from experiments.papers.data import find
-from experiments.papers.report import Cell, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import find
+from experiments.report import Cell, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.tasks import trees
 
 TITLE = "Constituency trees: PCFGs, the perceptron on their rules, features of spans"

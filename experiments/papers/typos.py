@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import trellis
-from experiments.papers.data import typos
-from experiments.papers.report import Cell, Curves, Finding, Report, Table
-from experiments.papers.steps import Figures, Setting, Step
+from experiments.data import typos
+from experiments.report import Cell, Curves, Finding, Report, Table
+from experiments.steps import Figures, Setting, Step
 from trellis.features.presets import LETTER_RUNS
 
 TITLE = "Grover & Ngo Ho: typo correction"

@@ -1,4 +1,4 @@
-"""Types of arrays, ragged arrays and label sets: the shapes of data that all rooms share."""
+"""Types of arrays, ragged arrays and label sets: the shapes of data that all packages share."""
 
 from __future__ import annotations
 

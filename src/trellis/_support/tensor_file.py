@@ -58,10 +58,10 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
     return b"".join(_parts(format, tensors, text))
 
 
-def unpack_tensors(data: bytes, format: str, what: str) -> Opened:
+def unpack_tensors(data: bytes, what: str) -> Opened:
     """What ``read_tensors`` gives, of bytes in memory."""
     with rejecting_damage("bytes", what):
-        return _opened(bytes(data), Path("bytes"), format, what)  # what can be changed is copied
+        return _opened(bytes(data), Path("bytes"), what)  # what can be changed is copied
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
@@ -69,7 +69,7 @@ def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     return safetensors_parts(arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text})
 
 
-def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: bool = True) -> Opened:
+def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) -> Opened:
     """The arrays and the text of a file; ModelError unless it is ``what`` it should be.
 
     Without ``copy`` the arrays share the file's memory map: whoever truncates or overwrites the file in place (``cp``
@@ -84,42 +84,38 @@ def read_tensors(path: str | os.PathLike[str], format: str, what: str, *, copy: 
             if size == 0:
                 raise ModelError(f"{path}: not {what}: too short")
             if not copy:
-                return _opened(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), where, format, what)
+                return _opened(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), where, what)
             whole = np.empty(size, np.uint8)
             done = 0
             while n := file.readinto(whole.data[done:]):
                 done += n
-        return _opened(whole.data[:done].toreadonly(), where, format, what)
+        return _opened(whole.data[:done].toreadonly(), where, what)
 
 
-# What files are by their formats, and how to open them.
-KINDS = {
-    "trellis-model-1": "a tagger; open it with trellis.load or trellis tag",
-    "trellis-reranker-1": "a reranker; open it with trellis.tasks.reranking.load or trellis rerank apply",
-    "trellis-parser-1": "a dependency parser; open it with trellis.tasks.parsing.load or trellis parse run",
-    "trellis-tree-parser-1": "a constituency parser; open it with trellis.tasks.trees.load or trellis trees run",
-    "trellis-checkpoint-1": "a checkpoint; training goes on from it with checkpoint=",
-    "trellis structured model 1": "a model of another structure; open it with trellis.tasks.structured.load",
-}
-
-
-def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, format: str, what: str) -> Opened:
+def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> Opened:
     tensors, header = _split(whole, path, what)
-    found = header.get("format")
-    if found != format:
-        if found in KINDS:
-            wanted = KINDS.get(format, what).partition(";")[0]
-            raise ModelError(f"{path}: not {wanted} but {KINDS[found]}")
-        raise ModelError(f"{path}: not {what}, or one of a newer release than {trellis.__version__}")
-    return Opened(path, what, tensors, header["text"], str(header["digest"]), Digest(header["text"], tensors))
+    check = Digest(header["text"], tensors)
+    return Opened(path, what, str(header.get("format")), tensors, header["text"], str(header["digest"]), check)
 
 
 class Opened:
     """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
 
-    def __init__(self, path: Path, what: str, tensors: Tensors, text: str, given: str, check: Digest) -> None:
-        self.path, self.what, self.tensors, self.text = path, what, tensors, text
+    def __init__(
+        self, path: Path, what: str, format: str, tensors: Tensors, text: str, given: str, check: Digest
+    ) -> None:
+        self.path, self.what, self.format, self.tensors, self.text = path, what, format, tensors, text
         self._given, self._check = given, check
+
+    def rejection(self) -> str:
+        """Why a file of an unknown format is not opened."""
+        return f"not {self.what}, or one of a newer release than {trellis.__version__}"
+
+    def of(self, format: str) -> Opened:
+        """Itself; ModelError if the file is of another format."""
+        if self.format != format:
+            raise ModelError(f"{self.path}: {self.rejection()}")
+        return self
 
     def made(self, make: Callable[[Tensors, str], T]) -> T:
         """What ``make`` makes of arrays and text, while the digest is computed beside it; ModelError if damaged."""

@@ -390,3 +390,10 @@ def no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
     """What stands where there is no label."""
     first = columns_named(target, corpus.columns)[0]
     return ("", NOTHING) if first in UNANNOTATED and "form" in corpus.columns else ("",)
+
+
+def column_of(labels: Sequence[Sequence[str]]) -> Column:
+    """Labels of sentences as a column of a corpus."""
+    from trellis.corpus.objects import from_mapping
+
+    return from_mapping({"label": labels}, None).column("label")

@@ -65,6 +65,15 @@ class PhraseTree:
             open_.extend(reversed(below))
         return found
 
+    def pieces(self) -> list[str]:
+        """The brackets as columns of the CoNLL tasks have them, a piece per word: ``(S(NP*``, ``*)``."""
+        opened, closed = [""] * len(self.words), [""] * len(self.words)
+        for label, begin, end in self.spans():
+            if begin < end:
+                opened[begin] += f"({label}"
+                closed[end - 1] += ")"
+        return [f"{left}*{right}" for left, right in zip(opened, closed, strict=True)]
+
     def clean(self) -> PhraseTree | None:
         """The tree as parsers learn it: no traces, no function tags (NP for NP-SBJ-1), TOP above all.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 from trellis.display.html import Html, bar, colours_of, element, percent, piece, table
 from trellis.display.texts import mark
@@ -12,37 +13,15 @@ if TYPE_CHECKING:
     from trellis.evaluation.details import Details
     from trellis.evaluation.report import Report
     from trellis.evaluation.spans import Score
-    from trellis.tasks.tagging.explain import Explanation, TokenExplanation
-    from trellis.tasks.tagging.model import Tagger
+    from trellis.tasks.tagging.explain import TokenExplanation
 
 SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
 
 
-def tagger_html(tagger: Tagger) -> str:
-    """What a tagger is: what it reads and gives, how it was trained, its heaviest weights."""
-    model, info = tagger.model, tagger.info
-    learner = info.get("learner", {})
-    facts: list[tuple[str, object]] = [
-        ("labels", f"{tagger.target}: {_some(tagger.labels)}"),
-        ("reads", ", ".join(tagger.columns)),
-        ("order", str(tagger.order)),
-        ("weights", f"{model.weights.n_nonzero:,}"),
-    ]
-    if learner:
-        parameters = ", ".join(f"{name}={value!r}" for name, value in learner.items() if name != "name")
-        facts.append(("learner", f"{learner.get('name', '')}({parameters})"))
-    if "sentences" in info:
-        facts.append(("trained on", f"{info['sentences']:,} sentences, {info['tokens']:,} tokens"))
-    scores = [event["dev_score"] for event in info.get("history", []) if "dev_score" in event]
-    if scores:
-        facts.append(("best score on dev", f"{100 * max(scores):.2f}%"))
-    rows = tagger.heaviest(SHOWN_WEIGHTS)
-    greatest = max((abs(row.weight) for row in rows), default=0.0)
-    weights = table(
-        [(row.feature, row.label, bar(row.weight, greatest)) for row in rows], ("feature", "label", "weight")
-    )
-    folded = element("details", element("summary", f"the {len(rows)} heaviest weights"), weights)
-    return piece(element("b", "Tagger"), table(facts), folded)
+def model_html(model: Any) -> str:
+    """What a model is: what it reads and gives, how it was trained."""
+    facts = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in model.summary().items()]
+    return piece(element("b", type(model).__name__), table(facts))
 
 
 def report_html(report: Report) -> str:
@@ -87,26 +66,35 @@ def scores_table(scores: dict[str, Score]) -> Html:
     return table(rows, ("", "precision", "recall", "F1", "gold", "found", "right"))
 
 
-def explanation_html(found: Explanation) -> str:
-    """Why a sentence gets its labels: per token what speaks for and against, and why the best path beats the next."""
-    colours = colours_of(token.label for token in found.tokens)
-    line = [mark(token.token, token.label, colours[token.label], None) for token in found.tokens]
+def explanation_html(found: Any) -> str:
+    """Why an output is the best: per token what speaks for and against, and why it beats the next."""
+    tokens = getattr(found, "tokens", [])
+    colours = colours_of(token.label for token in tokens)
+    line = [mark(token.token, token.label, colours[token.label], None) for token in tokens]
     parts: list[Html] = [element("p", *(part for one in line for part in (one, " ")))]
+    if not tokens:
+        parts = [element("p", f"{found.output}, score {found.score:.3f}"), _terms_table(found.terms, tokens)]
     if found.second is not None:
-        rows = [
-            (
-                found.tokens[term.token].token,
-                term.feature,
-                term.label,
-                bar(term.weight, abs(found.difference[0].weight)),
-            )
-            for term in found.difference[: 2 * SHOWN_TERMS]
-        ]
-        why = f"the best path beats the second, {' '.join(found.second.labels)}, by {found.gap:.3f}"
-        shown = table(rows, ("token", "feature", "with", "weight"))
-        parts.append(element("details", element("summary", why), shown, open="open"))
-    parts += [_token(token) for token in found.tokens]
+        other = found.second.output
+        shown = " ".join(map(str, other)) if isinstance(other, list) else str(other)
+        why = f"beats the second, {shown}, by {found.gap:.3f}"
+        parts.append(element("details", element("summary", why), _terms_table(found.difference, tokens), open="open"))
+    parts += [_token(token) for token in tokens]
     return piece(*parts)
+
+
+def _terms_table(terms: Sequence[Any], tokens: Sequence[Any]) -> Html:
+    ranked = sorted(terms, key=lambda term: -abs(term.weight))[: 2 * SHOWN_TERMS]
+    rows = [
+        (
+            tokens[term.where[0]].token if tokens else " ".join(map(str, term.where)),
+            term.feature,
+            term.label,
+            bar(term.weight, abs(ranked[0].weight)),
+        )
+        for term in ranked
+    ]
+    return table(rows, ("where", "feature", "with", "weight"))
 
 
 def _token(token: TokenExplanation) -> Html:
@@ -120,20 +108,17 @@ def _token(token: TokenExplanation) -> Html:
     return element("details", element("summary", f"{token.token}: {token.label}"), table(rows))
 
 
-def paths_html(paths: Sequence[tuple[list[str], float]]) -> str:
-    """The k best label sequences; where they differ from the best is marked."""
-    colours = colours_of(label for labels, _ in paths for label in labels)
+def paths_html(outputs: Sequence[tuple[Any, float]]) -> str:
+    """The k best outputs; where label sequences differ from the best is marked."""
+    if not all(isinstance(output, list) for output, _ in outputs):
+        return piece(table([(i, f"{score:.4f}", str(y)) for i, (y, score) in enumerate(outputs, 1)], ("", "score")))
+    colours = colours_of(label for labels, _ in outputs for label in labels)
     rows = []
-    for rank, (labels, score) in enumerate(paths, start=1):
-        same = [label == other for label, other in zip(labels, paths[0][0], strict=True)]
+    for rank, (labels, score) in enumerate(outputs, start=1):
+        same = [label == other for label, other in zip_longest(labels, outputs[0][0])][: len(labels)]
         cells = [
             label if alike else element("mark", label, style=f"background:{colours[label]}")
             for label, alike in zip(labels, same, strict=True)
         ]
         rows.append((rank, f"{score:.4f}", *cells))
     return piece(table(rows, ("", "score")))
-
-
-def _some(names: Sequence[str], most: int = 20) -> str:
-    more = f", and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -48,7 +48,7 @@ class Checkpoint:
         """Where training stood, or None if there is no file yet; ``weights_of`` makes weights of named arrays."""
         if not self.path.exists():
             return None
-        file = read_tensors(self.path, FORMAT, "a checkpoint of trellis")
+        file = read_tensors(self.path, "a checkpoint of trellis").of(FORMAT)
         return file.made(lambda tensors, text: self._progress(tensors, text, weights_of))
 
     def _progress(self, tensors: Tensors, text: str, weights_of: Callable[[Arrays], Any]) -> Progress:

@@ -16,8 +16,6 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.learning.learner import whole
 
-USER = "user"  # the entry of a model's record that holds the notes of its user
-
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -65,7 +63,7 @@ def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None
 
 
 def user_notes(info: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The user's notes as an entry of the model's record, converted to what a file gives back.
+    """The user's notes, converted to what a file gives back.
 
     Raises
     ------
@@ -81,7 +79,8 @@ def user_notes(info: Mapping[str, Any] | None) -> dict[str, Any]:
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise LearnerError(f"info must be what JSON can hold: {error}") from None
-    return {USER: json.loads(text)}
+    notes: dict[str, Any] = json.loads(text)
+    return notes
 
 
 def plain(value: Any) -> Any:

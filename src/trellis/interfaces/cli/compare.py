@@ -23,7 +23,7 @@ from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import show_steps
-from trellis.tasks.tagging.model import load
+from trellis.tasks.tagging.model import Tagger
 
 
 def describe(parser: Parser) -> None:
@@ -41,7 +41,7 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Tag with both, and test."""
     check_mistakes(given.differences, given.source, given.first, given.second)
-    taggers = [load(path) for path in (given.first, given.second)]
+    taggers = [Tagger.load(path) for path in (given.first, given.second)]
     corpora = [
         shape_for(tagger, given, given.source).read_for(given.source, tagger, given.columns) for tagger in taggers
     ]
@@ -61,7 +61,7 @@ def command(given: Namespace) -> None:
         found = list[Column]()
         for path, tagger, corpus in zip((given.first, given.second), taggers, corpora, strict=True):
             step(f"tagging {len(gold.codes):,} tokens with {path}")
-            found.append(tagger.tag_corpus(corpus, n_threads=given.threads))
+            found.append(tagger.tag_column(corpus, n_threads=given.threads))
         right = [right_tokens(gold, one) for one in found]
         counts = [sentence_counts(gold, one, starts, spans=spans) for one in found]
         scores = [float(f1_of(one.sum(axis=0))) for one in counts]

@@ -14,7 +14,7 @@ from argparse import Namespace
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import check_apart, check_writable
 from trellis.interfaces.cli.progress import say
-from trellis.tasks.tagging.model import load
+from trellis.tasks.tagging.model import Tagger
 
 
 def describe(parser: Parser) -> None:
@@ -28,6 +28,6 @@ def command(given: Namespace) -> None:
     """Read, and write."""
     check_writable(given.new)
     check_apart(given.new, given.old)
-    tagger = load(given.old)
+    tagger = Tagger.load(given.old)
     tagger.save(given.new)
     say(f"wrote {given.new}: {tagger}", given.quiet)

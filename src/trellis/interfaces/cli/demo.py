@@ -25,7 +25,7 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, check_writable, show, show_json
 from trellis.interfaces.cli.progress import watch_epochs
 from trellis.learners.perceptron import Perceptron
-from trellis.tasks.tagging.model import load
+from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def command(given: Namespace) -> None:
 
 def _check_own(path: str) -> None:
     """ModelError if the file is there and no model of this demo."""
-    if Path(path).exists() and "demo" not in load(path).info.get("user", {}):
+    if Path(path).exists() and "demo" not in Tagger.load(path).info:
         raise ModelError(f"{path}: a model that is not of this demo; name another file with --model")
 
 

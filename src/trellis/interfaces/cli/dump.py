@@ -11,8 +11,7 @@ from argparse import Namespace
 from trellis.interfaces.cli.mistakes import one_field
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
-from trellis.tasks.tagging.model import load
-from trellis.tasks.tagging.top_features import heaviest
+from trellis.tasks.tagging.model import Tagger
 
 
 def describe(parser: Parser) -> None:
@@ -28,8 +27,8 @@ def command(given: Namespace) -> None:
     if given.output is not None:
         check_writable(given.output)
         check_apart(given.output, given.model)
-    model = load(given.model).model
-    weights = heaviest(model, given.top or max(1, model.weights.n_nonzero))
+    tagger = Tagger.load(given.model)
+    weights = tagger.top_features(given.top)
     with writing(given.output) as file:
         file.write(b"feature\tlabel\tweight\n")
         for one in weights:

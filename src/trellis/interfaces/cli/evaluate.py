@@ -101,7 +101,7 @@ def _model_figures(given: Namespace) -> _Found:
     details = partial(tagger.details, corpus, by=given.by, **how)
     calibration = tagger.reliability(corpus, **how) if given.calibration else None
     gold = corpus.column(given.gold or tagger.target)
-    tagged = partial(tagger.tag_corpus, corpus, by=given.by, n_threads=given.threads)
+    tagged = partial(tagger.tag_column, corpus, by=given.by, n_threads=given.threads)
     return _Found(report, corpus, gold, tagged, details, tagger.columns[0], calibration)
 
 

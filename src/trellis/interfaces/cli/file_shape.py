@@ -13,7 +13,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
 from trellis.corpus.read import FORMATS_OF_OPTIONS, effective_options, format_of, read
 from trellis.interfaces.cli.options import FILE_OPTIONS
-from trellis.tasks.tagging.model import Tagger, load
+from trellis.tasks.tagging.model import Tagger
 
 if TYPE_CHECKING:
     from trellis.corpus.blocks import CorpusStream
@@ -25,8 +25,8 @@ class Trained(Protocol):
     """A model that may know the layout of its training file."""
 
     @property
-    def info(self) -> Any:
-        """How it was trained."""
+    def training(self) -> Any:
+        """The record of its training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,12 @@ def open_model(given: Namespace, path: str) -> tuple[Tagger, FileShape]:
 
 def load_constrained(given: Namespace) -> Tagger:
     """The model of ``--model``, constrained to ``--scheme``."""
-    tagger, scheme = load(given.model), getattr(given, "scheme", None)
+    tagger, scheme = Tagger.load(given.model), getattr(given, "scheme", None)
     return tagger if scheme is None else tagger.constrained(scheme)
 
 
 def shape_for(model: Trained, given: Namespace, path: str) -> FileShape:
     """The shape of a file for a model: that of its training file unless options say otherwise."""
-    kept = model.info.get("corpus", {})
+    kept = model.training.get("corpus", {})
     trained = FileShape(**{name: kept[name] for name in ("format", "tabs", "comments", "sentence") if name in kept})
     return FileShape.of(given, path, like=trained)

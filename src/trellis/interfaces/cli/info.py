@@ -17,8 +17,7 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import describe as describe_epoch
 from trellis.learning.run import Event
-from trellis.tasks.tagging.model import load
-from trellis.tasks.tagging.top_features import heaviest
+from trellis.tasks.tagging.model import Tagger
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.model import Tagger
@@ -41,7 +40,7 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Show what is known of the model."""
     path = given.place or given.model
-    tagger = load(path)
+    tagger = Tagger.load(path)
     facts, n_epochs = facts_of(tagger, given.top), None if given.history else LAST_EPOCHS
     facts["sizes"]["bytes"] = len(tagger.to_bytes()) if not Path(path).is_file() else Path(path).stat().st_size
     if given.json:
@@ -53,7 +52,7 @@ def command(given: Namespace) -> None:
 def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
     """The model as plain data."""
     model = tagger.model
-    rest = {key: value for key, value in tagger.info.items() if key not in ("history", "sentences", "tokens")}
+    rest = {key: value for key, value in tagger.training.items() if key not in ("history", "sentences", "tokens")}
     return {
         "target": tagger.target,
         "columns": list(tagger.columns),
@@ -72,11 +71,11 @@ def facts_of(tagger: Tagger, top: int) -> dict[str, Any]:
             "labels": len(tagger.labels),
             "attributes": model.weights.rows.n_attributes,
             "weights": model.weights.n_nonzero,
-            "sentences": tagger.info.get("sentences"),
-            "tokens": tagger.info.get("tokens"),
+            "sentences": tagger.training.get("sentences"),
+            "tokens": tagger.training.get("tokens"),
         },
-        "heaviest": [asdict(weight) for weight in heaviest(model, top)],
-        "history": tagger.info.get("history", []),
+        "heaviest": [asdict(weight) for weight in tagger.top_features(top)],
+        "history": tagger.training.get("history", []),
     }
 
 

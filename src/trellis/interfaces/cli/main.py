@@ -48,8 +48,6 @@ COMMANDS = {
     "studio": "See in a browser what models do.",
     "learners": "List the learners with their parameters.",
     "presets": "List the presets of features, or the templates of one.",
-    "theory": "Measure what the perceptron's theorems say of a corpus.",
-    "papers": "Rerun the experiments of the papers.",
     "completion": "Write what a shell needs to complete command lines.",
     "demo": "Learn to correct typos, in seconds.",
 }

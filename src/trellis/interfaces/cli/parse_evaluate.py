@@ -23,7 +23,7 @@ from trellis.interfaces.cli.options import SWITCH, Parser
 from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.parsing_files import tagging
 from trellis.interfaces.cli.progress import say
-from trellis.tasks.parsing.model import load
+from trellis.tasks.parsing.model import Parser as DependencyParser
 from trellis.tasks.parsing.treebank import read_trees
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def command(given: Namespace) -> None:
 def _of_model(given: Namespace) -> AttachmentReport:
     if given.gold is not None:
         raise ArgumentError("--gold is compared with a file that has been parsed; omit it, or omit --model")
-    parser = load(given.model)
+    parser = DependencyParser.load(given.model)
     shape = shape_for(parser, given, given.source)
-    trained = parser.info.get("corpus", {}).get("columns")
+    trained = parser.training.get("corpus", {}).get("columns")
     columns = given.columns or (",".join(trained) if trained and shape.format == "conll" else None)
     treebank = read_trees(shape.read(given.source, columns), labelled=bool(parser.labels), lenient=given.lenient)
     if treebank.n_skipped:

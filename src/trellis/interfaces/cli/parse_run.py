@@ -21,7 +21,7 @@ from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import check_apart, standard_output, writing
 from trellis.interfaces.cli.parsing_files import pieces, tagging
 from trellis.interfaces.cli.progress import count_tokens
-from trellis.tasks.parsing.model import load
+from trellis.tasks.parsing.model import Parser as DependencyParser
 from trellis.tasks.parsing.treebank import HEAD
 
 
@@ -38,7 +38,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Parse what is given."""
-    parser = load(given.model)
+    parser = DependencyParser.load(given.model)
     tag = tagging(given.tagger, given.threads)
     shape = shape_for(parser, given, given.source)
     wanted = output_shape(given.output, shape, "")

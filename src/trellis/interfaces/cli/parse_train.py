@@ -96,13 +96,13 @@ def command(given: Namespace) -> None:
             observer=observer,
             n_threads=given.threads,
         )
-    parser.info["corpus"] = shape.describe(corpus.columns)
-    if skipped := parser.info["skipped"]:
+    parser.training["corpus"] = shape.describe(corpus.columns)
+    if skipped := parser.training["skipped"]:
         say(f"{skipped:,} sentences left out: they have no tree", given.quiet)
     parser.save(given.model)
     n_weights, n_bytes = len(parser.weights["values"]), Path(given.model).stat().st_size
     say(f"{given.model}: {len(parser.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         figures = {"model": given.model, "labels": len(parser.labels), "weights": n_weights, "bytes": n_bytes}
-        told = {name: parser.info[name] for name in ("sentences", "skipped", "history")}
+        told = {name: parser.training[name] for name in ("sentences", "skipped", "history")}
         show_json({**figures, **told, "seconds": time.perf_counter() - begun})

@@ -25,10 +25,10 @@ def tagging(model: str | None, n_threads: int | None) -> Tag:
     """What fills in the column of a tagger, where one is given."""
     if model is None:
         return lambda corpus: corpus
-    from trellis.tasks.tagging.model import load
+    from trellis.tasks.tagging.model import Tagger
 
-    tagger = load(model)
-    return lambda corpus: corpus.with_column(tagger.target, tagger.tag_corpus(corpus, n_threads=n_threads))
+    tagger = Tagger.load(model)
+    return lambda corpus: corpus.with_column(tagger.target, tagger.tag_column(corpus, n_threads=n_threads))
 
 
 def pieces(path: str, parser: Parser, given: Namespace, shape: FileShape) -> Iterator[Corpus]:
@@ -52,6 +52,6 @@ def _layout(path: str, parser: Parser, given: Namespace, shape: FileShape) -> La
         if given.columns is not None:
             raise CorpusError(path, None, "CoNLL-U names its own columns; omit --columns")
         return CONLLU
-    trained = parser.info.get("corpus", {}).get("columns", [*parser.columns, HEAD, LABEL])
+    trained = parser.training.get("corpus", {}).get("columns", [*parser.columns, HEAD, LABEL])
     naming = naming_of(trained, (HEAD, LABEL), parser.columns, message_name(path), "with --columns")
     return Layout(parse_names(given.columns), shape.tabs, shape.comments, naming=naming)

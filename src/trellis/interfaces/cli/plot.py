@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trellis._support.errors import LearnerError
 from trellis.display.figures import history_figure
 from trellis.learning.learner import Learner
-
-if TYPE_CHECKING:
-    from experiments.theory import Study
 
 
 def check_plot(path: str, learner: Learner) -> None:
@@ -31,24 +27,6 @@ def check_picture(path: str) -> None:
     known = Figure().canvas.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in known:
         raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")
-
-
-def draw_mistakes(study: Study, path: str) -> None:
-    """Mistakes up to each pass beside the bounds; the greater of them by the power of ten."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    passes = range(1, len(study.mistakes) + 1)
-    axes.set(title="mistakes of the perceptron", xlabel="pass", ylabel="sentences", yscale="log")
-    axes.plot(passes, list(itertools.accumulate(study.mistakes)), "o-", ms=3, label="mistakes so far")
-    axes.plot(1, study.bound_2, "v", label="theorem 2: in the first pass")
-    if study.bound_1 is not None:
-        axes.axhline(study.bound_1, color="tab:red", ls="--", label="theorem 1: in all passes")
-    axes.set_ylim(bottom=1)
-    axes.set_xticks(passes if len(passes) <= 12 else passes[:: len(passes) // 6])
-    axes.legend(loc="best")
-    figure.savefig(path)
 
 
 def draw(history: Sequence[Mapping[str, Any]], path: str, title: str, score: str) -> None:

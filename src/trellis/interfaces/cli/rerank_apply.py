@@ -16,7 +16,7 @@ from trellis.interfaces.cli.labelled_files import Label, check_place, output_sha
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import check_apart, standard_output
 from trellis.interfaces.cli.progress import count_tokens
-from trellis.tasks.reranking.model import load
+from trellis.tasks.reranking.model import Reranker
 
 
 def describe(parser: Parser) -> None:
@@ -31,14 +31,14 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Label what is given."""
-    reranker = load(given.model)
+    reranker = Reranker.load(given.model)
     tagger, shape = reranker.tagger, shape_for(reranker.tagger, given, given.source)
     wanted = output_shape(given.output, shape, "")
     check_place(given.output, tagger.target, wanted.format, "name another format by the extension of --output")
     check_apart(given.output, given.source, given.model)
 
     def labeller(_: int | None) -> Label:
-        return lambda corpus: [reranker.tag_corpus(corpus, n_threads=given.threads)]
+        return lambda corpus: [reranker.tag_corpus(corpus, n_threads=given.threads).column(reranker.tagger.target)]
 
     shown = not given.quiet and (given.output is not None or not standard_output().isatty())
     with count_tokens(shown) as count:

@@ -11,7 +11,7 @@ from argparse import Namespace
 from trellis.interfaces.cli.file_shape import shape_for
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show, show_json
-from trellis.tasks.reranking.model import load
+from trellis.tasks.reranking.model import Reranker
 
 
 def describe(parser: Parser) -> None:
@@ -25,7 +25,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Show the figures."""
-    reranker = load(given.model)
+    reranker = Reranker.load(given.model)
     shape = shape_for(reranker.tagger, given, given.source)
     corpus = shape.read_for(given.source, reranker.tagger, given.columns)
     found = reranker.evaluate(corpus, target=given.gold, n_threads=given.threads)

@@ -77,15 +77,15 @@ def command(given: Namespace) -> None:
     def tagger(part: Corpus) -> Tagger:
         say(f"training a tagger on {len(part):,} sentences", given.quiet)
         tagger = train_tagger(part, target=target, learner=learner, n_threads=given.threads, **options)
-        tagger.info["corpus"] = shape.describe(corpus.columns)
+        tagger.training["corpus"] = shape.describe(corpus.columns)
         return tagger
 
     features = None if given.reranker_features is None else given.reranker_features.split(",")
     with watch_epochs(given.quiet, "reranking") as shown, keeping_the_best(shown, given.quiet) as observer:
         reranker = train(
             corpus,
-            tagger,
-            reranking,
+            tagger=tagger,
+            learner=reranking,
             k=given.kbest,
             folds=given.folds,
             features=features,
@@ -96,10 +96,10 @@ def command(given: Namespace) -> None:
             n_threads=given.threads,
         )
     reranker.save(given.model)
-    lists, n_bytes = reranker.info["lists"], Path(given.model).stat().st_size
+    lists, n_bytes = reranker.training["lists"], Path(given.model).stat().st_size
     first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
     say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", given.quiet)
     say(f"{given.model}: {len(reranker.model.names):,} features, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         figures = {"model": given.model, "target": target, "features": len(reranker.model.names), "bytes": n_bytes}
-        show_json({**figures, "lists": lists, "history": reranker.model.info["history"]})
+        show_json({**figures, "lists": lists, "history": reranker.training["history"]})

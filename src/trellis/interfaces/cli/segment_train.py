@@ -68,7 +68,7 @@ def command(given: Namespace) -> None:
     say(f"{given.model}: {n_words:,} words, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         sizes = {"words": n_words, "weights": n_weights, "bytes": n_bytes, "lines_skipped": text.n_skipped}
-        show_json({"model": given.model, **sizes, "history": tagger.info["history"]})
+        show_json({"model": given.model, **sizes, "history": tagger.training["history"]})
 
 
 def read_lines(path: str, given: Namespace) -> SegmentedText:

@@ -19,7 +19,7 @@ from trellis.interfaces.cli.file_shape import FileShape, reject_file_options, sh
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import say
 from trellis.interfaces.cli.serve import show_log
-from trellis.tasks.tagging.model import load
+from trellis.tasks.tagging.model import Tagger
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
@@ -111,7 +111,7 @@ def _told_apart(files: list[str]) -> tuple[list[str], list[str]]:
     models, corpora = list[str](), list[str]()
     for path in files:
         try:
-            load(path)
+            Tagger.load(path)
             models.append(path)
         except ModelError as error:
             if path.startswith("builtin:") or path.endswith((".trellis", ".crfsuite")):

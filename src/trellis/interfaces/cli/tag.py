@@ -173,7 +173,7 @@ def _label(tagger: Tagger, given: Namespace, n_threads: int | None) -> Label:
     if given.confidence or given.all_labels:
         return lambda corpus: _sure_columns(tagger, corpus, given, n_threads)
     if given.kbest is None:
-        return lambda corpus: [tagger.tag_corpus(corpus, by=given.by, n_threads=n_threads)]
+        return lambda corpus: [tagger.tag_column(corpus, by=given.by, n_threads=n_threads)]
     k, values = given.kbest, Strings.of((*tagger.labels, NO_PATH))
     number = {label: i for i, label in enumerate(tagger.labels)}
 
@@ -192,7 +192,7 @@ def _label(tagger: Tagger, given: Namespace, n_threads: int | None) -> Label:
 
 def _sure_columns(tagger: Tagger, corpus: Corpus, given: Namespace, n_threads: int | None) -> list[Column]:
     """The labels, how probable each is, and if asked for how probable all others are."""
-    labels = tagger.tag_corpus(corpus, by=given.by, n_threads=n_threads)
+    labels = tagger.tag_column(corpus, by=given.by, n_threads=n_threads)
     if not corpus.n_tokens:
         return [labels]
     node = np.concatenate([posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)])

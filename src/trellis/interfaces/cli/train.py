@@ -39,7 +39,7 @@ from trellis.interfaces.cli.tagger_options import (
     tagger_learner,
     tagger_options,
 )
-from trellis.tasks.tagging.model import load
+from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train
 from trellis.tasks.tagging.training.encoding import has_too_many_labels
 
@@ -97,7 +97,7 @@ def command(given: Namespace) -> None:
         raise ArgumentError("--model, --plot and --checkpoint name the same file; name different ones")
     if given.plot is not None:
         check_plot(given.plot, learner)
-    older = None if given.init is None else load(given.init)
+    older = None if given.init is None else Tagger.load(given.init)
     shape = FileShape.of(given, given.corpus[0], others=(*given.corpus[1:], given.dev))
     sentences = _sentences(given, shape)
     dev = shape.read_beside(given.dev, sentences.columns, given)
@@ -122,9 +122,9 @@ def command(given: Namespace) -> None:
             **tagger_options(given),
             **{name: getattr(given, name) for name in AS_GIVEN},
         )
-    tagger.info["corpus"] = shape.describe(sentences.columns)
+    tagger.training["corpus"] = shape.describe(sentences.columns)
     _say_what_is_not_read(given, shape, sentences.columns, tagger)
-    if left_out := tagger.info.get("segments", {}).get("sentences_left_out"):
+    if left_out := tagger.training.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
         say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
     if given.document_features and tagger.model.first is None:
@@ -132,7 +132,7 @@ def command(given: Namespace) -> None:
     tagger.save(given.model)
     if given.plot is not None:
         score = score_name(given.metric, tagger.labels)
-        draw(tagger.info["history"], given.plot, f"{tagger.target}: {tagger.info['learner']['name']}", score)
+        draw(tagger.training["history"], given.plot, f"{tagger.target}: {tagger.training['learner']['name']}", score)
     n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(given.model).stat().st_size
     size = f"{len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB"
     say(f"{given.model}: {size}", given.quiet)
@@ -144,10 +144,10 @@ def command(given: Namespace) -> None:
                 "labels": len(tagger.labels),
                 "weights": n_weights,
                 "bytes": n_bytes,
-                "sentences": tagger.info["sentences"],
-                "tokens": tagger.info["tokens"],
+                "sentences": tagger.training["sentences"],
+                "tokens": tagger.training["tokens"],
                 "seconds": time.perf_counter() - begun,
-                "history": tagger.info["history"],
+                "history": tagger.training["history"],
             }
         )
 

@@ -17,7 +17,7 @@ from trellis.evaluation.brackets import evaluate_trees
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.progress import say
-from trellis.tasks.trees.model import load
+from trellis.tasks.trees.model import TreeParser
 
 
 def describe(parser: Parser) -> None:
@@ -44,7 +44,7 @@ def command(given: Namespace) -> None:
     if given.parsed is not None:
         found = evaluate_trees(gold, read_trees(given.parsed), longest=given.longest)
     else:
-        parser = load(given.model)
+        parser = TreeParser.load(given.model)
         found = parser.evaluate(gold, tags=not given.no_tags, longest=given.longest, n_threads=given.threads)
     if given.json:
         show_json(found.to_dict())

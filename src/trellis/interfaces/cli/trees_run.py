@@ -21,7 +21,7 @@ from trellis.interfaces.cli.file_shape import FileShape, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, writing
 from trellis.interfaces.cli.progress import printable, say
-from trellis.tasks.trees.model import load
+from trellis.tasks.trees.model import TreeParser
 
 TREES = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files in brackets
 PIECE = 256  # sentences at a time
@@ -47,7 +47,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Parse what is given."""
-    parser = load(given.model)
+    parser = TreeParser.load(given.model)
     check_apart(given.output, given.source, given.model)
     if given.shape == "svg" and given.kbest is not None:
         raise ArgumentError("a picture has one tree; omit --kbest")

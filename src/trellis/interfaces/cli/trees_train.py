@@ -21,7 +21,7 @@ from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.tasks.tagging.model import load as load_tagger
+from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.trees.train import DEFAULT, PCFG, train
 
 LEARNERS = (PCFG, "perceptron", "mira", "pa", "arow", "crf", "exponential")  # the others learn chains only
@@ -71,7 +71,7 @@ def command(given: Namespace) -> None:
             vertical=given.vertical,
             horizontal=given.horizontal,
             prune=given.prune,
-            tagger=None if given.tagger is None else load_tagger(given.tagger),
+            tagger=None if given.tagger is None else Tagger.load(given.tagger),
             dev=dev,
             patience=given.patience,
             checkpoint=given.checkpoint,
@@ -84,4 +84,4 @@ def command(given: Namespace) -> None:
     say(f"{given.model}: {rules:,} rules, {weights:,} weights of spans, {n_bytes / 1e6:.1f} MB", given.quiet)
     if given.json:
         figures = {"model": given.model, "rules": rules, "weights": weights, "bytes": n_bytes, "skipped": skipped}
-        show_json({**figures, "history": parser.info.get("history", [])})
+        show_json({**figures, "history": parser.training.get("history", [])})

@@ -69,7 +69,7 @@ class TrainLog:
         """Training has ended; of held-out sentences the scores by label are those of the last iteration."""
         self.featgen_num_features = tagger.model.weights.n_nonzero
         if dev is not None and self.iterations:
-            scores = label_scores(dev.column("label"), tagger.tag_corpus(dev))
+            scores = label_scores(dev.column("label"), tagger.tag_column(dev))
             known = [one for one in scores.values() if one.f1 is not None]
             names = ("precision", "recall", "f1")
             means = {f"avg_{name}": float(np.mean([getattr(one, name) for one in known] or [0.0])) for name in names}

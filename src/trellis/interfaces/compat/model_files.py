@@ -1,38 +1,78 @@
-"""Which tool wrote a model file, by its first bytes; its reader is imported when one is met."""
+"""Models of other tools as taggers: which tool wrote a file, by its first bytes; readers are imported when needed."""
 
 from __future__ import annotations
 
+import os
 import re
 import struct
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from trellis._support.errors import ModelError
+from trellis._support.replacing import replacing
 from trellis.tasks.tagging.chain_model import ChainModel
+from trellis.tasks.tagging.model import Tagger
 
-FOREIGN_HEAD = 64  # bytes that are enough to tell
+_HEAD = 64  # bytes that are enough to tell
 _CRFSUITE, _WAPITI, _CRFPP = b"lCRF", b"#mdl#", struct.pack("<Ii", 100, 0)
-NLTK_PARTS = ("weights", "tagdict", "classes")
 _CRFPP_TEXT = re.compile(rb"version: \d+\r?\ncost-factor:")
+NLTK_PARTS = ("weights", "tagdict", "classes")
 
 
-def is_nltk(path: Path) -> bool:
+def read_file(path: str | os.PathLike[str], needs: Mapping[str, Any]) -> Tagger | None:
+    """The tagger in a file of CRFsuite, CRF++, Wapiti or NLTK; None if it is of none of them."""
+    place = Path(path)
+    if _is_nltk(place):
+        from trellis.interfaces.compat.nltk_files import read_nltk
+
+        return _tagger(read_nltk(place), needs)
+    try:
+        with place.open("rb") as file:
+            if not _is_foreign(file.read(_HEAD)):
+                return None
+    except (OSError, ValueError):
+        return None  # whoever reads it next says why
+    try:
+        return read_bytes(place.read_bytes(), needs)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+def read_bytes(data: bytes, needs: Mapping[str, Any]) -> Tagger | None:
+    """The tagger in the content of such a file, None if it is of another kind; ModelError if it is damaged."""
+    if not _is_foreign(data[:_HEAD]):
+        return None
+    if data.startswith(_CRFSUITE):
+        from trellis.interfaces.compat.crfsuite_file import read_crfsuite
+
+        return _tagger(read_crfsuite(data), needs)
+    from trellis.interfaces.compat.pattern_models import read_pattern_model
+
+    return _tagger(read_pattern_model(data), needs)
+
+
+def write_file(model: ChainModel, path: str | os.PathLike[str]) -> None:
+    """Write a tagger as a file of CRFsuite."""
+    from trellis.interfaces.compat.crfsuite_file import write_crfsuite
+
+    data = write_crfsuite(model)
+    with replacing(path, lambda why: ModelError(f"cannot write {os.fspath(path)}: {why}")) as temporary:
+        temporary.write_bytes(data)
+
+
+def _tagger(model: ChainModel, needs: Mapping[str, Any]) -> Tagger:
+    if extra := next((name for name, value in needs.items() if value is not None), None):
+        raise ModelError(f"the model of another tool has no place for {extra}; leave it out")
+    return Tagger(model)
+
+
+def _is_nltk(path: Path) -> bool:
     """Whether it is a folder with the three files of NLTK's perceptron tagger, or one of them."""
     names = path.glob("*.json") if path.is_dir() else [path]
     return any(one.name.endswith(f".{part}.json") for one in names for part in NLTK_PARTS)
 
 
-def is_foreign(head: bytes) -> bool:
+def _is_foreign(head: bytes) -> bool:
     """Whether a file that begins so is of CRFsuite, CRF++ or Wapiti."""
     return head.startswith((_CRFSUITE, _WAPITI, _CRFPP)) or _CRFPP_TEXT.match(head) is not None
-
-
-def read_foreign(data: bytes) -> ChainModel | None:
-    """The model in such a file, None if it is of another kind; ModelError if it is damaged."""
-    if not isinstance(data, bytes | bytearray | memoryview) or not is_foreign(bytes(data[:FOREIGN_HEAD])):
-        return None  # what is no bytes at all is rejected where ours are read
-    if bytes(data[:4]) == _CRFSUITE:
-        from trellis.interfaces.compat.crfsuite_file import read_crfsuite
-
-        return read_crfsuite(bytes(data))
-    from trellis.interfaces.compat.pattern_models import read_pattern_model
-
-    return read_pattern_model(bytes(data))

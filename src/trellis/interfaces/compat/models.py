@@ -55,7 +55,7 @@ def attribute_model(
     end[:n] = last
     rows = rows_of(triples, len(attributes))
     weights = ChainWeights(n, rows, None, table, None, end if last.any() else None)
-    return ChainModel(tuple(labels), "label", 1, vocabulary, weights, info=info, family="log-linear")
+    return ChainModel(tuple(labels), "label", 1, vocabulary, weights, training=info, family="log-linear")
 
 
 def frozen_vocabulary(

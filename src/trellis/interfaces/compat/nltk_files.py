@@ -163,7 +163,7 @@ def _assembled(
         np.concatenate([np.arange(n), np.arange(n)]).astype(np.int32),
     )
     info = {"learner": {"name": "NLTK"}, "imported": "NLTK"}
-    return ChainModel(tuple(labels), "label", 2, vocabulary, weights, sets, info, "scores")
+    return ChainModel(tuple(labels), "label", 2, vocabulary, weights, sets, family="scores", training=info)
 
 
 def _rows(rows: Iterable[Mapping[tuple[str, ...], Mapping[int, float]]], attributes: Iterable[Any], kind: type) -> Rows:

@@ -149,7 +149,7 @@ def _model(parsed: PatternFile, tool: str) -> ChainModel:
             "as training from a model leaves them; weights are multiplied by how often a pattern occurs"
         )
     family = "local" if parsed.local else "log-linear"
-    return ChainModel(tuple(parsed.labels), "label", order, vocabulary, weights, info=info, family=family)
+    return ChainModel(tuple(parsed.labels), "label", order, vocabulary, weights, training=info, family=family)
 
 
 # Of a pattern: the values of each observation that it makes, and the number of that observation.

@@ -325,7 +325,7 @@ class Tagger:
             raise FileNotFoundError(f"{name}: no such file")
         self.close()
         try:
-            self._tagger = trellis.load(name)
+            self._tagger = trellis.Tagger.load(name)
         except TrellisError as error:
             raise ValueError(f"Error opening model file {name!r}: {error}") from error
         return contextlib.closing(self)

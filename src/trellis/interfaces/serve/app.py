@@ -30,7 +30,7 @@ from trellis.interfaces.serve.door import App, Door, Limits, Receive, RequestCou
 from trellis.interfaces.serve.models import Models, Served, UnknownModelError
 from trellis.interfaces.studio.app import studio_router
 from trellis.interfaces.studio.workbook import Workbook
-from trellis.tasks.tagging.explain import Term
+from trellis.tasks.explanation import Term
 from trellis.tasks.tagging.text import TaggedSentence, TaggedText, span_dict, text_span
 
 T = TypeVar("T")
@@ -342,8 +342,8 @@ def _explained(served: Served, sentence: Any, allowed: Any, given: messages.Expl
         record["terms"] = {label: _terms(token.terms[label][: given.terms]) for label in labels}
         tokens.append({**record, "transitions": _terms(token.transitions)})
     paths = [
-        path and {"labels": path.labels, "score": path.score, "terms": _terms(path.terms)}
-        for path in (explanation.best, explanation.second)
+        path and {"labels": path.output, "score": path.score, "terms": _terms(path.terms)}
+        for path in (explanation, explanation.second)
     ]
     gap = None if explanation.second is None else explanation.gap
     difference = _terms(explanation.difference)
@@ -351,7 +351,7 @@ def _explained(served: Served, sentence: Any, allowed: Any, given: messages.Expl
 
 
 def _terms(terms: list[Term]) -> list[dict[str, Any]]:
-    return [{"token": t.token, "feature": t.feature, "label": t.label, "weight": t.weight} for t in terms]
+    return [{"token": t.where[0], "feature": t.feature, "label": t.label, "weight": t.weight} for t in terms]
 
 
 def _workers() -> ThreadPoolExecutor:

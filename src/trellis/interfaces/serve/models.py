@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, ModelError, TrellisError
-from trellis.tasks.tagging.model import Tagger, load
+from trellis.tasks.tagging.model import Tagger
 
 LOG = logging.getLogger("trellis.serve")
 
@@ -102,7 +102,7 @@ class Models:
         self._states[name] = _state(path)
         if _is_special(path):
             raise ModelError(f"{path}: not a regular file; give the file of a model")
-        return Served(name, load(path))
+        return Served(name, Tagger.load(path))
 
 
 def _state(path: str) -> tuple[int, ...]:

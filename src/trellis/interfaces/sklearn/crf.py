@@ -215,7 +215,7 @@ class CRF(SequenceEstimator):
         """The model of ``fit``, or that of ``model_filename`` where it is there already."""
         model: trellis.Tagger | None = getattr(self, "_model", None)
         if model is None and self.model_filename is not None and Path(self.model_filename).exists():
-            model = self._model = trellis.load(self.model_filename)
+            model = self._model = trellis.Tagger.load(self.model_filename)
         return model
 
     def _fitted(self) -> trellis.Tagger:

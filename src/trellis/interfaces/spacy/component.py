@@ -87,7 +87,7 @@ class TrellisTagger:
         self._file = model
         self.tagger: trellis.Tagger | None = None
         if model is not None and Path(model).exists():
-            self.tagger = trellis.load(model)
+            self.tagger = trellis.Tagger.load(model)
         self._annotate, self._features, self._learner, self._order = annotate, features, learner, order
         self._spans_key = spans_key
         if not Span.has_extension(CONFIDENCE):
@@ -203,7 +203,7 @@ class TrellisTagger:
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> TrellisTagger:
         """Read it again."""
         if (Path(path) / FILE).exists():
-            self.tagger = trellis.load(Path(path) / FILE)
+            self.tagger = trellis.Tagger.load(Path(path) / FILE)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
@@ -218,7 +218,7 @@ class TrellisTagger:
 
     def _known(self) -> trellis.Tagger:
         if self.tagger is None and self._file is not None:
-            self.tagger = trellis.load(self._file)
+            self.tagger = trellis.Tagger.load(self._file)
         if self.tagger is None:
             raise ModelError(
                 f"{self.name} has no model yet; name one in its config, or call nlp.initialize with examples"

@@ -290,7 +290,7 @@ def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None)
     both = [(served, read(served)) for served in (one, other)]
     if one.tagger.target != other.tagger.target:
         raise TurnedAwayError(422, f"{one.name} predicts {one.tagger.target}, {other.name} {other.tagger.target}")
-    tagged = [served.tagger.tag_corpus(some) for served, some in both]
+    tagged = [served.tagger.tag_column(some) for served, some in both]
     given = both[0][1]
     gold = given.column(one.tagger.target)
     correct = [right_tokens(gold, labels) for labels in tagged]

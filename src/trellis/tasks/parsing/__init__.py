@@ -3,10 +3,8 @@
 from trellis.evaluation.attachment import AttachmentReport as AttachmentReport
 from trellis.evaluation.attachment import AttachmentScore as AttachmentScore
 from trellis.evaluation.attachment import attachment as attachment
-from trellis.tasks.parsing.model import ArcTerm as ArcTerm
 from trellis.tasks.parsing.model import Parser as Parser
-from trellis.tasks.parsing.model import load as load
 from trellis.tasks.parsing.train import train as train
 from trellis.tasks.parsing.tree import DependencyTree as DependencyTree
 
-__all__ = ["ArcTerm", "AttachmentReport", "AttachmentScore", "DependencyTree", "Parser", "attachment", "load", "train"]
+__all__ = ["AttachmentReport", "AttachmentScore", "DependencyTree", "Parser", "attachment", "train"]

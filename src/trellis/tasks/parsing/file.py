@@ -1,17 +1,14 @@
-"""Parsers on disk: one safetensors file, as taggers are kept (model/model_file.py)."""
+"""Parsers on disk: one safetensors file, as taggers are kept."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arguments import file_path
-from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
+from trellis._support.tensor_file import Tensors
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
 from trellis.features.vocabulary_tensors import (
@@ -23,6 +20,7 @@ from trellis.features.vocabulary_tensors import (
     lookup_tensors,
     lookups_of,
 )
+from trellis.tasks.model import notes_and_record
 
 if TYPE_CHECKING:
     from trellis.tasks.parsing.model import Parser
@@ -45,8 +43,8 @@ def native(plan: _core.ArcPlan, projective: bool, weights: Mapping[str, Any]) ->
     return _core.TreeModel(plan, projective, tables, folds, weights["values"])
 
 
-def save(parser: Parser, path: str | os.PathLike[str]) -> None:
-    """Write a parser; the file appears whole or not at all."""
+def content_of(parser: Parser) -> tuple[Tensors, dict[str, Any]]:
+    """The arrays of a parser's file, and everything else for its header."""
     vocabulary = parser.vocabulary
     header = {
         "templates": {kind: [str(template) for template in getattr(vocabulary.templates, kind)] for kind in KINDS},
@@ -56,31 +54,24 @@ def save(parser: Parser, path: str | os.PathLike[str]) -> None:
         "projective": parser.projective,
         "family": parser.family,
         "info": parser.info,
+        "training": parser.training,
     }
-    tensors = {**parser.weights, **column_tensors(vocabulary.columns), **lookup_tensors(vocabulary.lookups)}
-    write_tensors(file_path("path", path), FORMAT, tensors, json.dumps(header, ensure_ascii=False))
+    return {**parser.weights, **column_tensors(vocabulary.columns), **lookup_tensors(vocabulary.lookups)}, header
 
 
-def load(path: str | os.PathLike[str], make: Callable[..., Parser]) -> Parser:
-    """Read a parser; ModelError if the file is not one, or is damaged."""
-
-    def made(tensors: Tensors, text: str) -> Parser:
-        header = parse_header(text)
-        templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
-        columns = columns_of(header["columns"], tensors)
-        if [column.name for column in columns] != templates.columns:
-            raise ValueError("columns of other templates")
-        for column in columns:
-            if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
-                raise ValueError("views of other values")
-        lookups = lookups_of(header["lookups"], tensors)
-        check_strings(columns)
-        check_lookups(columns, lookups)
-        vocabulary = ArcVocabulary(templates, columns, lookups)
-        labels = tuple(str(label) for label in header["labels"])
-        if not isinstance(header["info"], dict):
-            raise ValueError("info that is not a dict")
-        weights = {name: tensors[name] for name in WEIGHTS}
-        return make(vocabulary, labels, weights, bool(header["projective"]), str(header["family"]), header["info"])
-
-    return read_tensors(file_path("path", path), FORMAT, "a parser of trellis").made(made)
+def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of ``Parser`` in a file; ValueError or LookupError if it is damaged."""
+    templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
+    columns = columns_of(header["columns"], tensors)
+    if [column.name for column in columns] != templates.columns:
+        raise ValueError("columns of other templates")
+    for column in columns:
+        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
+            raise ValueError("views of other values")
+    lookups = lookups_of(header["lookups"], tensors)
+    check_strings(columns)
+    check_lookups(columns, lookups)
+    labels = tuple(str(label) for label in header["labels"])
+    weights = {name: tensors[name] for name in WEIGHTS}
+    vocabulary = ArcVocabulary(templates, columns, lookups)
+    return vocabulary, labels, weights, bool(header["projective"]), str(header["family"]), *notes_and_record(header)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from trellis import _core
 from trellis._support.arguments import instance, thread_count, whole_number
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError, CorpusError
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
 from trellis.corpus.read import read
@@ -21,9 +21,14 @@ from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_pu
 from trellis.features.arcs import ArcReader, ArcVocabulary
 from trellis.features.templates import ARC_MEASURES, Look
 from trellis.learning.learner import flag
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.model import KBest, Model
 from trellis.tasks.parsing import file as parser_file
 from trellis.tasks.parsing.tree import DependencyTree
 from trellis.tasks.parsing.treebank import HEAD, LABEL, read_trees
+
+if TYPE_CHECKING:
+    from trellis.display.trellises import Picture
 
 
 @contextmanager
@@ -35,20 +40,14 @@ def short_sentences(corpus: Corpus) -> Iterator[None]:
         raise CorpusError(corpus.source, None, f"{error}; split it") from error
 
 
-@dataclass(frozen=True, slots=True)
-class ArcTerm:
-    """One summand of an arc's score."""
-
-    feature: str
-    weight: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Parser:
-    """Gives sentences dependency trees. Get one from ``trellis.tasks.parsing.train`` or ``trellis.tasks.parsing.load``.
+class Parser(Model):
+    """Gives sentences dependency trees. Get one from ``Parser.train`` or ``trellis.load``.
 
     A sentence is a dict from column names to lists of strings, or a list of tuples in the order of ``columns``.
     """
+
+    task, format = "parse", parser_file.FORMAT
 
     vocabulary: ArcVocabulary
     labels: tuple[str, ...]  # of arcs; () where arcs have none
@@ -56,6 +55,7 @@ class Parser:
     projective: bool = True
     family: str = "scores"  # "log-linear": probabilities mean something
     info: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
     _reader: ArcReader = field(init=False, repr=False, compare=False)
@@ -65,15 +65,6 @@ class Parser:
         object.__setattr__(self, "_plan", plan)
         object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
         object.__setattr__(self, "_reader", ArcReader(self.vocabulary))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
-        return Parser, (self.vocabulary, self.labels, self.weights, self.projective, self.family, self.info)
-
-    def __repr__(self) -> str:
-        kind = "projective" if self.projective else "non-projective"
-        n = len(self.weights["values"])
-        return f"<{kind} parser of order {self.order}, {len(self.labels)} labels, {n:,} weights>"
 
     @property
     def columns(self) -> list[str]:
@@ -120,17 +111,19 @@ class Parser:
         out = corpus.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
         return out.with_column(LABEL, Column(labels, Strings.of(self.labels))) if self.labels else out
 
-    def kbest(self, sentence: Any, k: int) -> list[DependencyTree]:
-        """The ``k`` best trees, best first; they differ in heads, and have the best labels of their arcs."""
+    predict, predict_batch, predict_corpus = parse, parse_batch, parse_corpus
+
+    def kbest(self, sentence: Any, k: int) -> KBest:
+        """The ``k`` best trees with their scores, best first; they differ in heads, and have the best labels."""
         corpus, k = self._corpus([sentence]), whole_number("k", k, 1, 10**6)
         if not corpus.n_tokens:
-            return self.parse_batch(corpus, n_threads=1)
+            return KBest((tree, tree.score) for tree in self.parse_batch(corpus, n_threads=1))
         data = self._data(corpus)
         with short_sentences(corpus):
             heads, labels, scores = self._native.kbest(data, 0, k)
         words = corpus.column(self.columns[0]).tolist()
-        found = zip(heads, labels, scores.tolist(), strict=True)
-        return [self._tree(words, *one) for one in found]
+        trees = [self._tree(words, *found) for found in zip(heads, labels, scores.tolist(), strict=True)]
+        return KBest((tree, tree.score) for tree in trees)
 
     def probabilities(self, sentence: Any) -> Doubles:
         """[n + 1, n] the probability of every arc: row h, column i is that word i + 1 has head h (0: it is the root).
@@ -144,35 +137,58 @@ class Parser:
             _, arcs, _ = self._native.marginals(data, 0, np.zeros(corpus.n_tokens, np.int32))
         return np.asarray(arcs[:, 1:])
 
-    def explain(self, sentence: Any, word: int, head: int | None = None) -> list[ArcTerm]:
-        """What the arc to a word scores, greatest first; of the best tree, or with another ``head``.
+    def explain(self, sentence: Any) -> Explanation:
+        """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
+        corpus, explanation = self._corpus([sentence]), None
+        for tree, _ in reversed(self.kbest(corpus, 2)):
+            terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
+            explanation = Explanation(tree, float(sum(term.weight for term in terms)), terms, explanation)
+        assert explanation is not None
+        return explanation
+
+    def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
+        """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
 
         Words count from 1, and head 0 is the root. With another head the arc has the label that is best there.
         """
         corpus = self._corpus([sentence])
-        data, n = self._data(corpus), corpus.n_tokens
+        n = corpus.n_tokens
         word = whole_number("word", word, 1, n)
         [tree] = self.parse_batch(corpus, n_threads=1)
-        given = tree.heads[word - 1] if head is None else whole_number("head", head, 0, n)
-        if given == word:
-            raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
-        between = range(given + 1, word) if given < word else range(given - 1, word, -1)
-        siblings = [i for i in between if tree.heads[i - 1] == given] if given else []
-        label = 0
-        if self.labels:
+        if head is not None:
+            if whole_number("head", head, 0, n) == word:
+                raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
             heads = np.array(tree.heads, np.int32)
-            heads[word - 1] = given
-            with short_sentences(corpus):
-                label = int(np.argmax(self._native.marginals(data, 0, heads)[2][word - 1]))
-        sibling = siblings[-1] if siblings else given
-        templates, places, weights = self._native.explain(data, 0, given, sibling, word, label)
+            heads[word - 1] = head
+            labels = None
+            if tree.labels is not None:
+                with short_sentences(corpus):
+                    best = int(np.argmax(self._native.marginals(self._data(corpus), 0, heads)[2][word - 1]))
+                labels = [*tree.labels[: word - 1], self.labels[best], *tree.labels[word:]]
+            tree = replace(tree, heads=heads.tolist(), labels=labels)
+        return heaviest_first(self._arc_terms(corpus, tree, word))
+
+    def _arc_terms(self, corpus: Corpus, tree: DependencyTree, word: int) -> list[Term]:
+        """The terms of the arc to a word, with those of its sibling next to it on the side of its head."""
+        n, head = corpus.n_tokens, tree.heads[word - 1]
+        between = range(head + 1, word) if head < word else range(head - 1, word, -1)
+        siblings = [i for i in between if tree.heads[i - 1] == head] if head else []
+        sibling = siblings[-1] if siblings else head
+        said = "" if tree.labels is None else tree.labels[word - 1]
+        label = self.labels.index(said) if said else 0
+        templates, places, weights = self._native.explain(self._data(corpus), 0, head, sibling, word, label)
         values = {name: corpus.column(name).tolist() for name in self.columns}
-        at = {"head": given - 1, "dep": word - 1, "sibling": sibling - 1 if siblings else n}
-        terms = [
-            ArcTerm(self._named(t, values, {**at, "between": between}, label), weight)
-            for t, between, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True)
+        at = {"head": head - 1, "dep": word - 1, "sibling": sibling - 1 if siblings else n}
+        return [
+            Term(self._named(t, values, {**at, "between": place}, label), weight, (head, word), said)
+            for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True)
         ]
-        return sorted(terms, key=lambda term: (-abs(term.weight), term.feature))
+
+    def draw(self, sentence: Any) -> Picture:
+        """The best tree: arcs above the words, as thick as they are probable."""
+        from trellis.display.trellises import Picture
+
+        return Picture(self.parse(sentence, probabilities=True).to_svg())
 
     def evaluate(self, corpus: Any, *, n_threads: int | None = None, subtypes: bool = True) -> AttachmentReport:
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
@@ -187,15 +203,25 @@ class Parser:
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to one file; it appears whole or not at all."""
-        parser_file.save(self, path)
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
+        return parser_file.content_of(self)
+
+    @classmethod
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        return cls(*parser_file.parts_of(tensors, header))
+
+    def _facts(self) -> dict[str, Any]:
+        kind = "projective" if self.projective else "non-projective"
+        facts = {"trees": kind, "reads": ", ".join(self.columns), "order": f"{self.order}", "labels": len(self.labels)}
+        return {**facts, "weights": len(self.weights["values"])}
 
     # ------------------------------------------------------------ details
 
     def _corpus(self, sentences: Any) -> Corpus:
         if isinstance(sentences, Corpus):
             return sentences
+        if isinstance(sentences, list) and len(sentences) == 1 and isinstance(sentences[0], Corpus):
+            return sentences[0]
         if isinstance(sentences, Mapping):
             return read(sentences, columns=self.columns)
         rows = list(sentences)
@@ -236,8 +262,3 @@ class Parser:
         if not 0 <= place < len(words):
             return "_ROOT" if place == -1 else "_OUTSIDE"
         return self._reader.said(look, words[place])
-
-
-def load(path: str | os.PathLike[str]) -> Parser:
-    """Read a parser; ModelError if the file is not one, or is damaged."""
-    return parser_file.load(path, Parser)

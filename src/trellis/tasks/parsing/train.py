@@ -119,7 +119,7 @@ def train(
         return _core.TreeObjective(vector), vector.weights
 
     def assemble(weights: SiteWeights, **record: Any) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, projective, learner.family, {**notes, **record})
+        return Parser(vocabulary, names, weights.arrays, projective, learner.family, notes, record)
 
     problem = SiteProblem(
         heads,

@@ -9,9 +9,7 @@ from trellis.tasks.reranking.lists import KBestList as KBestList
 from trellis.tasks.reranking.lists import ListReport as ListReport
 from trellis.tasks.reranking.lists import Segment as Segment
 from trellis.tasks.reranking.lists import report as report
-from trellis.tasks.reranking.model import Ranked as Ranked
 from trellis.tasks.reranking.model import Reranker as Reranker
-from trellis.tasks.reranking.model import load as load
 from trellis.tasks.reranking.train import fit as fit
 from trellis.tasks.reranking.train import held_out_lists as held_out_lists
 from trellis.tasks.reranking.train import train as train
@@ -21,12 +19,10 @@ __all__ = [
     "Candidate",
     "KBestList",
     "ListReport",
-    "Ranked",
     "Reranker",
     "Segment",
     "fit",
     "held_out_lists",
-    "load",
     "report",
     "train",
 ]

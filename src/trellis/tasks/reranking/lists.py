@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from trellis._support.errors import ArgumentError
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label, starts_anew
 from trellis.evaluation.report import Report, evaluate
 from trellis.tasks.tagging.model import Tagger
@@ -208,10 +208,3 @@ def report(
         evaluate(gold, [z.labels for z in best]),
         None if chosen is None else evaluate(gold, chosen),
     )
-
-
-def column_of(labels: Sequence[Sequence[str]]) -> Column:
-    """Labels of sentences as a column of a corpus."""
-    from trellis.corpus.objects import from_mapping
-
-    return from_mapping({"label": labels}, None).column("label")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import LARGEST, file_path, items, real_number, whole_number
+from trellis._support.arguments import LARGEST, instance, items, real_number, whole_number
 from trellis._support.arrays import Arrays, Doubles, starts_of
 from trellis._support.errors import ArgumentError, ModelError
-from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
-from trellis.corpus.corpus import Column, Corpus
+from trellis._support.tensor_file import Tensors
+from trellis.corpus.corpus import Corpus, column_of
 from trellis.engine.hypergraph import Hypergraph
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name
 from trellis.tasks.reranking.lists import (
     MAX_K,
@@ -24,13 +24,12 @@ from trellis.tasks.reranking.lists import (
     CostOf,
     KBestList,
     ListReport,
-    column_of,
     cost_named,
     kbest_lists,
     report,
     text_columns,
 )
-from trellis.tasks.structured.model import FeatureTerm, StructuredModel, model_of_tensors
+from trellis.tasks.structured.model import StructuredModel, names_and_weights
 from trellis.tasks.structured.problem import Parts
 from trellis.tasks.tagging.decoding import listed
 from trellis.tasks.tagging.model import Tagger
@@ -90,32 +89,21 @@ class ListProblem:
         return edges[0] - (self.parts(x).graph.n_edges - len(x.candidates))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A candidate after reranking, and why it is where it is."""
-
-    labels: list[str]
-    score: float  # of the reranker
-    tagger_score: float
-    tagger_rank: int  # from 0
-    terms: list[FeatureTerm]  # what the score is made of, without what all candidates share; the greatest first
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Reranker:
-    """Labels sequences: a tagger offers its k best, and the reranker chooses. Get one from ``rerank.train``.
+class Reranker(Model):
+    """Labels sequences: a tagger offers its k best, and the reranker chooses. Get one from ``Reranker.train``.
 
     Sentences are given as to the tagger.
     """
+
+    task, format, needs = "rerank", FORMAT, ("functions",)
 
     tagger: Tagger
     model: StructuredModel
     k: int
     cost: Cost = "auto"  # what a wrong candidate costs in training
-    info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained
-
-    def __repr__(self) -> str:
-        return f"Reranker({self.k} best of {self.tagger!r}; {len(self.model.names):,} features)"
+    info: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
 
     @property
     def problem(self) -> ListProblem:
@@ -131,34 +119,40 @@ class Reranker:
         """The labels of many sentences. ``n_threads``: the number of threads of the tagger (default: all cores)."""
         return self.choose(self._lists(sentences, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Column:
-        """The labels of a corpus as a column."""
-        return column_of(self.tag_batch(corpus, n_threads=n_threads))
+    def tag_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
+        """The corpus with the labels as its column ``target``."""
+        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+        return corpus.with_column(self.tagger.target, column_of(self.tag_batch(corpus, n_threads=n_threads)))
 
-    def kbest(self, sentence: Any, k: int | None = None) -> list[tuple[list[str], float]]:
+    predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
+
+    def kbest(self, sentence: Any, k: int | None = None) -> KBest:
         """The candidates with their scores, best first: all, or the k best of them."""
         most = self.k if k is None else whole_number("k", k, 1, self.k, ", the length of the lists")
         (found,) = self._lists([sentence], 1)
-        return [(list(found.candidates[one.output].labels), one.score) for one in self.model.kbest(found, most)]
+        return KBest((list(found.candidates[at].labels), score) for at, score in self.model.kbest(found, most))
 
-    def explain(self, sentence: Any) -> list[Ranked]:
-        """Every candidate, best first, with what its score is made of."""
-        (found,), weights, out = self._lists([sentence], 1), self.model, list[Ranked]()
+    def explain(self, sentence: Any) -> Explanation:
+        """Why it chooses a candidate: what its score is made of, and that of the next best."""
+        (found,), second = self._lists([sentence], 1), None
         features = self.problem.features.of(found, self.problem.scale)
-        for one in weights.kbest(found, self.k):
-            z = found.candidates[one.output]
-            own = features.of(one.output).items()
-            terms = [FeatureTerm(name, value, weights[name], weights[name] * value) for name, value in own]
-            terms = sorted((t for t in terms if t.product), key=lambda term: (-abs(term.product), term.feature))
-            out.append(Ranked(list(z.labels), one.score, z.score, z.rank, terms))
-        return out
+        for at, score in reversed(self.model.kbest(found, 2)):
+            own = features.of(at).items()
+            terms = [Term(name, self.model[name] * value) for name, value in own if self.model[name] * value]
+            second = Explanation(list(found.candidates[at].labels), score, heaviest_first(terms), second)
+        assert second is not None
+        return second
+
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), of features of whole label sequences."""
+        return self.model.top_features(n)
 
     def evaluate(self, corpus: Any, *, target: str | None = None, n_threads: int | None = None) -> ListReport:
         """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus."""
         from trellis.corpus.read import read_like
 
         corpus = read_like(
-            corpus, self.tagger.model.naming, self.tagger.info.get("corpus", {}), self.tagger.model.n_inputs
+            corpus, self.tagger.model.naming, self.tagger.training.get("corpus", {}), self.tagger.model.n_inputs
         )
         gold = corpus.sentences(target or self.tagger.target)
         lists = kbest_lists(self.tagger, corpus, self.k, gold, n_threads)
@@ -171,55 +165,52 @@ class Reranker:
     def _lists(self, sentences: Any, n_threads: int | None) -> list[KBestList]:
         return kbest_lists(self.tagger, listed(sentences), self.k, n_threads=n_threads)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write tagger and reranker as one file. Functions among the features are code, and stay outside."""
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
         tensors: Arrays = {**self.model.tensors(), "tagger": np.frombuffer(self.tagger.to_bytes(), np.uint8)}
-        text = {
+        header = {
             "k": self.k,
             "cost": self.cost,
             "scale": self.problem.scale,
             "features": self.problem.features.names,
             "info": self.info,
-            "training": self.model.info,
+            "training": self.training,
         }
-        write_tensors(file_path("path", path), FORMAT, tensors, json.dumps(text, ensure_ascii=False))
+        return tensors, header
 
-
-def load(path: str | os.PathLike[str], functions: Sequence[Function] = ()) -> Reranker:
-    """Read a reranker with its tagger; ModelError if the file is not one, or is damaged.
-
-    ``functions`` are those among its features, which no file can hold.
-    """
-    found = items(functions)
-    if found is None or not all(map(callable, found)):
-        raise ArgumentError(f"functions must be a list of functions, such as [verbs], not {reprlib.repr(functions)}")
-    given: dict[str, Function] = {}
-    for one in found:
-        if given.setdefault(f"{function_name(one)}()", one) is not one:
-            raise ArgumentError(f"two functions have the name {function_name(one)}; {RENAME}")
-    return read_tensors(file_path("path", path), FORMAT, "a trellis reranker").made(
-        lambda tensors, text: _reranker(tensors, text, given, path)
-    )
-
-
-def _reranker(tensors: Tensors, text: str, given: Mapping[str, Function], path: str | os.PathLike[str]) -> Reranker:
-    header = parse_header(text)
-    if not isinstance(header["features"], list) or not all(isinstance(name, str) for name in header["features"]):
-        raise ValueError("features that are not names")
-    if not isinstance(header["info"], dict):
-        raise ValueError("info that is not a dict")
-    try:
-        tagger = Tagger.from_bytes(tensors["tagger"].tobytes())
-        k, cost = whole_number("k", header["k"], 1, MAX_K), header["cost"]
-        scale = real_number("scale", header["scale"], 1 / LARGEST)
+    @classmethod
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        if not isinstance(header["features"], list) or not all(isinstance(name, str) for name in header["features"]):
+            raise ValueError("features that are not names")
+        if "lists" in header["info"]:  # of an older release
+            header = {**header, "training": {**header["training"], **header["info"]}, "info": {}}
+        info, training = notes_and_record(header)
+        tagger, functions = Tagger.from_bytes(tensors["tagger"].tobytes()), _by_name(needs.get("functions", ()))
         chosen = list[Feature]()
         for name in header["features"]:
-            if name.endswith("()") and name not in given:
+            if name.endswith("()") and name not in functions:
                 raise ModelError(f"its feature {name} is a function, which no file can hold: give load functions=[...]")
-            chosen.append(given.get(name, name))
-        if unknown := next((name for name in given if name not in header["features"]), None):
+            chosen.append(functions.get(name, name))
+        if unknown := next((name for name in functions if name not in header["features"]), None):
             raise ModelError(f"it has no feature {unknown}; leave the function out")
+        k, cost = whole_number("k", header["k"], 1, MAX_K), header["cost"]
+        scale = real_number("scale", header["scale"], 1 / LARGEST)
         problem = ListProblem(GlobalFeatures(chosen, text_columns(tagger)), scale, cost_named(cost, tagger.labels))
-    except (ModelError, ArgumentError) as error:
-        raise ModelError(f"{path}: {error}") from error
-    return Reranker(tagger, model_of_tensors(tensors, header["training"], problem), k, cost, header["info"])
+        return cls(tagger, StructuredModel(problem, *names_and_weights(tensors)), k, cost, info, training)
+
+    def _outside(self) -> dict[str, Any]:
+        functions = [feature for feature in self.problem.features.chosen if callable(feature)]
+        return {"functions": functions} if functions else {}
+
+    def _facts(self) -> dict[str, Any]:
+        return {"k": f"{self.k}", "tagger": repr(self.tagger), "features": len(self.model.names)}
+
+
+def _by_name(functions: Any) -> dict[str, Function]:
+    """The functions among the features by the names that a file has for them."""
+    found, named = items(functions), dict[str, Function]()
+    if found is None or not all(map(callable, found)):
+        raise ArgumentError(f"functions must be a list of functions, such as [verbs], not {reprlib.repr(functions)}")
+    for function in found:
+        if named.setdefault(f"{function_name(function)}()", function) is not function:
+            raise ArgumentError(f"two functions have the name {function_name(function)}; {RENAME}")
+    return named

@@ -27,8 +27,8 @@ from trellis.tasks.reranking.lists import (
     text_columns,
 )
 from trellis.tasks.reranking.model import ListProblem, Reranker
-from trellis.tasks.structured.train import fit as fit_structured
 from trellis.tasks.structured.train import structure_learner
+from trellis.tasks.structured.train import train as train_structured
 from trellis.tasks.tagging.model import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
@@ -36,9 +36,9 @@ MakeTagger = Callable[[Corpus], Tagger]
 
 def train(
     corpus: Any,
+    *,
     tagger: MakeTagger,
     learner: Learner | str | None = None,
-    *,
     k: int = 20,
     folds: int = 5,
     features: Sequence[Feature] | None = None,
@@ -136,10 +136,10 @@ def fit(
         GlobalFeatures(features, text_columns(tagger)), _typical_gap(found), cost_named(cost, tagger.labels)
     )
     k = whole_number("k", k, 1, MAX_K)
-    model = fit_structured(
-        problem,
+    model = train_structured(
         [(one, one.gold) for one in found],
-        learner,
+        problem=problem,
+        learner=learner,
         dev=None if dev is None else [(one, one) for one in _labelled("dev", dev, tagger)],
         metric=None if dev is None else _headline,
         patience=patience,
@@ -147,7 +147,7 @@ def fit(
         n_threads=n_threads,
     )
     figures = report(found, cost=cost)
-    info = {
+    lists_of_training = {
         "lists": {
             "sentences": len(found),
             "candidates": sum(len(one.candidates) for one in found),
@@ -155,7 +155,7 @@ def fit(
             "oracle": figures.oracle.headline,
         }
     }
-    return Reranker(tagger, model, k, cost, info)
+    return Reranker(tagger, model, k, cost, training={**model.training, **lists_of_training})
 
 
 def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:

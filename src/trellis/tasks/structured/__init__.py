@@ -4,28 +4,22 @@ A problem says what the outputs of an input are and which features they have; ev
 can answer runs on it.
 """
 
-from trellis.tasks.structured.model import FeatureTerm as FeatureTerm
-from trellis.tasks.structured.model import Prediction as Prediction
 from trellis.tasks.structured.model import StructuredModel as StructuredModel
-from trellis.tasks.structured.model import load as load
 from trellis.tasks.structured.problem import CandidateProblem as CandidateProblem
 from trellis.tasks.structured.problem import Parts as Parts
 from trellis.tasks.structured.problem import PartsProblem as PartsProblem
 from trellis.tasks.structured.problem import SearchProblem as SearchProblem
 from trellis.tasks.structured.problem import StepProblem as StepProblem
 from trellis.tasks.structured.problem import Weights as Weights
-from trellis.tasks.structured.train import fit as fit
+from trellis.tasks.structured.train import train as train
 
 __all__ = [
     "CandidateProblem",
-    "FeatureTerm",
     "Parts",
     "PartsProblem",
-    "Prediction",
     "SearchProblem",
     "StepProblem",
     "StructuredModel",
     "Weights",
-    "fit",
-    "load",
+    "train",
 ]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import file_path, whole_number
+from trellis._support.arguments import items, thread_count, whole_number
 from trellis._support.arrays import Arrays, Doubles, Ints
-from trellis._support.errors import LearnerError, ModelError
-from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
+from trellis._support.errors import ArgumentError, LearnerError, ModelError
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.learning.feature_problem import FeatureVotes, FeatureWeights
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.structured.beam import BeamSearch
 from trellis.tasks.structured.encoding import candidate_parts
 from trellis.tasks.structured.problem import (
@@ -34,44 +34,30 @@ from trellis.tasks.structured.problem import (
     same,
 )
 
+if TYPE_CHECKING:
+    from trellis.evaluation.report import StructuredReport
+
 FORMAT = "trellis structured model 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """An output and what it scores."""
-
-    output: Any
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureTerm:
-    """One summand of a score."""
-
-    feature: str
-    value: float
-    weight: float
-    product: float  # what it gives to the score
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class StructuredModel:
+class StructuredModel(Model):
     """Weights of features, and the problem that says what outputs are."""
+
+    task, format, needs = "structured", FORMAT, ("problem",)
 
     problem: Problem
     names: tuple[str, ...]  # of features
     weights: FeatureWeights
-    info: Mapping[str, Any] = field(default_factory=dict)  # the learner, the beam if any, the history of training
+    beam: int | None = None  # states that a problem with choices(x, done) is searched by
+    info: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _values: list[float] = field(init=False, repr=False, compare=False)  # the weights as Python's own numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_numbers", {name: i for i, name in enumerate(self.names)})
         object.__setattr__(self, "_values", self.weights.values.tolist())
-
-    def __repr__(self) -> str:
-        return f"<model of {type(self.problem).__name__} with {len(self.names):,} features>"
 
     def __getitem__(self, feature: str) -> float:
         """The weight of a feature; 0 if training never met it."""
@@ -88,23 +74,70 @@ class StructuredModel:
         """The best output; of a voted perceptron the one with the most votes."""
         if self.weights.votes is not None:
             return self._most_voted(x, self.weights.votes)
-        return self._best(x, 1)[0].output
+        return self._best(x, 1)[0][0]
 
-    def kbest(self, x: Any, k: int) -> list[Prediction]:
+    def predict_batch(self, xs: Any, *, n_threads: int | None = None) -> list[Any]:
+        """The best outputs of many inputs, one after the other: a problem is Python's own code."""
+        thread_count(n_threads)
+        return [self.predict(x) for x in xs]
+
+    def kbest(self, x: Any, k: int) -> KBest:
         """The ``k`` best outputs with their scores, best first."""
-        return self._best(x, whole_number("k", k, 1, 2**31 - 1))
+        return KBest(self._best(x, whole_number("k", k, 1, 2**31 - 1)))
 
-    def explain(self, x: Any) -> list[FeatureTerm]:
-        """What the prediction's score is made of, the greatest first."""
+    def explain(self, x: Any) -> Explanation:
+        """What the best output's score is made of, and why it beats the next best, where the problem finds it."""
+        many = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
+        second = None
+        for output, score, features in reversed(self._with_features(x, 2 if many else 1)):
+            second = Explanation(output, score, self._terms(features), second)
+        assert second is not None
+        return second
+
+    def _terms(self, features: Iterable[tuple[str, float]]) -> list[Term]:
         total: dict[str, float] = {}
-        for name, value in self._features_of(x):
+        for name, value in features:
             total[name] = total.get(name, 0.0) + value
-        terms = [FeatureTerm(name, value, self[name], self[name] * value) for name, value in total.items() if value]
-        return sorted(terms, key=lambda term: (-abs(term.product), term.feature))
+        return heaviest_first(Term(name, self[name] * value) for name, value in total.items() if value * self[name])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the weights to one file; it appears whole or not at all. The problem is code, and stays outside."""
-        write_tensors(file_path("path", path), FORMAT, self.tensors(), json.dumps(self.info, ensure_ascii=False))
+    def evaluate(self, examples: Any, *, n_threads: int | None = None) -> StructuredReport:
+        """Compare its outputs with those of pairs of an input and its right output."""
+        from trellis.evaluation.report import StructuredReport
+
+        pairs = items(examples)
+        if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise ArgumentError("examples must be a list of pairs of an input and its right output")
+        right = sum(same(self.predict(x), y) for x, y in pairs)
+        return StructuredReport(len(pairs), right)
+
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), by the names of features."""
+        named = zip(self.names, self._values, strict=True)
+        return heaviest_first(Term(name, weight) for name, weight in named if weight)[:n]
+
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
+        header = {"kind": kind_of(self.problem), "beam": self.beam, "info": self.info, "training": self.training}
+        return self.tensors(), header
+
+    @classmethod
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        if "problem" not in needs:
+            raise ModelError("a structured model needs the problem it was trained on: trellis.load(path, problem=...)")
+        problem = check_problem(needs["problem"])
+        if header.get("kind", kind_of(problem)) != kind_of(problem):
+            raise ModelError(
+                f"the model of a problem with the method {header['kind']}, and this has {kind_of(problem)}"
+            )
+        if "training" not in header:  # of an older release
+            header = {"beam": header.get("beam"), "info": {}, "training": header}
+        info, training = notes_and_record(header)
+        return cls(problem, *names_and_weights(tensors), check_beam(problem, header["beam"]), info, training)
+
+    def _outside(self) -> dict[str, Any]:
+        return {"problem": self.problem}
+
+    def _facts(self) -> dict[str, Any]:
+        return {"problem": type(self.problem).__name__, "features": len(self.names)}
 
     def tensors(self) -> Arrays:
         """Names and weights, for a file."""
@@ -116,19 +149,30 @@ class StructuredModel:
     @property
     def _searched(self) -> Any:
         """The problem, as one that finds the best output where it is decided step by step."""
-        return BeamSearch(self.problem, self.info["beam"]) if isinstance(self.problem, StepProblem) else self.problem
+        return BeamSearch(self.problem, self.beam) if isinstance(self.problem, StepProblem) else self.problem
 
-    def _best(self, x: Any, k: int) -> list[Prediction]:
+    def _best(self, x: Any, k: int) -> list[tuple[Any, float]]:
+        return [(output, score) for output, score, _ in self._with_features(x, k)]
+
+    def _with_features(self, x: Any, k: int) -> list[tuple[Any, float, Iterable[tuple[str, float]]]]:
+        """The k best outputs with their scores and features; of parts the same may come more than once."""
         problem = self._searched
         if isinstance(problem, PartsProblem | CandidateProblem):
             parts, output = self._parts(x)
-            found = parts.graph.kbest(self._edge_scores(parts), k)
-            return [Prediction(output(one.edges), one.score) for one in found]
+            return [
+                (
+                    output(found.edges),
+                    found.score,
+                    [pair for edge in found.edges for pair in check_features(parts.features[edge], "x")],
+                )
+                for found in parts.graph.kbest(self._edge_scores(parts), k)
+            ]
         weights = self._view(self.weights.values.astype(np.float64))
         if k > 1 and not hasattr(problem, "kbest"):
             raise LearnerError("the problem finds the best output only; give it a method kbest(x, weights, k)")
         outputs = [problem.argmax(x, weights)] if k == 1 else list(problem.kbest(x, weights, k))
-        return [Prediction(y, weights.score(problem.features(x, y))) for y in outputs]
+        features = [problem.features(x, y) for y in outputs]
+        return [(y, weights.score(own), check_features(own, "x")) for y, own in zip(outputs, features, strict=True)]
 
     def _parts(self, x: Any) -> tuple[Parts, Any]:
         """The parts of an input, and the function from edges to an output."""
@@ -141,15 +185,6 @@ class StructuredModel:
 
     def _edge_scores(self, parts: Parts) -> Doubles:
         return np.array([self.score(features) for features in parts.features], np.float64)
-
-    def _features_of(self, x: Any) -> Iterable[tuple[str, float]]:
-        """Features of the prediction; of parts the same may come more than once."""
-        problem = self._searched
-        if isinstance(problem, PartsProblem):
-            parts = check_parts(problem.parts(x), "x")
-            edges = parts.graph.best(self._edge_scores(parts)).edges
-            return [pair for e in edges for pair in check_features(parts.features[e], "x")]
-        return check_features(problem.features(x, self._best(x, 1)[0].output), "x")
 
     def _view(self, values: Doubles) -> Weights:
         return Weights(self._numbers, lambda ids, amounts: float(values[ids] @ amounts))
@@ -204,31 +239,21 @@ class StructuredModel:
         return np.array(ids, np.int32), np.array(values, np.float64), np.array(edges, np.int32)
 
 
-def load(path: str | os.PathLike[str], problem: Problem) -> StructuredModel:
-    """Read a model; ModelError if the file is not one, or is damaged. ``problem`` is the one it was trained on."""
-    problem = check_problem(problem)
-
-    def made(tensors: Tensors, text: str) -> StructuredModel:
-        info, kind = parse_header(text), kind_of(problem)
-        kept = info.get("kind", kind)
-        if kept != kind:
-            raise ModelError(f"{path}: the model of a problem with the method {kept}, and this one has {kind}")
-        return model_of_tensors(tensors, info, problem)
-
-    return read_tensors(file_path("path", path), FORMAT, "a trellis structured model").made(made)
-
-
-def model_of_tensors(tensors: Tensors, info: Any, problem: Problem) -> StructuredModel:
-    """The model in what ``tensors`` gave; ValueError if the arrays do not fit together."""
+def names_and_weights(tensors: Tensors) -> tuple[tuple[str, ...], FeatureWeights]:
+    """What ``tensors`` gave; ValueError if the arrays do not fit together."""
     names, weights = tuple(Strings(tensors["names.data"], tensors["names.starts"])), FeatureWeights.of_tensors(tensors)
     if len(weights.values) != len(names):
         raise ValueError("weights that are not one finite number per feature")
-    if len(set(names)) != len(names) or not isinstance(info, dict):
+    if len(set(names)) != len(names):
         raise ValueError("features with the same name")
-    beam = info.get("beam")
+    return names, weights
+
+
+def check_beam(problem: Problem, beam: Any) -> int | None:
+    """The beam in a file; ValueError if the problem has no use for it, or needs one."""
     if isinstance(problem, StepProblem):
         if type(beam) is not int or not 1 <= beam < 2**31:
             raise ValueError("no beam, which a problem with choices(x, done) is searched by")
     elif beam is not None:
         raise ValueError("a beam, by which only a problem with choices(x, done) is searched")
-    return StructuredModel(problem, names, weights, info)
+    return beam

@@ -31,7 +31,6 @@ from trellis.tasks.structured.problem import (
     check_features,
     check_parts,
     check_problem,
-    kind_of,
     plain_features,
     same,
 )
@@ -40,11 +39,11 @@ from trellis.tasks.tagging.train import learner_of
 Metric = Callable[[list[Any], list[Any]], float]
 
 
-def fit(
-    problem: Problem,
+def train(
     examples: Iterable[tuple[Any, Any]],
-    learner: Learner | str | None = None,
     *,
+    problem: Problem,
+    learner: Learner | str | None = None,
     beam: int | None = None,
     init: StructuredModel | Features | None = None,
     sample_weight: npt.ArrayLike | None = None,
@@ -90,10 +89,9 @@ def fit(
     encoder = Encoder(problem, _beam(problem, beam), _initial(init, learner))
     encoded = encoder.encode(pairs, weights, n_threads)
     if held_out is not None:
-        kept = {} if beam is None else {"beam": beam}
 
         def score(weights: FeatureWeights) -> float:
-            model = StructuredModel(problem, encoder.names(len(weights.values)), weights, kept)
+            model = StructuredModel(problem, encoder.names(len(weights.values)), weights, beam)
             return _scored(metric, [model.predict(x) for x, _ in held_out], [y for _, y in held_out])
 
         encoded = replace(encoded, score_dev=score, patience=schedule.patience)
@@ -102,15 +100,14 @@ def fit(
         encoded = replace(encoded, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
     work: Any = learner.begin(encoded)
     learnt, history = run(encoded, work, observer)
-    info = {
+    training = {
         "learner": {"name": type(learner).__name__, **learner.parameters()},
         "problem": type(problem).__name__,
-        "kind": kind_of(problem),
         "examples": len(pairs),
-        **({} if beam is None else {"beam": beam, "update": work.options.update}),
+        **({} if beam is None else {"update": work.options.update}),
         "history": [event.to_dict() for event in history],
     }
-    return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, info)
+    return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, beam, training=training)
 
 
 def structure_learner(given: Learner | str | None, *, stepwise: bool) -> Learner:

@@ -39,8 +39,8 @@ def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_thre
         "loss": fit.loss,
         "loss_at_temperature_1": fit.loss_at_one,
     }
-    info = {**decoder.model.info, "calibration": kept}
-    return replace(decoder.model, temperature=fit.temperature, info=info)
+    training = {**decoder.model.training, "calibration": kept}
+    return replace(decoder.model, temperature=fit.temperature, training=training)
 
 
 def measure_reliability(

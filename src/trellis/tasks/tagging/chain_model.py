@@ -117,7 +117,7 @@ class ChainModel:
     weights: ChainWeights
     # Of every value of the first column; the first set is that of other words.
     dictionary: LabelSets | None = None
-    info: dict[str, Any] = field(default_factory=dict)  # learner, history, version, sizes: for people
+    info: dict[str, Any] = field(default_factory=dict)  # the user's notes
     family: str = "scores"  # what scores mean, see FAMILIES
     temperature: float = 1.0  # by which scores are divided before they become probabilities
     filter: LabelFilter | None = None  # what prunes labels
@@ -125,6 +125,7 @@ class ChainModel:
     endings: Endings | None = None
     segments: Segments | None = None  # of a semi-Markov model
     first: ChainModel | None = None  # whose labels give columns that this one reads (trellis.tasks.tagging.documents)
+    training: dict[str, Any] = field(default_factory=dict)  # the record: version, learner, sizes, history
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class ChainModel:
 
     def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
         """Names of a file's columns by their number: all of training; all but the target; those that it reads."""
-        trained = tuple(self.info.get("corpus", {}).get("columns", (*self.columns, self.target)))
+        trained = tuple(self.training.get("corpus", {}).get("columns", (*self.columns, self.target)))
         naming, n = naming_of(trained, columns_named(self.target, trained), self.columns, source, hint), self.n_inputs
 
         def wider(n_columns: int) -> tuple[str, ...]:
@@ -181,7 +182,7 @@ class ChainModel:
     @property
     def n_inputs(self) -> int:
         """How many fields a model of CRF++ or Wapiti reads of rows that may have more (``Layout.n_inputs``); else 0."""
-        return len(self.columns) if self.info.get("imported") in ("CRF++", "Wapiti") else 0
+        return len(self.columns) if self.training.get("imported") in ("CRF++", "Wapiti") else 0
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

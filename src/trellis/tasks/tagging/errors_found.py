@@ -83,8 +83,8 @@ def find_errors(
 ) -> ErrorsFound:
     """Tag a corpus (or what ``trellis.read`` takes) and gather what is wrong."""
     corpus, gold = tagger._labelled(source, target)
-    predicted = tagger.tag_corpus(corpus, by=by, n_threads=n_threads)
-    best = predicted if by == "path" else tagger.tag_corpus(corpus, n_threads=n_threads)
+    predicted = tagger.tag_column(corpus, by=by, n_threads=n_threads)
+    best = predicted if by == "path" else tagger.tag_column(corpus, n_threads=n_threads)
     try:
         calibration = tagger._reliability(corpus, gold, best, n_threads=n_threads)
     except ModelError:  # searched by a beam
@@ -107,7 +107,7 @@ def find_errors(
         _by_length(np.diff(corpus.starts), right, sentence_of),
         dict(examples),
         {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
-        tagger.info.get("history", []),
+        tagger.training.get("history", []),
         tagger.labels,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -20,22 +20,13 @@ from trellis._support.errors import ModelError
 from trellis.engine.chain import Tables
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
+from trellis.tasks.explanation import Explanation, Term, output_text
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.decoding import Constraints, Decoder
 from trellis.tasks.tagging.segments.weights import segments_of
 
 END = "<end>"  # the label after the sentence
 SHOWN = 2  # strings of a token that has attributes only
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One summand of a score: a feature with a label, or labels one after the other."""
-
-    token: int
-    feature: str  # "word[0]=the", "label[-1] & word[0]=the"; "label[-1]" of label pairs, "label[-2..-1]" of triples
-    label: str  # "B-NP", a run of labels: "O B-NP", a part of a label; of a segment that begins here its type
-    weight: float  # times the feature's value, which is 1 but for attributes given with another
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +40,22 @@ class TokenExplanation:
     transitions: list[Term]  # of the best path, from the label before to this one
 
 
-@dataclass(frozen=True, slots=True)
-class PathExplanation:
-    """A path, its score, and every term of it."""
-
-    labels: list[str]
-    score: float
-    terms: list[Term]
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation:
-    """A sentence, its best path, the next best, and what made the difference."""
+class TaggingExplanation(Explanation):
+    """The best path, the next best, what made the difference, and every token."""
 
-    tokens: list[TokenExplanation]
-    best: PathExplanation
-    second: PathExplanation | None  # None where there is only one
-    difference: list[Term]  # terms that only one path has, those of the second negated; the heaviest first
-
-    @property
-    def gap(self) -> float:
-        """By how much the best path beats the second, the sum of the difference; infinite if there is only one."""
-        return float("inf") if self.second is None else self.best.score - self.second.score
+    tokens: list[TokenExplanation] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        return {**asdict(self), "gap": None if self.second is None else self.gap}
+        return {**Explanation.to_dict(self), "tokens": [asdict(token) for token in self.tokens]}
 
     def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
         """To be read by a person: so many labels per token, so many terms per label."""
         n_labels, n_terms = whole_number("n_labels", n_labels, 1), whole_number("n_terms", n_terms, 0)
-        lines = [f"1: {' '.join(self.best.labels)}   score {self.best.score:.4f}"]
+        lines = [f"1: {output_text(self.output)}   score {self.score:.4f}"]
         if self.second is not None:
-            lines.append(f"2: {' '.join(self.second.labels)}   score {self.second.score:.4f}")
+            lines.append(f"2: {output_text(self.second.output)}   score {self.second.score:.4f}")
         for token in self.tokens:
             lines += ["", f"{token.token}   {token.label}"]
             shown = list(token.scores)[:n_labels]
@@ -93,21 +67,13 @@ class Explanation:
         if self.second is not None:
             lines += ["", f"path 1 beats path 2 by {self.gap:.4f}:"]
             lines += [
-                f"  {term.weight:+9.4f}  {self.tokens[term.token].token}   {term.feature} with {term.label}"
+                f"  {term.weight:+9.4f}  {self.tokens[term.where[0]].token}   {term.feature} with {term.label}"
                 for term in self.difference
             ]
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.text()
-
     def __repr__(self) -> str:
         return self.text(n_labels=1)
-
-    def _repr_html_(self) -> str:
-        from trellis.display.models import explanation_html
-
-        return explanation_html(self)
 
 
 def _terms(terms: Sequence[Term], label: str, n: int) -> str:
@@ -129,7 +95,7 @@ def shown(t: int, token: Any) -> str:
     return " ".join([f"{t}:", *(strings or map(str, token))][: 1 + SHOWN])
 
 
-def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Explanation:
+def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> TaggingExplanation:
     """Why a sentence gets its labels."""
     if decoder.expansion is not None:
         raise ModelError("a kernel model has no weights of features to explain; see support()")
@@ -147,25 +113,15 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Exp
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found, own = list[TokenExplanation](), defaultdict[int, list[Term]](list)
     for term in best.terms:
-        own[term.token].append(term)
+        own[term.where[0]].append(term)
     for t, token in enumerate(tokens):
         by_label = explainer.emissions[t]
         sums = {label: sum(term.weight for term in terms) for label, terms in by_label.items()}
         ranked = dict(sorted(sums.items(), key=lambda one: -one[1]))
-        label = best.labels[t]
+        label = best.output[t]
         transitions = [term for term in own[t] if term not in by_label[label]]
         found.append(TokenExplanation(token, label, ranked, by_label, transitions))
-    return Explanation(found, best, second, [] if second is None else _difference(best, second))
-
-
-def _difference(best: PathExplanation, second: PathExplanation) -> list[Term]:
-    total: dict[tuple[int, str, str], float] = {}
-    for sign, path in ((1.0, best), (-1.0, second)):
-        for term in path.terms:
-            key = (term.token, term.feature, term.label)
-            total[key] = total.get(key, 0.0) + sign * term.weight
-    terms = [Term(*key, weight) for key, weight in total.items() if weight != 0]
-    return sorted(terms, key=lambda term: -abs(term.weight))
+    return TaggingExplanation(best.output, best.score, best.terms, second, found)
 
 
 class _Explainer:
@@ -182,7 +138,7 @@ class _Explainer:
                 for column, weight in _row(model.weights.rows, attribute):
                     said, labels = columns[column]
                     for label in labels:
-                        terms[label].append(Term(t, name, said, weight * value))
+                        terms[label].append(Term(name, weight * value, (t,), said))
             for listed in terms.values():
                 listed.sort(key=lambda term: -abs(term.weight))
             self.emissions.append(terms)
@@ -207,14 +163,15 @@ class _Explainer:
         """Attributes of all segments: site token * longest + length - 1."""
         self.segments = _named(self.model, lists, on_edge=False)
 
-    def path(self, labels: list[str]) -> PathExplanation:
+    def path(self, labels: list[str]) -> Explanation:
+        """The terms of a label sequence."""
         null, terms = len(self.model.labels), list[Term]()
         codes = [null, null, *(self.model.labels.index(label) for label in labels)]
         for t in range(len(labels)):
             terms += self.at(t, codes[: t + 3], last=t + 1 == len(labels))
             terms += self.ngrams_at(t, codes[: t + 3])
         terms += self.of_segments(codes[2:])
-        return PathExplanation(labels, float(sum(term.weight for term in terms)), terms)
+        return Explanation(labels, float(sum(term.weight for term in terms)), terms)
 
     def at(self, t: int, labels: list[int], *, last: bool) -> list[Term]:
         """All terms of the last of these labels, at t, after those before it; but for label n-grams alone."""
@@ -227,10 +184,10 @@ class _Explainer:
             for column, weight in _row(weights.edge_rows, attribute):
                 run = weights.run_at(column)
                 if self.sees(attribute, labels, run):
-                    terms.append(Term(t, name, " ".join(names[label] for label in run), weight * value))
-        terms.append(Term(t, "label[-1]", pair, float(weights.edge[y, z])))
+                    terms.append(Term(name, weight * value, (t,), " ".join(names[label] for label in run)))
+        terms.append(Term("label[-1]", float(weights.edge[y, z]), (t,), pair))
         if weights.tri is not None:
-            terms.append(Term(t, history_name(2), f"{names[x]} {pair}", float(weights.tri[x, y, z])))
+            terms.append(Term(history_name(2), float(weights.tri[x, y, z]), (t,), f"{names[x]} {pair}"))
         if self.model.family == "local":
             # What makes the probabilities of all labels after y one in sum.
             p = self.potentials
@@ -238,9 +195,9 @@ class _Explainer:
             score += 0.0 if p.tri is None else float(p.tri[x, y, z])
             own = self.at_token[t] if self.at_token else {}
             score += sum(own.get(tuple(labels[-length:]), 0.0) for length in range(3, self.model.order + 2))
-            terms.append(Term(t, "normalisation", pair, score - sum(term.weight for term in terms)))
+            terms.append(Term("normalisation", score - sum(term.weight for term in terms), (t,), pair))
         if last and weights.end is not None:
-            terms.append(Term(t, "label[+1]", f"{names[z]} {END}", float(weights.end[z])))
+            terms.append(Term("label[+1]", float(weights.end[z]), (t,), f"{names[z]} {END}"))
         return [term for term in terms if term.weight != 0]
 
     def sees(self, attribute: int, labels: list[int], run: tuple[int, ...]) -> bool:
@@ -263,7 +220,7 @@ class _Explainer:
         for begin, length, column in zip(begins.tolist(), lengths.tolist(), columns.tolist(), strict=True):
             for attribute, (name, value) in self.segments[begin * types.most + length - 1].items():
                 weight = dict(_row(self.model.weights.rows, attribute)).get(column, 0.0)
-                terms.append(Term(begin, name, types.type_of_column(column), weight * value))
+                terms.append(Term(name, weight * value, (begin,), types.type_of_column(column)))
         return [term for term in terms if term.weight != 0]
 
     def ngrams_at(self, t: int, labels: list[int]) -> list[Term]:
@@ -273,7 +230,7 @@ class _Explainer:
             run = tuple(labels[-length:])
             if run in self.longer:
                 said = " ".join(self.names[label] for label in run)
-                terms.append(Term(t, history_name(length - 1), said, self.longer[run]))
+                terms.append(Term(history_name(length - 1), self.longer[run], (t,), said))
         return terms
 
 

@@ -7,24 +7,15 @@ damaged or hostile file is an error, not a crash.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from trellis import _core
 from trellis._support.arrays import Arrays, LabelSets
-from trellis._support.tensor_file import (
-    Tensors,
-    pack_tensors,
-    parse_header,
-    read_tensors,
-    unpack_tensors,
-    write_tensors,
-)
+from trellis._support.tensor_file import Tensors, pack_tensors, parse_header, unpack_tensors
 from trellis.engine.weights import MAX_ORDER, MOST_PAIRS, ChainWeights, dense_cells
 from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
 from trellis.features.templates import Template, parse_template, vector_file
@@ -40,52 +31,15 @@ from trellis.features.vocabulary_tensors import (
     strings_of,
     strings_tensors,
 )
+from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FIRST_PASS, ChainModel, Endings, LabelFilter
 
 FORMAT = "trellis-model-1"
-T = TypeVar("T")
-
-
-def save(model: ChainModel, path: str | os.PathLike[str]) -> None:
-    """Write the model; the file appears whole or not at all."""
-    write_tensors(path, FORMAT, _tensors(model), json.dumps(_header(model), ensure_ascii=False))
-
-
-def to_bytes(model: ChainModel) -> bytes:
-    """What ``save`` would write."""
-    return pack_tensors(FORMAT, _tensors(model), json.dumps(_header(model), ensure_ascii=False))
-
-
-def from_bytes(data: bytes) -> ChainModel:
-    """The model in what ``to_bytes`` gave."""
-    return unpack_tensors(data, FORMAT, "a trellis model").made(_model)
-
-
-def load(path: str | os.PathLike[str]) -> ChainModel:
-    """Read a model; ModelError if the file is not one, or is damaged."""
-    return load_as(path, lambda model: model)
-
-
-def first_bytes(path: str | os.PathLike[str], n: int) -> bytes:
-    """By which formats are told apart; nothing if there is no such file: reading will say so."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(n)
-    except (OSError, ValueError):
-        return b""
-
-
-def load_as(path: str | os.PathLike[str], make: Callable[[ChainModel], T], *, copy: bool = True) -> T:
-    """What ``make`` makes of the model, while the file's digest is still computed beside it."""
-    return read_tensors(path, FORMAT, "a trellis model", copy=copy).made(
-        lambda tensors, text: make(_model(tensors, text))
-    )
-
-
 TAGS = ("set_of", "starts", "labels")  # of a tag dictionary
 
 
-def _tensors(model: ChainModel) -> Arrays:
+def tensors_of(model: ChainModel) -> Arrays:
+    """The arrays of its file."""
     vocabulary = model.vocabulary
     out: Arrays = {
         "plan.atoms": vocabulary.plan.atoms,
@@ -111,11 +65,13 @@ def _tensors(model: ChainModel) -> Arrays:
     if model.segments is not None:
         out |= model.segments.tensors()
     if model.first is not None:
-        out["first"] = np.frombuffer(to_bytes(model.first), np.uint8)
+        first = pack_tensors(FORMAT, tensors_of(model.first), json.dumps(header_of(model.first), ensure_ascii=False))
+        out["first"] = np.frombuffer(first, np.uint8)
     return out if model.filter is None else out | model.filter.tensors()
 
 
-def _header(model: ChainModel) -> dict[str, Any]:
+def header_of(model: ChainModel) -> dict[str, Any]:
+    """Everything else, for JSON."""
     vocabulary = model.vocabulary
     return {
         "labels": list(model.labels),
@@ -129,6 +85,7 @@ def _header(model: ChainModel) -> dict[str, Any]:
         "lookups": [list(key) for key in vocabulary.lookups],
         **({"vectors": list(vocabulary.vectors)} if vocabulary.vectors else {}),
         "info": model.info,
+        "training": model.training,
         "family": model.family,
         "label_parts": None if model.weights.parts is None else model.weights.parts.separator,
         "temperature": model.temperature,
@@ -137,9 +94,9 @@ def _header(model: ChainModel) -> dict[str, Any]:
     }
 
 
-def _model(tensors: Tensors, text: str) -> ChainModel:
-    header = parse_header(text)
-    _check_info(header["info"])
+def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
+    """The model in a file; ValueError or LookupError if it is damaged."""
+    info, training = notes_and_record(header)
     labels = tuple(str(label) for label in header["labels"])
     order = int(header["order"])
     if order not in range(MAX_ORDER + 1):
@@ -196,9 +153,10 @@ def _model(tensors: Tensors, text: str) -> ChainModel:
         segments = Segments.of_tensors(of_segments, labels, tensors)
     first = None
     if "first" in tensors:
-        first = from_bytes(tensors["first"].tobytes())
+        opened = unpack_tensors(tensors["first"].tobytes(), "a trellis model").of(FORMAT)
+        first = opened.made(lambda tensors, text: model_of(tensors, parse_header(text)))
         _check_first(first, labels, vocabulary)
-    elif "document_features" in header["info"]:
+    elif "document_features" in training:
         raise ValueError("no first pass")
     n_attributes = weights.rows.n_attributes if segments is None else segments.first
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
@@ -217,13 +175,14 @@ def _model(tensors: Tensors, text: str) -> ChainModel:
         vocabulary,
         weights,
         dictionary,
-        header["info"],
+        info,
         str(header["family"]),
         temperature,
         label_filter,
         endings,
         segments,
         first,
+        training,
     )
 
 
@@ -248,21 +207,6 @@ def _check_plan(vocabulary: Vocabulary) -> None:
         len(of_key) == len(set(keys)) == len({table for _, table in of_key})
     ):
         raise ValueError("a plan of other templates")
-
-
-def _check_info(info: Any) -> None:
-    """ValueError unless what is said of the training can be shown."""
-    history = info.get("history", []) if isinstance(info, dict) else None
-    learner = info.get("learner", {}) if isinstance(info, dict) else None
-    if not isinstance(learner, dict) or not isinstance(history, list):
-        raise ValueError("what is said of the training is none")
-    for event in history:
-        if not isinstance(event, dict) or not isinstance(event.get("epoch"), int):
-            raise ValueError("a history of other things than epochs")
-        if not isinstance(event.get("dev_score", 0.0), (int, float)):
-            raise ValueError("a score that is not a number")
-    if not all(isinstance(info.get(name, 0), int) for name in ("sentences", "tokens")):
-        raise ValueError("invalid numbers of sentences and tokens")
 
 
 def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary) -> None:

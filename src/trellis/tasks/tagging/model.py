@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from trellis._support.arguments import file_path, instance, items, real_number, thread_count
 from trellis._support.errors import ArgumentError, ModelError
-from trellis._support.replacing import replacing
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import extension
-from trellis.interfaces.compat.model_files import FOREIGN_HEAD, is_foreign, is_nltk, read_foreign
+from trellis.tasks.model import OTHER_TOOLS, KBest, Model
 from trellis.tasks.tagging import file as model_file
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.decoding import By, Decoder, one
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
-    from matplotlib.figure import Figure
-
     from trellis.corpus.schemes import Span
     from trellis.display.trellises import Picture
     from trellis.engine.dual import SupportSequence
@@ -32,28 +28,17 @@ if TYPE_CHECKING:
     from trellis.evaluation.details import Details
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.report import Report
+    from trellis.tasks.explanation import Term
     from trellis.tasks.tagging.constraints import AllowedLabels
-    from trellis.tasks.tagging.explain import Explanation
+    from trellis.tasks.tagging.explain import TaggingExplanation
     from trellis.tasks.tagging.posterior import Measure, Posterior
     from trellis.tasks.tagging.temperature import Loss
     from trellis.tasks.tagging.text import TaggedText
-    from trellis.tasks.tagging.top_features import NamedWeight
 
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
 
 
-class Paths(list[tuple[list[str], float]]):
-    """Label sequences with their scores, best first: a list that notebooks show as a table."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        from trellis.display.models import paths_html
-
-        return paths_html(self)
-
-
-class Tagger:
+class Tagger(Model):
     """Labels sequences. Get one from ``trellis.train`` or ``trellis.load``.
 
     A sentence is a list of strings; where the model reads several columns, a list of tuples or a dict of column name
@@ -62,6 +47,7 @@ class Tagger:
     """
 
     __slots__ = ("_decoder", "_model", "columns", "labels")
+    task, format, needs = "tag", model_file.FORMAT, ("kernel",)
 
     def __init__(self, model: ChainModel) -> None:
         self._model = model
@@ -87,8 +73,13 @@ class Tagger:
 
     @property
     def info(self) -> dict[str, Any]:
-        """How it was trained: learner, history, version, sizes."""
+        """The user's notes."""
         return self._model.info
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """The record of its training: version, learner, sizes, history."""
+        return self._model.training
 
     @property
     def model(self) -> ChainModel:
@@ -129,11 +120,18 @@ class Tagger:
             return decoder.best(decoder.encode(sentences, n_threads), n_threads)
         return decoder.named(*decoder.best_codes(sentences, by, allowed, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
-        """The best labels of a corpus as a column, without a Python string per token."""
+    def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Corpus:
+        """The corpus with the best labels as its column ``target``, without a Python string per token."""
+        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+        return corpus.with_column(self.target, self.tag_column(corpus, by=by, n_threads=n_threads))
+
+    def tag_column(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
+        """The best labels of a corpus as a column."""
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
         codes, _ = self._decoder.best_codes(corpus, by, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
+
+    predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
 
     def tag_table(
         self,
@@ -166,12 +164,12 @@ class Tagger:
         found = tokenize(text, lines=lines)
         return tag_sentences(self, text, found, confidence=confidence, by=by, n_threads=n_threads)
 
-    def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> Paths:
+    def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> KBest:
         """The k best label sequences with their scores, best first; fewer if there are not as many.
 
         Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
         """
-        return Paths(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
+        return KBest(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
 
     def kbest_batch(
         self,
@@ -253,8 +251,8 @@ class Tagger:
         from trellis.tasks.tagging.constraints import forbid, scheme_base
 
         weights = forbid(self._model.weights, *scheme_base(self.labels, scheme))
-        info = {**self._model.info, "scheme": scheme_named(scheme)}
-        return Tagger(replace(self._model, weights=weights, info=info))
+        training = {**self.training, "scheme": scheme_named(scheme)}
+        return Tagger(replace(self._model, weights=weights, training=training))
 
     def pruned(self, margin: float | Sequence[float] | None) -> Tagger:
         """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
@@ -296,7 +294,7 @@ class Tagger:
     ) -> Calibration:
         """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
         corpus, gold = self._labelled(corpus, target)
-        return self._reliability(corpus, gold, self.tag_corpus(corpus, n_threads=n_threads), n_bins, n_threads)
+        return self._reliability(corpus, gold, self.tag_column(corpus, n_threads=n_threads), n_bins, n_threads)
 
     def _reliability(
         self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: int | None = None
@@ -305,7 +303,7 @@ class Tagger:
 
         return measure_reliability(self._decoder, corpus, gold, predicted.codes, n_bins, thread_count(n_threads))
 
-    def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> Explanation:
+    def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> TaggingExplanation:
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
         from trellis.tasks.tagging.explain import explain
 
@@ -320,14 +318,6 @@ class Tagger:
         from trellis.tasks.tagging.drawing import draw
 
         return draw(self, sentence, most_labels, allowed)
-
-    def plot_history(self) -> Figure:
-        """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""
-        from trellis.display.figures import history_figure, score_name
-
-        learner = self.info.get("learner", {}).get("name", "")
-        score = score_name(self.info.get("metric"), self.labels)
-        return history_figure(self.info.get("history", []), f"{self.target}: {learner}", score)
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
@@ -358,7 +348,7 @@ class Tagger:
         ``|`` where it labels two columns, ``upos+feats``).
         """
         corpus, gold = self._labelled(corpus, target)
-        predicted = self.tag_corpus(corpus, by=by, n_threads=n_threads)
+        predicted = self.tag_column(corpus, by=by, n_threads=n_threads)
         return self._report(corpus, gold, predicted, target, label_parts)
 
     def _report(
@@ -377,13 +367,13 @@ class Tagger:
     ) -> Details:
         """What it gets wrong: figures per label, confusions, known and unknown words, spans that match in part."""
         corpus, gold = self._labelled(corpus, target)
-        return self._details(corpus, gold, self.tag_corpus(corpus, by=by, n_threads=n_threads))
+        return self._details(corpus, gold, self.tag_column(corpus, by=by, n_threads=n_threads))
 
     def _details(self, corpus: Corpus, gold: Column, predicted: Column) -> Details:
         from trellis.evaluation.details import details_of
 
         known, given = None, self._model.vocabulary.given
-        if given and given[0].name in corpus.columns and "idle_strings" not in self.info:
+        if given and given[0].name in corpus.columns and "idle_strings" not in self.training:
             column, seen = corpus.column(given[0].name), set(given[0].values)
             known = np.array([value in seen for value in column.values], bool)[column.codes]
         return details_of(gold, predicted, corpus.starts, known=known)
@@ -393,14 +383,14 @@ class Tagger:
         from trellis.corpus.corpus import labels_of
         from trellis.corpus.read import read_like
 
-        corpus = read_like(source, self._model.naming, self.info.get("corpus", {}), self._model.n_inputs)
+        corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
         return corpus, labels_of(corpus, target or self.target)
 
-    def heaviest(self, n: int = 20) -> list[NamedWeight]:
-        """The n weights farthest from zero, each with the name of its feature and its label or labels."""
-        from trellis.tasks.tagging.top_features import heaviest
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
+        from trellis.tasks.tagging.top_features import top_features
 
-        return heaviest(self._model, n)
+        return top_features(self._model, n)
 
     def support(self) -> list[SupportSequence]:
         """The label sequences that a model learnt in the dual (HMSVM, KernelPerceptron) is made of.
@@ -412,112 +402,33 @@ class Tagger:
             raise ModelError("this model was not learnt in the dual: it has no support sequences")
         return dual.support.named(self.labels)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
-        expansion = self._model.weights.expansion
-        kernel = None if expansion is None else expansion.kernel.function
-        return _from_bytes, (self.to_bytes(), kernel)
-
-    def to_bytes(self) -> bytes:
-        """What ``save`` would write; ``Tagger.from_bytes`` reads it."""
-        return model_file.to_bytes(self._model)
-
-    @classmethod
-    def from_bytes(cls, data: bytes, *, kernel: KernelFunction | None = None) -> Tagger:
-        """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
-        instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
-        foreign = read_foreign(data)
-        return cls(_with_kernel(model_file.from_bytes(data) if foreign is None else foreign, kernel))
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file; with a name that ends in ``.crfsuite``, as one of CRFsuite."""
         place = file_path("path", path)
-        if extension(os.fspath(place)) != ".crfsuite":
-            model_file.save(self._model, place)
-            return
-        from trellis.interfaces.compat.crfsuite_file import write_crfsuite
+        if extension(os.fspath(place)) == ".crfsuite":
+            importlib.import_module(OTHER_TOOLS).write_file(self._model, place)
+        else:
+            super().save(place)
 
-        data = write_crfsuite(self._model)
-        with replacing(place, lambda why: ModelError(f"cannot write {place}: {why}")) as temporary:
-            temporary.write_bytes(data)
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
+        return model_file.tensors_of(self._model), model_file.header_of(self._model)
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str] | BinaryIO | Traversable,
-        *,
-        kernel: KernelFunction | None = None,
-        copy: bool = True,
-    ) -> Tagger:
-        """Read a model that ``save`` wrote; see ``trellis.load``."""
-        if isinstance(path, str) and path.startswith("builtin:"):
-            from trellis.tasks.tagging.builtin import builtin_file
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        return cls.of_model(model_file.model_of(tensors, header), **needs)
 
-            path = builtin_file(path)
-        if not isinstance(path, (str, os.PathLike)):
-            return cls.from_bytes(_content(path), kernel=kernel)
+    @classmethod
+    def of_model(cls, model: ChainModel, kernel: KernelFunction | None = None) -> Self:
+        """The tagger of a model that a file gave, with the function of its kernel if that is one."""
+        return cls(_with_kernel(model, kernel))
 
-        def made(model: ChainModel) -> Tagger:
-            try:
-                return cls(_with_kernel(model, kernel))
-            except ModelError as error:
-                raise ModelError(f"{path}: {error}") from error
+    def _outside(self) -> dict[str, Any]:
+        expansion = self._model.weights.expansion
+        return {} if expansion is None or expansion.kernel.function is None else {"kernel": expansion.kernel.function}
 
-        if not os.fspath(path):
-            raise ModelError("the name of a model's file is empty")
-        if is_nltk(Path(path)):
-            from trellis.interfaces.compat.nltk_files import read_nltk
-
-            return made(read_nltk(Path(path)))
-        if not is_foreign(model_file.first_bytes(path, FOREIGN_HEAD)):
-            return model_file.load_as(path, made, copy=copy)
-        try:
-            foreign = read_foreign(Path(path).read_bytes())
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error
-        assert foreign is not None
-        return made(foreign)
-
-    def _repr_html_(self) -> str:
-        from trellis.display.models import tagger_html
-
-        return tagger_html(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"Tagger({self.target!r} from {', '.join(self.columns)}; {len(self.labels)} labels, order {self.order}, "
-            f"{self._model.weights.n_nonzero:,} weights)"
-        )
-
-
-def load(
-    path: str | os.PathLike[str] | BinaryIO | Traversable, *, kernel: KernelFunction | None = None, copy: bool = True
-) -> Tagger:
-    """Read a model that ``Tagger.save`` wrote, or one of CRFsuite, CRF++ (binary or text) or Wapiti.
-
-    ``path`` is a file's name, a file opened in binary mode, the name of a model that comes with trellis
-    (``builtin:truecase``), or a resource of a package
-    (``importlib.resources.files(package) / "model.trellis"``). ``kernel`` is the function of a model whose
-    kernel is one.
-
-    With ``copy=False`` the file is mapped into memory, which all processes that load it share. It must then never be
-    changed in place (``cp new.model old.model`` does that; ``mv`` and ``Tagger.save`` do not): that ends the process.
-    """
-    return Tagger.load(path, kernel=kernel, copy=copy)
-
-
-def _content(source: Any) -> bytes:
-    """All bytes of an open file or of a resource."""
-    read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
-    data = read() if callable(read) else None
-    if not isinstance(data, bytes):
-        what = "a file opened as text; open it in binary mode" if isinstance(data, str) else type(source).__name__
-        raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see Tagger.from_bytes")
-    return data
-
-
-def _from_bytes(data: bytes, kernel: KernelFunction | None) -> Tagger:
-    return Tagger.from_bytes(data, kernel=kernel)
+    def _facts(self) -> dict[str, Any]:
+        facts = {"target": self.target, "reads": ", ".join(self.columns), "labels": len(self.labels)}
+        return {**facts, "order": f"{self.order}", "weights": self._model.weights.n_nonzero}
 
 
 def _with_kernel(model: ChainModel, kernel: KernelFunction | None) -> ChainModel:

@@ -31,7 +31,7 @@ def tagged_table(tagger: Tagger, table: Any, sentence: str | None, name: str, by
     if absent is not None:
         raise ArgumentError(f"the table has no column {absent!r}, which the model reads; it has {', '.join(names)}")
     corpus = read(table, columns=list(tagger.columns), sentence=sentence)
-    flat = tagger.tag_corpus(corpus, by=by, n_threads=n_threads).tolist()
+    flat = tagger.tag_column(corpus, by=by, n_threads=n_threads).tolist()
     labels: list[Any] = flat if sentence else [flat[a:b] for a, b in pairwise(corpus.starts.tolist())]
     if kind == "pandas":
         import pandas as pd

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,21 +10,13 @@ from trellis._support.arguments import whole_number
 from trellis._support.arrays import Floats
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import history_name
+from trellis.tasks.explanation import Term
 from trellis.tasks.tagging.chain_model import ChainModel
 
 
-@dataclass(frozen=True, slots=True)
-class NamedWeight:
-    """One weight: of a feature with a label, or of labels one after the other (no feature)."""
-
-    feature: str
-    label: str  # "B-NP", a part of labels, a run of labels: "B-NP I-NP"; of a feature of segments their type
-    weight: float
-
-
-def heaviest(model: ChainModel, n: int) -> list[NamedWeight]:
-    """The n weights that are farthest from zero, heaviest first."""
-    n = whole_number("n", n, 0)
+def top_features(model: ChainModel, n: int | None) -> list[Term]:
+    """The n weights that are farthest from zero, heaviest first; None: all."""
+    n = model.weights.n_nonzero if n is None else whole_number("n", n, 0)
     weights, n_labels = model.weights, len(model.labels)
     names = (*model.labels, START)
     found = _of_rows(model, weights.rows, n, model.row_name, on_edge=False)
@@ -44,27 +35,25 @@ def heaviest(model: ChainModel, n: int) -> list[NamedWeight]:
         top = _top(weights.ngrams.weights, n)
         for i, run in zip(top, weights.ngrams.label_runs(top, n_labels), strict=True):
             said = " ".join(names[label] for label in run)
-            found.append(NamedWeight(history_name(len(run) - 1), said, float(weights.ngrams.weights[i])))
+            found.append(Term(history_name(len(run) - 1), float(weights.ngrams.weights[i]), label=said))
     return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
 
 
-def _of_rows(
-    model: ChainModel, rows: Rows, n: int, label: Callable[[int, int], str], *, on_edge: bool
-) -> list[NamedWeight]:
+def _of_rows(model: ChainModel, rows: Rows, n: int, label: Callable[[int, int], str], *, on_edge: bool) -> list[Term]:
     slots = _top(rows.weights, n)
     attributes = [int(np.searchsorted(rows.starts, slot, side="right")) - 1 for slot in slots]
     names = model.attribute_names(attributes, on_edge=on_edge)
     return [
-        NamedWeight(names[attribute], label(attribute, int(rows.labels[slot])), float(rows.weights[slot]))
+        Term(names[attribute], float(rows.weights[slot]), label=label(attribute, int(rows.labels[slot])))
         for slot, attribute in zip(slots, attributes, strict=True)
     ]
 
 
-def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> list[NamedWeight]:
-    found = list[NamedWeight]()
+def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> list[Term]:
+    found = list[Term]()
     for place in _top(weights.reshape(-1), n):
         at = np.unravel_index(place, weights.shape)
-        found.append(NamedWeight(feature, " ".join(names[int(i)] for i in at), float(weights[at])))
+        found.append(Term(feature, float(weights[at]), label=" ".join(names[int(i)] for i in at)))
     return found
 
 

@@ -146,7 +146,7 @@ def train(
 
     ``observer`` is called after every epoch; it
     may raise StopTrainingError to end training with what there is. ``n_threads`` is the number of threads (default: all
-    cores). ``info``, a dict of what JSON can hold, is kept in the model as ``tagger.info["user"]``.
+    cores). ``info``, a dict of what JSON can hold, is kept in the model as ``tagger.info``.
     """
     given = dict(locals())
     stream = corpus if isinstance(corpus, CorpusStream) else None
@@ -243,7 +243,8 @@ def train(
         schedule=schedule,
         bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
         n_threads=thread_count(n_threads),
-        info=_about(sizes, copies, columns, learner, scheme, info, segmenting, stepwise=chosen.far is not None),
+        info=user_notes(info),
+        training=_about(sizes, copies, columns, learner, scheme, segmenting, stepwise=chosen.far is not None),
     )
     check_memory(setup)
     if setup.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
@@ -376,7 +377,7 @@ def _is_share(given: Any) -> bool:
 
 def _scheme(scheme: str | None, init: Tagger | None) -> str | None:
     """The scheme by its full name; that of an older model holds on."""
-    older = None if init is None else init.info.get("scheme")
+    older = None if init is None else init.training.get("scheme")
     scheme = None if scheme is None else scheme_named(scheme)
     if older is not None and scheme not in (None, older):
         raise LearnerError(f"the older model keeps to {older}, not to {scheme}; leave the scheme out")
@@ -434,7 +435,6 @@ def _about(
     columns: list[str],
     learner: Learner,
     scheme: str | None,
-    info: Mapping[str, Any] | None,
     segmenting: Segmenting | None,
     *,
     stepwise: bool,
@@ -452,7 +452,6 @@ def _about(
         **({"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if stepwise else {}),
         **({} if scheme is None else {"scheme": scheme}),
         **({} if segmenting is None else segmenting.about(copies)),
-        **user_notes(info),
     }
     converted: dict[str, Any] = json.loads(json.dumps(about, default=plain))
     return converted
@@ -497,7 +496,7 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
         return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, frozen_segments())
 
     def tag(weights: ChainWeights, sentences: Longs) -> Ints:
-        return tagger(weights).tag_corpus(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
+        return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
 
     def score(weights: ChainWeights) -> float:
         return METRICS[setup.metric or "auto"](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
@@ -546,7 +545,7 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
     about |= {} if slim is None else {"idle_strings": "left out"}
     about |= {"prune": "auto"} if setup.prunes_by_default else {}
     about |= {} if setup.bagging == 1 else {"bagging": setup.bagging}
-    return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, {**about, **setup.info}, segments)
+    return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, {**about, **setup.training}, segments)
 
 
 def _tagger(
@@ -555,14 +554,13 @@ def _tagger(
     vocabulary: Vocabulary,
     weights: ChainWeights,
     label_filter: LabelFilter | None,
-    info: dict[str, Any],
+    training: dict[str, Any],
     segments: Segments | None,
 ) -> Tagger:
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
     labels, family = setup.labelling.labels, setup.learner.family
-    rest = (weights, encoding.dictionary, info, family)
-    model = ChainModel(
-        labels, setup.target, setup.order, vocabulary, *rest, filter=label_filter, endings=encoding.endings
-    )
+    rest = (weights, encoding.dictionary, setup.info, family)
+    more: dict[str, Any] = {"filter": label_filter, "endings": encoding.endings, "training": training}
+    model = ChainModel(labels, setup.target, setup.order, vocabulary, *rest, **more)
     return Tagger(model if segments is None else replace(model, segments=segments))

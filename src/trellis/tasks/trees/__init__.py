@@ -3,18 +3,15 @@
 from trellis.corpus.brackets import Treebank, parse_trees, read_trees, write_trees
 from trellis.corpus.tree import PhraseTree
 from trellis.evaluation.brackets import BracketReport, evaluate_trees
-from trellis.tasks.trees.model import PhraseTerm, RuleExplanation, TreeParser, load
+from trellis.tasks.trees.model import TreeParser
 from trellis.tasks.trees.train import train
 
 __all__ = [
     "BracketReport",
-    "PhraseTerm",
     "PhraseTree",
-    "RuleExplanation",
     "TreeParser",
     "Treebank",
     "evaluate_trees",
-    "load",
     "parse_trees",
     "read_trees",
     "train",

@@ -1,17 +1,15 @@
-"""PhraseTree parsers on disk: one safetensors file, as taggers are kept (model/model_file.py)."""
+"""Parsers on disk: one safetensors file, as taggers are kept."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trellis._support.arguments import file_path, real_number
+from trellis._support.arguments import real_number
 from trellis._support.arrays import Arrays
-from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary, parse_phrase_template
@@ -26,6 +24,7 @@ from trellis.features.vocabulary_tensors import (
     strings_of,
     strings_tensors,
 )
+from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.trees.grammar import Grammar, Markov
@@ -41,8 +40,8 @@ TABLES = ("tables", "folds", "outlines")
 PARTS = ("keys", "ids", "starts")
 
 
-def save(parser: TreeParser, path: str | os.PathLike[str]) -> None:
-    """Write a parser; the file appears whole or not at all."""
+def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
+    """The arrays of a parser's file, and everything else for its header."""
     model, vocabulary = parser.model, parser.model.vocabulary
     header = {
         "grammar": _grammar_header(model.grammar),
@@ -53,6 +52,7 @@ def save(parser: TreeParser, path: str | os.PathLike[str]) -> None:
         "prune": model.prune,
         "family": model.family,
         "info": parser.info,
+        "training": parser.training,
     }
     tensors: Arrays = {
         **_grammar_tensors("grammar", model.grammar),
@@ -66,22 +66,15 @@ def save(parser: TreeParser, path: str | os.PathLike[str]) -> None:
     }
     if parser.tagger is not None:
         tensors["tagger"] = np.frombuffer(parser.tagger.to_bytes(), np.uint8)
-    write_tensors(file_path("path", path), FORMAT, tensors, json.dumps(header, ensure_ascii=False))
+    return tensors, header
 
 
-def load(path: str | os.PathLike[str], make: Callable[..., TreeParser]) -> TreeParser:
-    """Read a parser; ModelError if the file is not one, or is damaged."""
-
-    def made(tensors: Tensors, text: str) -> TreeParser:
-        header = parse_header(text)
-        model = _model(header, tensors)
-        model.native()  # checks all that native code follows
-        tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
-        if not isinstance(header["info"], dict):
-            raise ValueError("info that is not a dict")
-        return make(model, tagger, header["info"])
-
-    return read_tensors(file_path("path", path), FORMAT, "a parser of trees").made(made)
+def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of ``TreeParser`` in a file; ValueError or LookupError if it is damaged."""
+    model = _model(header, tensors)
+    model.native()  # checks all that native code follows
+    tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
+    return model, tagger, *notes_and_record(header)
 
 
 def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:

@@ -7,17 +7,20 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.arguments import instance, items, thread_count, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.brackets import Treebank, read_trees
-from trellis.corpus.corpus import Corpus
+from trellis.corpus.corpus import Corpus, column_of
 from trellis.corpus.objects import from_lists, from_mapping
 from trellis.corpus.read import read
 from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.evaluation.brackets import BracketReport, evaluate_trees
 from trellis.features.presets import ALIASES
+from trellis.tasks.explanation import Explanation, Term
+from trellis.tasks.model import KBest, Model
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.trees import file as parser_file
 from trellis.tasks.trees.decoding import FLAT, Decoder, Words
@@ -25,50 +28,29 @@ from trellis.tasks.trees.grammar import Grammar, build_tree, derive
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.weights import PhraseModel
 
-WORD, POS = "word", "pos"
+if TYPE_CHECKING:
+    from trellis.display.trellises import Picture
+
+WORD, POS, TREE = "word", "pos", "tree"
+TINY = 1e-9  # of a sum of terms: rounding
 PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilities
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseTerm:
-    """One summand of a rule's score."""
-
-    feature: str  # an attribute, and what of the rule it goes with
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class RuleExplanation:
-    """A rule of a tree, and what its score is made of, the greatest first."""
-
-    rule: str  # as NP -> DT NN, or S -> VP for labels over one another
-    begin: int  # first word
-    end: int  # the word after the last
-    score: float
-    terms: list[PhraseTerm]
-
-
 @dataclass(frozen=True, eq=False)
-class TreeParser:
-    """Gives sentences constituency trees. Get one from ``trellis.tasks.trees.train`` or ``trellis.tasks.trees.load``.
+class TreeParser(Model):
+    """Gives sentences constituency trees. Get one from ``TreeParser.train`` or ``trellis.load``.
 
     A sentence is a list of words, a list of pairs of a word and its tag, a dict with the columns ``word`` and perhaps
     ``pos``, or a tree, of which only words and tags are read. Where it has no tags, the parser's tagger gives them, or
     what training knew of words and their spelling.
     """
 
+    task, format = "trees", parser_file.FORMAT
+
     model: PhraseModel
     tagger: Tagger | None = None
-    info: dict[str, Any] = field(default_factory=dict)  # how it was trained
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy (pickle, joblib, deepcopy) makes its native objects anew."""
-        return TreeParser, (self.model, self.tagger, self.info)
-
-    def __repr__(self) -> str:
-        grammar = self.grammar
-        rules = len(grammar.binary) + len(grammar.unary)
-        return f"<parser of trees, {rules:,} rules, {len(self.model.rows.weights):,} weights of spans>"
+    info: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
 
     @property
     def grammar(self) -> Grammar:
@@ -98,9 +80,17 @@ class TreeParser:
             return []
         return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
 
-    def kbest(self, sentence: Any, k: int) -> list[tuple[PhraseTree, float]]:
+    def parse_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
+        """The corpus with trees as its column ``tree``, each token's piece of the brackets: ``(S(NP*``, ``*)``."""
+        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+        trees = self.parse_batch(corpus, n_threads=n_threads)
+        return corpus.with_column(TREE, column_of([tree.pieces() for tree in trees]))
+
+    predict, predict_batch, predict_corpus = parse, parse_batch, parse_corpus
+
+    def kbest(self, sentence: Any, k: int) -> KBest:
         """Up to k trees with their scores, best first."""
-        return self.kbest_batch([sentence], k, n_threads=1)[0]
+        return KBest(self.kbest_batch([sentence], k, n_threads=1)[0])
 
     def kbest_batch(
         self, sentences: Any, k: int, *, n_threads: int | None = None
@@ -134,16 +124,33 @@ class TreeParser:
                 found[label, begin, end] = found.get((label, begin, end), 0.0) + share
         return found
 
-    def explain(self, sentence: Any, tree: PhraseTree | None = None) -> list[RuleExplanation]:
-        """The rules of a tree (default: the best one), from the top down, with what their scores are made of."""
-        words = self._words([sentence], 1)
-        steps = [step for step in self._steps(words, tree) if step[0] < self.grammar.n_rules - len(self.grammar.tags)]
-        out = list[RuleExplanation]()
-        for (rule, begin, _, end), terms in zip(steps, self._decoder.terms(words, steps), strict=True):
-            said = [PhraseTerm(feature, weight) for feature, weight in terms]
-            said.sort(key=lambda term: (-abs(term.weight), term.feature))
-            out.append(RuleExplanation(self.grammar.name(rule), begin, end, sum(t.weight for t in said), said))
-        return out
+    def explain(self, sentence: Any) -> Explanation:
+        """What the score of the best tree is made of, rule by rule, and why it beats the next best tree."""
+        words, explanation = self._words([sentence], 1), None
+        for tree, score in reversed(self._trees(words, 2, 1)[0]):
+            explanation = Explanation(tree, score, self._terms(words, tree, score), explanation)
+        assert explanation is not None
+        return explanation
+
+    def _terms(self, words: Words, tree: PhraseTree, score: float) -> list[Term]:
+        """The terms of the rules of a tree; what words and their tags give is one more."""
+        steps = self._steps(words, tree) if math.isfinite(score) else []
+        steps = [step for step in steps if step[0] < self.grammar.n_rules - len(self.grammar.tags)]
+        terms = [
+            Term(feature, weight, (begin, end), self.grammar.name(rule))
+            for (rule, begin, _, end), found in zip(steps, self._decoder.terms(words, steps), strict=True)
+            for feature, weight in found
+        ]
+        rest = score - sum(term.weight for term in terms)
+        if abs(rest) > TINY:
+            terms.append(Term("words with their tags", rest))
+        return terms
+
+    def draw(self, sentence: Any) -> Picture:
+        """The best tree."""
+        from trellis.display.trellises import Picture
+
+        return Picture(self.parse(sentence).to_svg())
 
     def evaluate(
         self, trees: Any, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
@@ -158,9 +165,16 @@ class TreeParser:
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser, with its tagger, to one file; it appears whole or not at all."""
-        parser_file.save(self, path)
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
+        return parser_file.content_of(self)
+
+    @classmethod
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        return cls(*parser_file.parts_of(tensors, header))
+
+    def _facts(self) -> dict[str, Any]:
+        rules = len(self.grammar.binary) + len(self.grammar.unary)
+        return {"rules": rules, "tags": len(self.grammar.tags), "weights": len(self.model.rows.weights)}
 
     # ------------------------------------------------------------ details
 
@@ -180,7 +194,7 @@ class TreeParser:
         word = next((name for name in (WORD, *ALIASES[WORD]) if name in corpus.columns), next(iter(corpus.columns)))
         if tags is None and self.tagger is not None:
             named = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
-            tags = self.tagger.tag_corpus(named, n_threads=n_threads)
+            tags = self.tagger.tag_column(named, n_threads=n_threads)
         return self._decoder.words(corpus.column(word), tags, corpus.starts, n_threads)
 
     def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
@@ -205,11 +219,6 @@ class TreeParser:
         except KeyError as error:
             rule = " -> ".join(error.args[0][1]) if isinstance(error.args[0], tuple) else str(error.args[0])
             raise ArgumentError(f"the grammar has no rule {rule}, which the tree needs") from None
-
-
-def load(path: str | os.PathLike[str]) -> TreeParser:
-    """Read a parser; ModelError if the file is not one, or is damaged."""
-    return parser_file.load(path, TreeParser)
 
 
 def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:

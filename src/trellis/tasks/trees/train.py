@@ -94,9 +94,9 @@ def train(
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
-    given = {**notes, "sentences": len(treebank), "vertical": markov.vertical, "horizontal": markov.horizontal}
+    given = {"sentences": len(treebank), "vertical": markov.vertical, "horizontal": markov.horizontal}
     if chosen is None:
-        return TreeParser(pcfg(grammar, coarse, lexicon, prune), tagger, {**given, "learner": {"name": PCFG}})
+        return TreeParser(pcfg(grammar, coarse, lexicon, prune), tagger, notes, {**given, "learner": {"name": PCFG}})
     corpus = from_mapping({WORD: [t.words for t in treebank], POS: [t.pos for t in treebank]}, None)
     templates = phrase_templates("spans" if features is None else features, list(corpus.columns))
     vocabulary, coded = phrase_vocabulary(templates, corpus)
@@ -118,7 +118,7 @@ def train(
 
     def assemble(weights: SiteWeights, **more: Any) -> TreeParser:
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, prune, chosen.family)
-        return TreeParser(model, tagger, {**given, **more})
+        return TreeParser(model, tagger, notes, {**given, **more})
 
     problem = SiteProblem(
         right[:, 0],

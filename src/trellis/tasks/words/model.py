@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from trellis._support.arguments import items
 from trellis._support.arrays import Bools
-from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError
+from trellis._support.errors import ArgumentError, CorpusError, ModelError
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.unspaced import (
     CHARACTER,
-    LABEL,
     LABELS,
     Points,
     SegmentedText,
@@ -30,59 +29,27 @@ from trellis.corpus.unspaced import (
 )
 from trellis.evaluation.words import WordScores, compare_words
 from trellis.features.dictionaries import dictionary_views
+from trellis.tasks.explanation import Explanation, Term
+from trellis.tasks.model import KBest, Model
 from trellis.tasks.tagging.model import Tagger
 
 BLANK = np.uint32(ord(" "))
 FEATURES = "segmentation"
 
 
-class Segmenter:
-    """Finds the words of text that is written without blanks. Get one from ``Segmenter.train`` or ``Segmenter.load``.
+class Segmenter(Model):
+    """Finds the words of text that is written without blanks. Get one from ``Segmenter.train`` or ``trellis.load``.
 
     ``tagger`` is what it stands on: a tagger of characters with labels B, M, E and S (first, inner and last character
     of a word, a word of one).
     """
 
+    task, format, needs = "words", "trellis-segmenter-1", Tagger.needs
+
     def __init__(self, tagger: Tagger) -> None:
         if tagger.columns != (CHARACTER,) or not set(tagger.labels) <= set(LABELS):
-            raise ModelError("not a model of words; train one with trellis segment train or Segmenter.train")
+            raise ModelError("not a model of words; train one with Segmenter.train or trellis train --task words")
         self.tagger = tagger
-
-    @classmethod
-    def train(
-        cls, text: Source | SegmentedText, *, dev: Any = None, lenient: bool = False, learner: Any = None, **more: Any
-    ) -> Segmenter:
-        """Learn from text with blanks between words, one sentence per line.
-
-        ``text`` is a file, or a list of lines or of lists of words; so is ``dev``, on which the best epoch is chosen.
-        ``lenient`` leaves out lines of blanks alone and lines that are not UTF-8, which else are errors. ``learner`` is
-        as in ``trellis.train`` (default: MIRA, shuffled), and ``more`` are its other parameters: ``features`` (default:
-        the preset "segmentation"), ``segments=True`` for a semi-Markov model...
-        """
-        from trellis.learners.mira import MIRA
-        from trellis.tasks.tagging.train import train
-
-        for name in ("target", "scheme", "partial", "init"):
-            if more.get(name) is not None:
-                raise LearnerError(f"{name} has no place in the training of a segmenter; omit it")
-        lines = read_segmented(text, lenient=lenient)
-        if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
-            why = "no word of one character, without which some texts have no segmentation; add a line that has one"
-            raise CorpusError(lines.source, None, why)
-        corpus = lines.corpus()
-        held_out = None if dev is None else read_segmented(dev, lenient=lenient).corpus()
-        given = {"features": FEATURES, **more}
-        learner = MIRA(shuffle=True) if learner is None else learner
-        return cls(train(corpus, target=LABEL, scheme="bmes", learner=learner, dev=held_out, **given))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Segmenter:
-        """Read a model that ``save`` wrote."""
-        return cls(Tagger.load(path))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, its dictionary included, as one file."""
-        self.tagger.save(path)
 
     def segment(self, text: str) -> list[str]:
         """The words of a text. White space ends a word and is part of none."""
@@ -106,6 +73,51 @@ class Segmenter:
             begin = end + 1
         return found
 
+    def segment_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
+        """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S)."""
+        return self.tagger.tag_corpus(corpus, n_threads=n_threads)
+
+    predict, predict_batch, predict_corpus = segment, segment_batch, segment_corpus
+
+    def kbest(self, text: str, k: int) -> KBest:
+        """The k best segmentations of a text with their scores, best first."""
+        found = self.tagger.kbest(self._characters(text), k)
+        return KBest((self._joined(text, labels), score) for labels, score in found)
+
+    def explain(self, text: str) -> Explanation:
+        """Why a text is cut into these words: the terms of its characters' labels, and of the next best cut."""
+        found, second = self.tagger.explain(self._characters(text)), None
+        if found.second is not None:
+            other = found.second
+            second = Explanation(self._joined(text, other.output), other.score, other.terms)
+        return Explanation(self._joined(text, found.output), found.score, found.terms, second)
+
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), of features of characters with their labels."""
+        return self.tagger.top_features(n)
+
+    def _characters(self, text: str) -> list[str]:
+        """What it reads of a text without white space."""
+        _check(text)
+        points = to_points(text)
+        column = characters(points[~is_blank(points)])
+        return column.tolist()
+
+    @staticmethod
+    def _joined(text: str, labels: Sequence[str]) -> list[str]:
+        """The words that labels of characters make of a text; white space ends a word."""
+        words, at, begins = list[str](), iter(labels), True
+        for letter in text:
+            if letter.isspace():
+                begins = True
+                continue
+            label = next(at)
+            if begins or label in ("B", "S"):
+                words.append("")
+            words[-1] += letter
+            begins = label in ("E", "S")
+        return words
+
     def separate(self, text: str, *, n_threads: int | None = None) -> str:
         """The text with a blank between two words that have none; nothing else is changed.
 
@@ -128,6 +140,34 @@ class Segmenter:
         found = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)
         return compare_words(lines, found, self.known_words)
 
+    @property
+    def info(self) -> dict[str, Any]:
+        """The user's notes."""
+        return self.tagger.info
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """The record of its training."""
+        return self.tagger.training
+
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
+        return self.tagger._content()
+
+    @classmethod
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        return cls(Tagger._from_content(tensors, header, **needs))
+
+    @classmethod
+    def _of_kind(cls, model: Model, source: str) -> Self:
+        """A segmenter is also made of a tagger of characters, as older files are."""
+        return cls(model) if isinstance(model, Tagger) else super()._of_kind(model, source)
+
+    def _outside(self) -> dict[str, Any]:
+        return self.tagger._outside()
+
+    def _facts(self) -> dict[str, Any]:
+        return {"known words": len(self.known_words), "weights": self.tagger.model.weights.n_nonzero}
+
     @cached_property
     def known_words(self) -> frozenset[str]:
         """The words of training, letters and digits in half width; none if its features have no learned dictionary."""
@@ -143,7 +183,7 @@ class Segmenter:
         # What stands between blanks is a sentence.
         begins = np.flatnonzero(np.diff(at, prepend=-2) > 1)
         corpus = Corpus({CHARACTER: characters(points[at])}, np.append(begins, len(at)).astype(np.int64))
-        labels = self.tagger.tag_corpus(corpus, n_threads=n_threads).codes
+        labels = self.tagger.tag_column(corpus, n_threads=n_threads).codes
         cuts = np.zeros(len(points), bool)
         cuts[at] = np.array([label in ("E", "S") for label in self.tagger.labels])[labels]
         cuts[:-1] &= is_letter[1:]

@@ -48,7 +48,7 @@ def train_twice(train: Train, corpus: Any, features: Any, given: dict[str, Any])
         return first
     dev = None if given["dev"] is None else read(given["dev"])
     if dev is not None:
-        dev = with_columns(dev, words, first.tag_corpus(dev, n_threads=n_threads))
+        dev = with_columns(dev, words, first.tag_column(dev, n_threads=n_threads))
     target = columns_named(str(given["target"]), corpus.columns)
     inputs = [name for name in corpus.columns if name not in target]
     templates, bigrams = templates_of("default" if features is None else features, inputs)
@@ -57,8 +57,8 @@ def train_twice(train: Train, corpus: Any, features: Any, given: dict[str, Any])
     order = 0 if given["order"] is None and not bigrams else given["order"]
     told = with_columns(corpus, words, labels)
     second = train(told, features=[*templates, *more], **{**given, "dev": dev, "order": order})
-    info = {**second.info, "corpus": first.info["corpus"], "document_features": more}
-    return Tagger(replace(second.model, first=first.model, info=info))
+    training = {**second.training, "corpus": first.training["corpus"], "document_features": more}
+    return Tagger(replace(second.model, first=first.model, training=training))
 
 
 def _labels_of_others(train: Train, corpus: Corpus, features: Any, given: dict[str, Any], first: Tagger) -> Ints:
@@ -73,7 +73,7 @@ def _labels_of_others(train: Train, corpus: Corpus, features: Any, given: dict[s
         told = {**given, "sample_weight": some, "dev": None, "metric": None, "patience": None}
         there = set(part.column(first.target).tolist())
         other = train(part, features=features, **{**told, **_of_labels(given, there)})
-        found = other.tag_corpus(corpus[begin:end], n_threads=given["n_threads"])
+        found = other.tag_column(corpus[begin:end], n_threads=given["n_threads"])
         of_label = np.array([number[label] for label in other.labels], np.int32)
         codes[corpus.starts[begin] : corpus.starts[end]] = of_label[found.codes]
     return codes

@@ -273,6 +273,7 @@ class Setup:
     bagging: int  # how many members the model has
     n_threads: int
     info: dict[str, Any]
+    training: dict[str, Any]
 
     @property
     def sparse(self) -> bool:

@@ -33,7 +33,7 @@ def check_start(init: Tagger, learner: Learner) -> None:
     if model.filter is not None:
         raise LearnerError("training cannot start from a model that prunes labels; start from its .pruned(None)")
     if (model.family == "local") != (learner.family == "local"):
-        older = init.info.get("learner", {}).get("name", "this")
+        older = init.training.get("learner", {}).get("name", "this")
         raise LearnerError(
             f"{name} cannot start from a {older} model: MaxEnt normalises scores label by label, other learners do "
             "not; leave init out"

@@ -1,4 +1,4 @@
-"""The corpora of the experiments: where each is looked for, where it can be had, and how it is read."""
+"""The corpora of the experiments: the folder, the source and the reader of each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 import trellis
-from experiments.papers.steps import Setting
+from experiments.steps import Setting
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Strings
 
-# Folder to what is in it, and where it is to be had.
+# Folder to its files and their source.
 SOURCES = {
     "conll2000": "train.txt and test.txt of the CoNLL-2000 shared task (NLTK's corpus conll2000 has them)",
     "wsj-sample": "train, dev and test as .tsv (word, tag, head) and .trees (bracketed, one a line), made from NLTK's "
@@ -25,17 +25,17 @@ SOURCES = {
     "brown-pos": "train.tsv.gz and test.tsv.gz (word, tag), from NLTK's corpus brown: every tenth sentence is test",
     "typos": "train10.tsv, test10.tsv, train20.tsv and test20.tsv: typed word, tab, word meant",
     "ocr-letters": "letter.data.gz, Taskar's data of handwritten letters (ai.stanford.edu/~btaskar/ocr)",
-    "pku": "train.utf8.gz and test.utf8.gz: words with blanks between them; the test file is PKU's of SIGHAN 2005",
+    "pku": "train.utf8.gz and test.utf8.gz: space-separated words; the test file is PKU's of SIGHAN 2005",
     "brown-clusters": "bllip-clusters.gz: bits, tab, word, tab, count",
 }
 
 
 class MissingCorpusError(CorpusError):
-    """A corpus that an experiment needs is not there."""
+    """A corpus that an experiment needs is absent."""
 
 
 def find(setting: Setting, folder: str, name: str) -> Path:
-    """A file of a corpus, packed or not; MissingCorpusError that says where it is to be had."""
+    """A file of a corpus, compressed or not; MissingCorpusError with its source."""
     path = setting.data / folder / name
     for there in (path, path.with_name(f"{name}.gz")):
         if there.exists():
@@ -45,7 +45,7 @@ def find(setting: Setting, folder: str, name: str) -> Path:
 
 
 def check_there(setting: Setting, folders: Sequence[str]) -> None:
-    """MissingCorpusError for the first folder that is not there."""
+    """MissingCorpusError for the first folder that is absent."""
     for folder in folders:
         if not (setting.data / folder).is_dir():
             why = f"absent: {SOURCES[folder]}; name the folder above it by --data or TRELLIS_DATA"
@@ -62,7 +62,7 @@ def noun_phrases(corpus: trellis.Corpus) -> trellis.Corpus:
 
 
 class Parts(NamedTuple):
-    """A corpus in three."""
+    """The parts of a corpus."""
 
     train: trellis.Corpus
     dev: trellis.Corpus

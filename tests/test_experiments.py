@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from command_line import refused
 from small_corpora import make_corpora, make_treebank
 
+import experiments
 from benchmarks.papers_page import figures
-from experiments import papers
-from experiments.papers import steps
-from experiments.papers.data import MissingCorpusError, ptb
-from experiments.papers.report import Finding, Report, Table, as_markdown, as_text
-from experiments.papers.steps import Figures, Kept, Setting, Step, run_steps
+from experiments import steps
+from experiments.__main__ import main
+from experiments.data import MissingCorpusError, ptb
+from experiments.report import Finding, Report, Table, as_markdown, as_text
+from experiments.steps import Figures, ResultFile, Setting, Step, run_steps
 from trellis._support.errors import ArgumentError, CorpusError
 
 
@@ -23,18 +23,18 @@ def corpora(tmp_path_factory):
     return make_corpora(tmp_path_factory.mktemp("corpora"))
 
 
-@pytest.mark.parametrize("name", papers.EXPERIMENTS)
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
 def test_experiments_run_and_report(name, corpora, tmp_path):
-    run = papers.run(name, data=corpora, quick=True, results=tmp_path)
+    run = experiments.run(name, data=corpora, quick=True, results=tmp_path)
     assert run.report.tables
     assert all(len(row) == len(table.columns) for table in run.report.tables for row in table.rows)
     assert run.report.findings
     kept = json.loads((tmp_path / "quick" / f"{name}.json").read_text())
     assert kept["complete"]
-    assert kept["command"] == f"trellis papers {name} --quick"
+    assert kept["command"] == f"python -m experiments {name} --quick"
     assert {"version", "machine", "seconds"} <= kept.keys()
     assert as_text(run.report).startswith(run.report.tables[0].title)
-    again = papers.experiment(name).report(kept_figures(kept))  # from JSON alone, as pages are made
+    again = experiments.experiment(name).report(kept_figures(kept))  # from JSON alone, as pages are made
     assert as_markdown(again, "img") == as_markdown(run.report, "img")
 
 
@@ -43,8 +43,8 @@ def kept_figures(kept) -> dict[str, Figures]:
 
 
 def test_two_jobs_give_the_same_figures(corpora):
-    one, two = (papers.run("label-bias", data=corpora, quick=True, jobs=jobs) for jobs in (1, 2))
-    assert one.kept.figures() == two.kept.figures()
+    one, two = (experiments.run("label-bias", data=corpora, quick=True, jobs=jobs) for jobs in (1, 2))
+    assert one.file.figures() == two.file.figures()
 
 
 def test_a_whole_treebank_takes_the_place_of_the_sample(tmp_path):
@@ -52,7 +52,7 @@ def test_a_whole_treebank_takes_the_place_of_the_sample(tmp_path):
     train, dev, test = ptb(folder)
     assert (len(train), len(dev), len(test)) == (38, 6, 6)
     assert "-NONE-" not in train.column("pos").values
-    run = papers.run("collins-pos", data=tmp_path, ptb=folder, quick=True)
+    run = experiments.run("collins-pos", data=tmp_path, ptb=folder, quick=True)
     assert "Penn Treebank" in run.report.tables[0].title
     (folder / "19" / "wsj_1901.mrg").unlink()
     with pytest.raises(CorpusError, match="files of section 19"):
@@ -81,24 +81,24 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     STOP.append(True)
     CALLS.clear()
     with pytest.raises(KeyboardInterrupt):
-        run_steps(plan, setting, Kept.open(path, {"quick": False}))
+        run_steps(plan, setting, ResultFile.open(path, {"quick": False}))
     STOP.clear()
     assert CALLS == [1, 2, 3]
     assert not json.loads(path.read_text())["complete"]
-    kept = Kept.open(path, {"quick": False})
+    kept = ResultFile.open(path, {"quick": False})
     run_steps(plan, setting, kept)
     assert CALLS == [1, 2, 3, 3, 6]
     assert kept.figures() == {"step 1": {"n": 2}, "step 2": {"n": 4}, "step 3": {"n": 6}, "last": {"n": 12}}
-    assert not Kept.open(path, {"quick": True}).steps  # not of the same kind
-    assert not Kept.open(path, {"quick": False}, again=True).steps
+    assert not ResultFile.open(path, {"quick": True}).steps  # not of the same kind
+    assert not ResultFile.open(path, {"quick": False}, again=True).steps
 
 
 def test_figures_of_another_version_are_not_taken_over(tmp_path, monkeypatch):
     path = tmp_path / "kept.json"
-    run_steps(plan, Setting(tmp_path), Kept.open(path, {}))
-    assert Kept.open(path, {}).steps
+    run_steps(plan, Setting(tmp_path), ResultFile.open(path, {}))
+    assert ResultFile.open(path, {}).steps
     monkeypatch.setattr(steps.trellis, "__version__", "99")
-    assert not Kept.open(path, {}).steps
+    assert not ResultFile.open(path, {}).steps
 
 
 def test_what_is_no_file_of_figures_is_rejected(tmp_path):
@@ -106,62 +106,62 @@ def test_what_is_no_file_of_figures_is_rejected(tmp_path):
     for text in ("", "[]", "{}", '{"steps": {"a": {}}}', '{"steps": [1]}'):
         path.write_text(text)
         with pytest.raises(CorpusError, match="not a file of figures"):
-            Kept.open(path, {})
+            ResultFile.open(path, {})
 
 
 @pytest.mark.parametrize("figures_kept", [None, {}, {"errors": "x"}, {"errors": []}])
 def test_damaged_figures_are_said(figures_kept, tmp_path):
     path = tmp_path / "quick" / "label-bias.json"
-    papers.run("label-bias", quick=True, results=tmp_path)
+    experiments.run("label-bias", quick=True, results=tmp_path)
     kept = json.loads(path.read_text())
     kept["steps"]["MEMM"]["figures"] = figures_kept
     path.write_text(json.dumps(kept))
     with pytest.raises(CorpusError, match="its figures are damaged"):
-        papers.run("label-bias", quick=True, results=tmp_path)
+        experiments.run("label-bias", quick=True, results=tmp_path)
     path.write_text(json.dumps(kept | {"experiment": "typos"}))
-    assert papers.run("label-bias", quick=True, results=tmp_path).report.findings  # not its own: run again
+    assert experiments.run("label-bias", quick=True, results=tmp_path).report.findings  # not its own: run again
 
 
 def test_missing_corpora_are_named(tmp_path):
     with pytest.raises(MissingCorpusError, match=r"conll2000: absent: train.txt .* --data or TRELLIS_DATA"):
-        papers.run("sha-pereira", data=tmp_path)
+        experiments.run("sha-pereira", data=tmp_path)
     (tmp_path / "typos").mkdir()
     with pytest.raises(MissingCorpusError, match="absent: train10"):
-        papers.run("typos", data=tmp_path, quick=True)
+        experiments.run("typos", data=tmp_path, quick=True)
     with pytest.raises(ArgumentError, match="no experiment 'x'; there are collins-chunking"):
-        papers.run("x", data=tmp_path)
+        experiments.run("x", data=tmp_path)
     with pytest.raises(ArgumentError, match="no such folder"):
-        papers.run("collins-pos", data=tmp_path, ptb=tmp_path / "none")
+        experiments.run("collins-pos", data=tmp_path, ptb=tmp_path / "none")
 
 
 def test_the_command_lists_runs_and_reports(corpora, tmp_path, call):
-    assert "label-bias" in call("papers").out
+    assert "label-bias" in call("", main=main).out
     given = f"--data {corpora} --quick --results {tmp_path / 'results'}"
-    done = call(f"papers label-bias {given} --report {tmp_path / 'page'}")
+    done = call(f"label-bias {given} --report {tmp_path / 'page'}", main=main)
     assert done.code == 0
     assert "States wrong on 500 words" in done.out
     assert "label-bias: 3 of 3 steps done" in done.err
     page = (tmp_path / "page" / "index.html").read_text()
     assert "<table>" in page
     assert "holds: the MEMM is far worse than the CRF" in page
-    again = call(f"papers label-bias {given} --json")
+    again = call(f"label-bias {given} --json", main=main)
     assert json.loads(again.out)["label-bias"]["steps"]["CRF"]["figures"]["errors"]
     assert "steps done" not in again.err  # all of it was kept
 
 
 def test_all_leaves_out_what_has_no_corpus(tmp_path, call):
-    done = call(f"papers all --quick --data {tmp_path} --results {tmp_path / 'results'}")
+    done = call(f"all --quick --data {tmp_path} --results {tmp_path / 'results'}", main=main)
     assert done.code == 0
     assert "States wrong on 500 words" in done.out
-    assert "typos: left out:" in done.err
+    assert "typos: skipped:" in done.err
 
 
 def test_mistakes_of_the_command_are_one_line(tmp_path, call):
-    refused(call("papers nothing"), "no experiment 'nothing'")
-    refused(call(f"papers typos --data {tmp_path}"), "typos: absent")
-    refused(call("papers label-bias --jobs 0"), "at least 1")
+    refused(call("nothing", main=main), "no experiment 'nothing'")
+    refused(call(f"typos --data {tmp_path}", main=main), "typos: absent")
+    refused(call("label-bias --jobs 0", main=main), "at least 1")
     (tmp_path / "file").write_text("")
-    refused(call(f"papers label-bias --quick --report {tmp_path}/file/page"), "--report")
+    refused(call(f"label-bias --quick --report {tmp_path}/file/page", main=main), "--report")
 
 
 def test_markdown_escapes_and_says_what_does_not_hold():
@@ -186,7 +186,7 @@ HOLD = {
 
 @pytest.mark.parametrize("name", HOLD)
 def test_findings_that_hold_on_real_data(name):
-    report = papers.experiment(name).report(figures(name))
+    report = experiments.experiment(name).report(figures(name))
     for part in HOLD[name]:
         found = [finding for finding in report.findings if part in finding.claim]
         assert found, part
@@ -194,9 +194,9 @@ def test_findings_that_hold_on_real_data(name):
 
 
 def test_results_are_whole_and_of_full_runs():
-    folder = Path(__file__).parent.parent / "papers" / "results"
+    folder = experiments.RESULTS
     for path in folder.glob("*.json"):
         kept = json.loads(path.read_text())
         assert kept["complete"], path.name
         assert not kept["quick"], path.name
-        assert kept["experiment"] in papers.EXPERIMENTS
+        assert kept["experiment"] in experiments.EXPERIMENTS

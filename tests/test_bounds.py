@@ -13,7 +13,8 @@ import pytest
 from command_line import refused
 
 import trellis
-from experiments import theory
+from experiments import bounds
+from experiments.__main__ import main
 from trellis.tasks import structured
 
 WORDS, TAGS = "abcdefgh", "XYZ"
@@ -27,8 +28,8 @@ def generated(seed: int, n: int, noise: float, longest: int = 5) -> dict[str, li
     return {"word": words, "label": labels}
 
 
-def study(data: Any, **more: Any) -> theory.Study:
-    return theory.study(data, target="label", **{"features": ["word[0]", "word[-1]"], "order": 1, **more})
+def study(data: Any, **more: Any) -> bounds.Study:
+    return bounds.study(data, target="label", **{"features": ["word[0]", "word[-1]"], "order": 1, **more})
 
 
 def phi(x: list[str], y: Any, order: int) -> dict[Any, float]:
@@ -66,7 +67,7 @@ def test_where_paths_are_too_many_the_radius_is_a_bound(monkeypatch: pytest.Monk
         data = generated(2, 20, 0.2)
         exact = study(data, features=features, order=2, epochs=1)
         with monkeypatch.context() as patch:
-            patch.setattr(theory, "MOST_PATHS", 0)
+            patch.setattr(bounds, "MOST_PATHS", 0)
             bound = study(data, features=features, order=2, epochs=1)
         assert exact.radius_is_exact
         assert not bound.radius_is_exact
@@ -78,7 +79,7 @@ def test_margins_are_those_of_all_paths(order: int) -> None:
     data = generated(3, 15, 0.1, longest=4)
     learner = trellis.Perceptron(epochs=3, average=False)
     tagger = trellis.train(data, target="label", features=["word[0]", "word[-1]"], order=order, learner=learner)
-    length = math.sqrt(sum(one.weight**2 for one in tagger.heaviest(100_000)))
+    length = math.sqrt(sum(term.weight**2 for term in tagger.top_features(None)))
     found = next(one for one in study(data, order=order, epochs=3).margins if one.weights == "perceptron's")
     for x, y, margin in zip(data["word"], data["label"], found.margins, strict=True):
         others = [tagger.score(x, list(z)) for z in itertools.product(TAGS, repeat=len(x)) if list(z) != y]
@@ -88,13 +89,13 @@ def test_margins_are_those_of_all_paths(order: int) -> None:
 
 
 def test_the_delta_is_that_of_the_least_bound() -> None:
-    assert theory.best_bound(np.array([2.0, 5.0]), 1.0) == (
+    assert bounds.best_bound(np.array([2.0, 5.0]), 1.0) == (
         2.0,
         0.0,
         0.25,
     )  # separable: R² / delta² at the least margin
     margins, radius = [1.0, -0.5, 0.8, 2.0], 1.5
-    delta, deviation, bound = theory.best_bound(np.array([*margins, math.inf]), radius)
+    delta, deviation, bound = bounds.best_bound(np.array([*margins, math.inf]), radius)
 
     def bound_at(delta: float) -> float:
         return (radius + math.sqrt(sum(max(0.0, delta - m) ** 2 for m in margins))) ** 2 / delta**2
@@ -176,7 +177,9 @@ def test_mistakes_do_not_depend_on_how_many_outputs_there_are(size: int) -> None
     updates: list[int] = []
     examples = [("a", size - 1)] * 5
     learner = trellis.Perceptron(epochs=3, average=False)
-    structured.fit(Choice(), examples, learner, observer=lambda event: updates.append(event.updates or 0))
+    structured.train(
+        examples, problem=Choice(), learner=learner, observer=lambda event: updates.append(event.updates or 0)
+    )
     assert updates == [1, 0, 0]  # R² = 2 = delta², so R² / delta² = 1
 
 
@@ -203,7 +206,7 @@ def test_bad_input_is_one_clear_line() -> None:
     with pytest.raises(trellis.TrellisError, match="epochs must be a whole number from 1"):
         study(generated(1, 5, 0.0), epochs=0)
     with pytest.raises(trellis.TrellisError, match="no column"):
-        theory.study(generated(1, 5, 0.0), target="tag")
+        bounds.study(generated(1, 5, 0.0), target="tag")
 
 
 # ---------------------------------------------------------------------------- the command
@@ -218,22 +221,22 @@ def written(path: Path, data: dict[str, list[list[str]]]) -> str:
 def test_what_the_theorems_are_not_about() -> None:
     corpus = {"word": [["a", "b"]], "tag": [["X", "Y"]]}
     with pytest.raises(trellis.CorpusError, match="no sentences to test on"):
-        theory.study(corpus, target="tag", features=["word[0]"], held_out={"word": [], "tag": []})
+        bounds.study(corpus, target="tag", features=["word[0]"], held_out={"word": [], "tag": []})
     with pytest.raises(trellis.LearnerError, match=r"'label\[same\]' .* exact search; omit it"):
-        theory.study(corpus, target="tag", features=["word[0]", "label[same]"])
+        bounds.study(corpus, target="tag", features=["word[0]", "label[same]"])
 
 
 def test_the_command(tmp_path: Path, call: Any) -> None:
     train, test = written(tmp_path / "a.txt", generated(1, 30, 0.0)), written(tmp_path / "b.txt", generated(2, 9, 0.0))
     picture = tmp_path / "m.svg"
-    shown = call(f"theory {train} --order 1 --epochs 4 --held-out {test} --plot {picture} --quiet")
+    shown = call(f"bounds {train} --order 1 --epochs 4 --held-out {test} --plot {picture} --quiet", main=main)
     assert shown.code == 0, shown.err
     for name in ("R", "mistakes, all passes", "margin", "theorem 1", "theorem 2", "theorem 3", "held out"):
         assert f"\n{name} " in shown.out
     assert "<svg" in picture.read_text()
-    as_json = json.loads(call(f"theory {train} --order 1 --epochs 4 --json --quiet").out)
+    as_json = json.loads(call(f"bounds {train} --order 1 --epochs 4 --json --quiet", main=main).out)
     assert as_json["mistakes"][-1] == 0
     assert as_json["held_out_error"] is None
     assert sum(as_json["mistakes"]) <= as_json["theorem_1"]
-    refused(call(f"theory {train} --target none --quiet"), "none")
-    refused(call(f"theory {train} --plot m.foo --quiet"), "m.foo")
+    refused(call(f"bounds {train} --target none --quiet", main=main), "none")
+    refused(call(f"bounds {train} --plot m.foo --quiet", main=main), "m.foo")

@@ -326,3 +326,21 @@ def _most(kernel: Doubles, length: int, gold: Ints, n_labels: int) -> float:
     if (kernel >= 0).all():
         return own + other
     return (math.sqrt(own) + math.sqrt(other)) ** 2
+
+
+def draw_mistakes(study: Study, path: str) -> None:
+    """Mistakes up to each pass beside the bounds; the greater of them by the power of ten."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    passes = range(1, len(study.mistakes) + 1)
+    axes.set(title="mistakes of the perceptron", xlabel="pass", ylabel="sentences", yscale="log")
+    axes.plot(passes, list(itertools.accumulate(study.mistakes)), "o-", ms=3, label="mistakes so far")
+    axes.plot(1, study.bound_2, "v", label="theorem 2: in the first pass")
+    if study.bound_1 is not None:
+        axes.axhline(study.bound_1, color="tab:red", ls="--", label="theorem 1: in all passes")
+    axes.set_ylim(bottom=1)
+    axes.set_xticks(passes if len(passes) <= 12 else passes[:: len(passes) // 6])
+    axes.legend(loc="best")
+    figure.savefig(path)

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 import trellis
-from experiments.papers.report import Table
-from experiments.papers.steps import Figures, Setting
+from experiments.report import Table
+from experiments.steps import Figures, Setting
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.report import evaluate_columns, right_tokens
@@ -18,7 +18,7 @@ from trellis.evaluation.significance import bootstrap, mcnemar, randomisation, s
 def tested(tagger: trellis.Tagger, corpus: trellis.Corpus, target: str, setting: Setting) -> Figures:
     """F1 where labels mark spans, else accuracy, in per cent, with what comparing it with another tagger takes."""
     gold = corpus.column(target)
-    found = tagger.tag_corpus(corpus, n_threads=setting.n_threads)
+    found = tagger.tag_column(corpus, n_threads=setting.n_threads)
     spans = guess_scheme(gold.values) is not None
     counts = sentence_counts(gold, found, corpus.starts, spans=spans)
     right = right_tokens(gold, found)

@@ -1,4 +1,4 @@
-"""The experiments as one page for a browser, with their curves drawn in it; and the curves as files."""
+"""The experiments as one HTML page with their curves; the curves as SVG."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.papers import Run, experiment
-from experiments.papers.report import Curves, Report, Table
-from experiments.papers.steps import Kept
+from experiments import Run, experiment
+from experiments.report import Curves, Report, Table
+from experiments.steps import ResultFile
 from trellis._support.errors import ArgumentError
 from trellis._support.replacing import replacing
 
@@ -33,13 +33,13 @@ def check_report(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentError(f"--report {folder}: {error.strerror}; name a folder that can be made") from None
+        raise ArgumentError(f"--report {folder}: {error.strerror}; name a folder that can be created") from None
 
 
-def write_report(folder: Path, done: Mapping[str, Run]) -> None:
+def write_report(folder: Path, runs: Mapping[str, Run]) -> None:
     """FOLDER/index.html, which needs no other file."""
-    links = "".join(f'<li><a href="#{name}">{html.escape(experiment(name).TITLE)}</a></li>' for name in done)
-    parts = [_section(name, kept, report) for name, (kept, report) in done.items()]
+    links = "".join(f'<li><a href="#{name}">{html.escape(experiment(name).TITLE)}</a></li>' for name in runs)
+    parts = [_section(name, file, report) for name, (file, report) in runs.items()]
     title = "trellis: the experiments of the papers"
     text = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -50,23 +50,23 @@ def write_report(folder: Path, done: Mapping[str, Run]) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _section(name: str, kept: Kept, report: Report) -> str:
-    one = experiment(name)
-    what = "".join(f"<p>{html.escape(' '.join(part.split()))}</p>" for part in (one.__doc__ or "").split("\n\n"))
-    total = sum(step["seconds"] for step in kept.steps.values())
-    machine = ", ".join(str(value) for value in kept.about["machine"].values())
-    about = f"trellis {kept.about['version']}; {kept.about['command']}; {total:.0f} s; {machine}"
+def _section(name: str, file: ResultFile, report: Report) -> str:
+    module = experiment(name)
+    what = "".join(f"<p>{html.escape(' '.join(part.split()))}</p>" for part in (module.__doc__ or "").split("\n\n"))
+    total = sum(step["seconds"] for step in file.steps.values())
+    machine = ", ".join(str(value) for value in file.about["machine"].values())
+    about = f"trellis {file.about['version']}; {file.about['command']}; {total:.0f} s; {machine}"
     findings = "".join(
         f"<li{'' if finding.holds else ' class=no'}>{html.escape(str(finding))}</li>" for finding in report.findings
     )
     pictures = "".join(
-        f'<img alt="{html.escape(one.title)}" src="data:image/svg+xml;base64,{base64.b64encode(draw(one)).decode()}">'
-        for one in report.curves
+        f'<img alt="{html.escape(curves.title)}" src="data:image/svg+xml;base64,{svg}">'
+        for curves, svg in ((curves, base64.b64encode(draw(curves)).decode()) for curves in report.curves)
     )
     remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in report.remarks)
     return (
-        f'<h2 id="{name}">{html.escape(one.TITLE)}</h2>{what}{"".join(map(_table, report.tables))}<ul>{findings}</ul>'
-        f'{pictures}{remarks}<p class="about">{html.escape(about)}</p>'
+        f'<h2 id="{name}">{html.escape(module.TITLE)}</h2>{what}{"".join(map(_table, report.tables))}'
+        f'<ul>{findings}</ul>{pictures}{remarks}<p class="about">{html.escape(about)}</p>'
     )
 
 

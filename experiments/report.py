@@ -1,10 +1,12 @@
-"""What an experiment has to say: tables, findings, curves and remarks; as text, and as Markdown."""
+"""The report of an experiment: tables, findings, curves and remarks; as text and as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from trellis.interfaces.cli.outputs import align
 
 Cell: TypeAlias = str | float | int | None
 
@@ -19,10 +21,10 @@ class Table:
     digits: int = 2
 
     def cells(self) -> list[list[str]]:
-        """The head and the rows, as they are shown."""
-        return [list(self.columns), *([self._shown(cell) for cell in row] for row in self.rows)]
+        """The head and the rows as text."""
+        return [list(self.columns), *([self._text(cell) for cell in row] for row in self.rows)]
 
-    def _shown(self, cell: Cell) -> str:
+    def _text(self, cell: Cell) -> str:
         if cell is None:
             return "–"
         if isinstance(cell, float):
@@ -32,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a paper found, and whether it holds on our data."""
+    """A finding of a paper, and whether it holds on our data."""
 
     claim: str
     holds: bool
@@ -44,9 +46,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Lines in one picture, each by its name."""
+    """Named lines of one plot."""
 
-    name: str  # of the picture's file
+    name: str  # of the file
     title: str
     x: str
     y: str
@@ -57,7 +59,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All of it, in the order in which it is shown."""
+    """All parts, in the order in which they are shown."""
 
     tables: list[Table]
     findings: list[Finding] = field(default_factory=list)
@@ -66,22 +68,14 @@ class Report:
 
 
 def as_text(report: Report) -> str:
-    """For a terminal."""
-    parts = [f"{table.title}\n{_aligned(table.cells())}" for table in report.tables]
+    """The report for a terminal."""
+    parts = list[str]()
+    for table in report.tables:
+        cells = table.cells()
+        numbers = [i for i, (_, *column) in enumerate(zip(*cells, strict=True)) if _is_number(column)]
+        parts.append(f"{table.title}\n{align(cells, numbers)}")
     parts += ["\n".join(str(finding) for finding in report.findings)] if report.findings else []
     return "\n\n".join([*parts, *report.remarks])
-
-
-def _aligned(cells: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    right = [_is_number(column[1:]) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in cells
-    )
 
 
 def _is_number(cells: Sequence[str]) -> bool:
@@ -89,7 +83,7 @@ def _is_number(cells: Sequence[str]) -> bool:
 
 
 def as_markdown(report: Report, pictures: str) -> str:
-    """For the pages; ``pictures`` is the folder of the curves."""
+    """The report for a page; ``pictures`` is the folder of the curves."""
     parts = list[str]()
     for table in report.tables:
         head, *rows = ([_escaped(cell) for cell in row] for row in table.cells())
@@ -98,12 +92,12 @@ def as_markdown(report: Report, pictures: str) -> str:
         parts.append("\n".join([f"**{table.title}**", "", *(f"| {' | '.join(row)} |" for row in (head, rule, *rows))]))
     if report.findings:
         parts.append("\n".join(f"- {_emphasised(finding)}" for finding in report.findings))
-    parts += [f"![{one.title}]({pictures}/{one.name}.svg)" for one in report.curves]
+    parts += [f"![{curves.title}]({pictures}/{curves.name}.svg)" for curves in report.curves]
     return "\n\n".join([*parts, *report.remarks])
 
 
 def _escaped(cell: str) -> str:
-    """Without what Markdown and formulas would take for their own."""
+    """The cell without the signs of Markdown tables and formulas."""
     return cell.replace("|", r"\|").replace("$", "&#36;")
 
 

@@ -1,7 +1,7 @@
-"""Steps of experiments: each a function of the data and a few arguments, whose figures are kept as soon as it is done.
+"""Steps of experiments: functions of the corpora and a few arguments, whose figures are stored when each is done.
 
-An experiment's file has every step with its arguments and figures. A run that was killed goes on where it was: a step
-that the file has, of the same version and with the same arguments, is not run again.
+The result file of an experiment has every step with its arguments and figures. An interrupted run resumes: a step that
+the file has, of the same version and with the same arguments, is not run again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LOOK_EVERY = 0.5  # seconds, while steps are under way
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How an experiment is to be run."""
+    """Options of a run."""
 
-    data: Path  # the folder of corpora
+    data: Path  # folder of corpora
     quick: bool = False  # a part of the data and fewer epochs: a minute
     n_threads: int | None = None  # of one step
     ptb: Path | None = None  # the Wall Street Journal part of a full Penn Treebank
@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One training, or a few that belong together; ``work`` is a module's function, so another process can call it."""
+    """One training, or a few that belong together; ``work`` is a function of a module, for other processes."""
 
     name: str
     work: Callable[..., Figures]  # of the setting and the arguments; its figures go into JSON
@@ -45,37 +45,37 @@ class Step:
 
 
 class Watcher(Protocol):
-    """Is told what happens."""
+    """Observer of a run."""
 
     def __call__(self, done: int, known: int, running: Mapping[str, float], ended: str | None) -> None:
-        """How many steps are done of those known, which are running since when, and which has just ended."""
+        """Called with the numbers of finished and known steps, the start of running ones, the one that ended."""
 
 
 @dataclass(slots=True)
-class Kept:
-    """The file of one experiment's figures."""
+class ResultFile:
+    """The file with the figures of one experiment."""
 
     path: Path
     about: dict[str, Any]  # experiment, command and the like
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
-    complete: bool = False  # whether all steps of the plan are there
+    complete: bool = False  # whether it has all steps of the plan
 
     @classmethod
-    def open(cls, path: Path, about: dict[str, Any], *, again: bool = False) -> Kept:
-        """What the file has of this version; nothing if there is none, or if all is to be run again."""
-        kept = cls(path, about | {"version": trellis.__version__, "machine": machine()})
+    def open(cls, path: Path, about: dict[str, Any], *, again: bool = False) -> ResultFile:
+        """The file at this path, with the steps of this version that it has; without any if ``again``."""
+        file = cls(path, about | {"version": trellis.__version__, "machine": machine()})
         if path.exists() and not again:
-            found = read_kept(path)
-            if all(found.get(name) == kept.about.get(name) for name in ("version", "experiment", "quick", "ptb")):
-                kept.steps = found["steps"]
-        return kept
+            content = read_results(path)
+            if all(content.get(name) == file.about.get(name) for name in ("version", "experiment", "quick", "ptb")):
+                file.steps = content["steps"]
+        return file
 
     def has(self, step: Step) -> bool:
         """Whether the step is done, with these arguments."""
         return step.name in self.steps and self.steps[step.name]["arguments"] == _plain(step.arguments)
 
     def add(self, step: Step, figures: Figures, seconds: float) -> None:
-        """Keep a step that is done; the file is written whole."""
+        """Store a finished step and write the file."""
         self.steps[step.name] = {
             "arguments": _plain(step.arguments),
             "seconds": round(seconds, 2),
@@ -84,7 +84,7 @@ class Kept:
         self.write()
 
     def write(self) -> None:
-        """Write the file."""
+        """Write the whole file."""
         total = sum(step["seconds"] for step in self.steps.values())
         about = self.about | {"seconds": round(total, 1), "complete": self.complete}
         text = json.dumps(about | {"steps": self.steps}, indent=1, ensure_ascii=False)
@@ -93,16 +93,16 @@ class Kept:
             temporary.write_text(text + "\n", encoding="utf-8")
 
     def figures(self) -> dict[str, Figures]:
-        """Of every step."""
+        """The figures of every step."""
         return {name: step["figures"] for name, step in self.steps.items()}
 
 
-def read_kept(path: Path) -> dict[str, Any]:
-    """A file of figures; CorpusError if it is something else."""
+def read_results(path: Path) -> dict[str, Any]:
+    """The content of a result file; CorpusError if it is another kind of file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if all("figures" in step and "arguments" in step for step in found["steps"].values()):
-            return dict(found)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if all("figures" in step and "arguments" in step for step in content["steps"].values()):
+            return dict(content)
     except (ValueError, KeyError, AttributeError, TypeError):
         pass
     raise CorpusError(str(path), None, "not a file of figures; remove it, or name another folder by --results")
@@ -111,36 +111,36 @@ def read_kept(path: Path) -> dict[str, Any]:
 def run_steps(
     plan: Callable[[Setting, Mapping[str, Figures]], list[Step]],
     setting: Setting,
-    kept: Kept,
+    file: ResultFile,
     *,
     jobs: int = 1,
     watcher: Watcher = lambda done, known, running, ended: None,
 ) -> None:
-    """Run what is not done, ``jobs`` steps at a time; a plan may grow when its steps are done."""
-    steps, run = plan(setting, {}), _run_here if jobs == 1 else _run_beside
+    """Run the steps without stored figures, ``jobs`` at a time; a plan may grow when its steps are done."""
+    steps, run = plan(setting, {}), _run_in_turn if jobs == 1 else _run_parallel
     while True:
-        left = [step for step in steps if not kept.has(step)]
+        left = [step for step in steps if not file.has(step)]
         if left:
-            run(left, len(steps) - len(left), setting, kept, jobs, watcher)
-        longer = plan(setting, {step.name: kept.steps[step.name]["figures"] for step in steps})
+            run(left, len(steps) - len(left), setting, file, jobs, watcher)
+        longer = plan(setting, {step.name: file.steps[step.name]["figures"] for step in steps})
         if len(longer) == len(steps):
             break
         steps = longer
-    kept.steps = {step.name: kept.steps[step.name] for step in steps}  # in the plan's order, and nothing of another's
-    kept.complete = True
-    kept.write()
+    file.steps = {step.name: file.steps[step.name] for step in steps}  # in the order of the plan
+    file.complete = True
+    file.write()
 
 
-def _run_here(left: list[Step], done: int, setting: Setting, kept: Kept, jobs: int, watcher: Watcher) -> None:
-    """One after the other in this thread, which hears Ctrl-C also while native code works."""
+def _run_in_turn(left: list[Step], done: int, setting: Setting, file: ResultFile, jobs: int, watcher: Watcher) -> None:
+    """One after the other in this thread, which receives Ctrl-C also while native code works."""
     for number, step in enumerate(left):
         watcher(done + number, done + len(left), {step.name: time.monotonic()}, None)
-        kept.add(step, *_timed(step, setting))
+        file.add(step, *_timed(step, setting))
         watcher(done + number + 1, done + len(left), {}, step.name)
 
 
-def _run_beside(left: list[Step], done: int, setting: Setting, kept: Kept, jobs: int, watcher: Watcher) -> None:
-    """So many at a time, in processes of their own, which end with this one."""
+def _run_parallel(left: list[Step], done: int, setting: Setting, file: ResultFile, jobs: int, watcher: Watcher) -> None:
+    """``jobs`` at a time, in processes of their own, which end with this one."""
     waiting, running = left[::-1], dict[Future[tuple[Figures, float]], tuple[Step, float]]()
     known = done + len(left)
     workers = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
@@ -152,7 +152,7 @@ def _run_beside(left: list[Step], done: int, setting: Setting, kept: Kept, jobs:
             watcher(done, known, {step.name: begun for step, begun in running.values()}, None)
             for future in wait(running, LOOK_EVERY, FIRST_COMPLETED).done:
                 step, _ = running.pop(future)
-                kept.add(step, *future.result())
+                file.add(step, *future.result())
                 done += 1
                 watcher(done, known, {step.name: begun for step, begun in running.values()}, step.name)
     except BaseException:
@@ -170,12 +170,12 @@ def _timed(step: Step, setting: Setting) -> tuple[Figures, float]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON gives it back."""
+    """The value as it is after a round trip through JSON."""
     return json.loads(json.dumps(value))
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """The machine that the figures are measured on."""
     cpu = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():

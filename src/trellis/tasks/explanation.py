@@ -1,0 +1,99 @@
+"""Why a model gives its output: a score is a sum of weights, and an explanation lists its terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One summand of a score: a feature, and what it is about."""
+
+    feature: str  # "word[0]=the", "label[-1] & word[0]=the"; "label[-1]" of label pairs
+    weight: float  # times the feature's value, which is 1 but for those given with another
+    # (token,); of an arc (head, dependent), counted from 1 with 0 for the root; of a phrase (first word, word after the
+    # last); () of a whole output.
+    where: tuple[int, ...] = ()
+    label: str = ""  # "B-NP", "O B-NP" of label pairs, a part of a label; of an arc its label, of a phrase its rule
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """The best output, the terms that its score is the sum of, and the runner-up."""
+
+    output: Any
+    score: float
+    terms: list[Term]
+    second: Explanation | None = None  # None where there is only one output
+
+    @property
+    def gap(self) -> float:
+        """By how much the best output beats the second; infinite if there is only one."""
+        return float("inf") if self.second is None else self.score - self.second.score
+
+    @property
+    def difference(self) -> list[Term]:
+        """The terms that only one of both outputs has, those of the second negated; the heaviest first."""
+        return [] if self.second is None else difference(self.terms, self.second.terms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        second = None if self.second is None else self.second.to_dict()
+        terms = {"terms": list(map(asdict, self.terms)), "difference": list(map(asdict, self.difference))}
+        output = self.output if isinstance(self.output, list) else str(self.output)
+        gap = None if self.second is None else self.gap
+        return {"output": output, "score": self.score, **terms, "second": second, "gap": gap}
+
+    def text(self, *, n_terms: int = 20) -> str:
+        """To be read by a person: the heaviest terms of the score, and what made the difference."""
+        lines = [output_text(self.output), f"score {self.score:.4f}", *term_lines(self.terms, n_terms)]
+        if self.second is not None:
+            lines += ["", f"beats {output_text(self.second.output)} by {self.gap:.4f}:"]
+            lines += term_lines(self.difference, n_terms)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text(n_terms=5)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import explanation_html
+
+        return explanation_html(self)
+
+
+def difference(ours: Iterable[Term], theirs: Iterable[Term]) -> list[Term]:
+    """The terms of one output less those of another; what both have drops out."""
+    left, right = Counter(ours), Counter(theirs)
+    negated = [
+        Term(term.feature, -term.weight, term.where, term.label) for term in (right - left).elements() if term.weight
+    ]
+    return heaviest_first([*(left - right).elements(), *negated])
+
+
+def heaviest_first(terms: Iterable[Term]) -> list[Term]:
+    """Sorted by the size of their weights."""
+    return sorted(terms, key=lambda term: (-abs(term.weight), term.where, term.feature, term.label))
+
+
+def output_text(output: Any) -> str:
+    """An output in one line."""
+    return " ".join(map(str, output)) if isinstance(output, list) else " ".join(str(output).split())
+
+
+def term_lines(terms: Iterable[Term], n: int) -> list[str]:
+    """So many of the heaviest terms, one per line, and the sum of the others."""
+    ranked = heaviest_first(terms)
+    lines = [
+        f"  {term.weight:+9.4f}  {' '.join(map(str, term.where))}  {term.feature}"
+        + (f" with {term.label}" if term.label else "")
+        for term in ranked[:n]
+    ]
+    if len(ranked) > n:
+        lines.append(f"  {sum(term.weight for term in ranked[n:]):+9.4f}  {len(ranked) - n} more")
+    return lines

@@ -1,0 +1,346 @@
+"""What training returns and a file holds: a class per task, all with the verbs of `Model`; `load` opens any."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Self
+
+from trellis._support.arguments import file_path, instance
+from trellis._support.errors import ArgumentError, ModelError
+from trellis._support.tensor_file import (
+    Opened,
+    Tensors,
+    pack_tensors,
+    parse_header,
+    read_tensors,
+    unpack_tensors,
+    write_tensors,
+)
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from matplotlib.figure import Figure
+
+    from trellis.corpus.corpus import Corpus
+    from trellis.display.trellises import Picture
+    from trellis.evaluation.report import Report
+    from trellis.tasks.explanation import Explanation, Term
+
+
+class Task(NamedTuple):
+    """A kind of model."""
+
+    noun: str
+    module: str  # of its class and of its training
+    class_name: str
+
+
+# By the names that the command line has for them.
+TASKS = {
+    "tag": Task("tagger", "trellis.tasks.tagging", "Tagger"),
+    "parse": Task("dependency parser", "trellis.tasks.parsing", "Parser"),
+    "trees": Task("constituency parser", "trellis.tasks.trees", "TreeParser"),
+    "words": Task("word segmenter", "trellis.tasks.words", "Segmenter"),
+    "rerank": Task("reranker", "trellis.tasks.reranking", "Reranker"),
+    "structured": Task("structured model", "trellis.tasks.structured", "StructuredModel"),
+}
+# The format lines of files.
+FORMATS = {
+    "trellis-model-1": "tag",
+    "trellis-parser-1": "parse",
+    "trellis-tree-parser-1": "trees",
+    "trellis-segmenter-1": "words",
+    "trellis-reranker-1": "rerank",
+    "trellis structured model 1": "structured",
+}
+# Reads and writes the models of other tools; above this layer, and imported by name when such a file is met.
+OTHER_TOOLS = "trellis.interfaces.compat.model_files"
+OTHERS_OF_US = {"trellis-checkpoint-1": "a checkpoint; training continues from it with checkpoint="}
+WHAT = "a model of trellis"
+
+
+class KBest(list[tuple[Any, float]]):
+    """Outputs with their scores, best first: a list that notebooks show as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import paths_html
+
+        return paths_html(self)
+
+
+class Model:
+    """A trained model. Every task has a subclass; all have these verbs, or say in one line which tasks have them."""
+
+    __slots__ = ()
+    task: ClassVar[str]
+    format: ClassVar[str]
+    # What no file can hold and `load` must be given: the function of a kernel, the problem of a structured model.
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    info: Any  # dict: the user's notes, never read by the library
+    training: Any  # dict: the record that training keeps: version, date, learner, sizes, digest of the data, history
+
+    # ------------------------------------------------------------ training and predicting
+
+    @classmethod
+    def train(cls, corpus: Any, y: Any = None, **options: Any) -> Self:
+        """Train a model of this task; ``trellis train --task TASK --help`` and the docs list the options."""
+        module = importlib.import_module(f"{TASKS[cls.task].module}.train")
+        made: Self = module.train(corpus, y, **options) if y is not None else module.train(corpus, **options)
+        return made
+
+    def predict(self, x: Any, /) -> Any:
+        """The best output of one input."""
+        return self.predict_batch([x], n_threads=1)[0]
+
+    def predict_batch(self, xs: Any, /, *, n_threads: int | None = None) -> list[Any]:
+        """The best outputs of many inputs. ``n_threads``: number of threads (default: all cores)."""
+        raise NotImplementedError
+
+    def predict_corpus(self, corpus: Corpus, /, *, n_threads: int | None = None) -> Corpus:
+        """The corpus with its predicted columns."""
+        self._reject("predict_corpus", "a corpus", "tag", "parse", "trees", "words", "rerank")
+
+    def kbest(self, x: Any, /, k: int) -> KBest:
+        """The k best outputs with their scores, best first; fewer if there are not as many."""
+        raise NotImplementedError
+
+    def explain(self, x: Any, /) -> Explanation:
+        """Why it gives its output: the terms of the score, and those that made the difference to the runner-up."""
+        raise NotImplementedError
+
+    def evaluate(self, corpus: Any, /, *, n_threads: int | None = None) -> Report:
+        """Compare its outputs with the gold ones."""
+        raise NotImplementedError
+
+    def draw(self, x: Any, /) -> Picture:
+        """A picture of what it finds in an input."""
+        self._reject("draw", "a picture", "tag", "parse", "trees")
+
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
+        self._reject("top_features", "a list of named weights", "tag", "words", "rerank", "structured")
+
+    def plot_history(self) -> Figure:
+        """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""
+        from trellis.display.figures import history_figure
+
+        learner = self.training.get("learner", {}).get("name", "")
+        score = self.training.get("metric", "score on dev")
+        return history_figure(self.training.get("history", []), f"{TASKS[self.task].noun}: {learner}", score)
+
+    # ------------------------------------------------------------ files and copies
+
+    def _content(self) -> tuple[Tensors, dict[str, Any]]:
+        """The arrays and the header of its file."""
+        raise NotImplementedError
+
+    @classmethod
+    def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
+        """The model in a file; ValueError or LookupError if it is damaged."""
+        raise NotImplementedError
+
+    def _outside(self) -> dict[str, Any]:
+        """What it has that no file can hold, by the names of ``needs``."""
+        return {}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file; it appears whole or not at all."""
+        tensors, header = self._content()
+        write_tensors(file_path("path", path), self.format, tensors, json.dumps(header, ensure_ascii=False))
+
+    def to_bytes(self) -> bytes:
+        """What ``save`` would write; ``from_bytes`` reads it."""
+        tensors, header = self._content()
+        return pack_tensors(self.format, tensors, json.dumps(header, ensure_ascii=False))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Self:
+        """Read a model of this task; see ``trellis.load``, which reads those of any task."""
+        return cls._of_kind(load(path, copy=copy, **needs), str(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, **needs: Any) -> Self:
+        """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
+        instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
+        return cls._of_kind(_from_bytes(data, needs), "bytes")
+
+    @classmethod
+    def _of_kind(cls, model: Model, source: str) -> Self:
+        if not isinstance(model, cls):
+            nouns = [TASKS[kind.task].noun for kind in (type(model), cls) if kind is not Model]
+            raise ModelError(f"{source}: a {nouns[0]}, not a {nouns[-1]}; open it with trellis.load")
+        return model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
+        return _restored, (type(self), self.to_bytes(), self._outside())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same content, which is what they are saved as."""
+        if self is other or not isinstance(other, Model):
+            return self is other
+        return type(self) is type(other) and self._outside() == other._outside() and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self.training.get("learner")), self.training.get("digest")))
+
+    # ------------------------------------------------------------ what it is
+
+    def summary(self) -> dict[str, Any]:
+        """What is in it, for people: the task, how it was trained, sizes."""
+        training = self.training
+        learner = dict(training.get("learner", {}))
+        facts = {"task": TASKS[self.task].noun, **self._facts()}
+        if learner:
+            facts["learner"] = f"{learner.pop('name', '')}({', '.join(f'{k}={v}' for k, v in learner.items())})"
+        kept = ("sentences", "tokens", "examples", "date", "version", "digest", "dev_score")
+        return {**facts, **{name: training[name] for name in kept if training.get(name) is not None}, **self.info}
+
+    def _facts(self) -> dict[str, Any]:
+        """What is special of the task: columns, labels, number of weights."""
+        return {}
+
+    def __repr__(self) -> str:
+        facts = ", ".join(
+            f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}"
+            for name, value in self._facts().items()
+        )
+        return f"{type(self).__name__}({facts})"
+
+    def _repr_html_(self) -> str:
+        from trellis.display.models import model_html
+
+        return model_html(self)
+
+    def _reject(self, verb: str, answer: str, *tasks: str) -> NoReturn:
+        """ArgumentError that names the tasks whose models have an answer."""
+        nouns = [f"{TASKS[task].noun}s" for task in tasks]
+        raise ArgumentError(f"a {TASKS[self.task].noun} has no {verb}: {answer} is for {', '.join(nouns)}")
+
+
+def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Model:
+    """Read a model of any task, or one of CRFsuite, CRF++, Wapiti or NLTK.
+
+    Parameters
+    ----------
+    path
+        A file's name, a file opened in binary mode, the name of a model that comes with trellis
+        (``builtin:truecase``), or a resource of a package (``importlib.resources.files(package) / "model.trellis"``).
+    copy
+        Without it the file is mapped into memory, which all processes that load it share. It must then never be
+        changed in place (``cp new.model old.model`` does that; ``mv`` and ``save`` do not): that ends the process.
+    needs
+        What no file can hold: ``kernel``, the function of a tagger's kernel; ``problem`` of a structured model;
+        ``functions`` among the features of a reranker.
+
+    Returns
+    -------
+    Model
+        A ``Tagger``, ``Parser``, ``TreeParser``, ``Segmenter``, ``Reranker`` or ``StructuredModel``.
+    """
+    if isinstance(path, str) and path.startswith("builtin:"):
+        from trellis.tasks.tagging.builtin import builtin_file
+
+        path = builtin_file(path)
+    if not isinstance(path, (str, os.PathLike)):
+        return _from_bytes(_bytes_of(path), needs)
+    if not os.fspath(path):
+        raise ModelError("the name of a model's file is empty")
+    place = file_path("path", path)
+    head = _first_bytes(place)
+    if head[8:9] != b"{":  # not a file of ours, or none at all
+        other = importlib.import_module(OTHER_TOOLS).read_file(place, needs)
+        if other is not None:
+            return other  # type: ignore[no-any-return]
+    return _made(read_tensors(place, WHAT, copy=copy), needs)
+
+
+def class_of(task: str) -> type[Model]:
+    """The class of a task's models."""
+    found = TASKS[task]
+    kind: type[Model] = getattr(importlib.import_module(f"{found.module}.model"), found.class_name)
+    return kind
+
+
+def notes_and_record(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The user's notes and the record of training in a file's header; older files have them in one dict."""
+    notes, record = header["info"], header.get("training")
+    if record is None and isinstance(notes, dict):
+        record = {name: value for name, value in notes.items() if name != "user"}
+        notes = notes.get("user", {})
+    if not isinstance(notes, dict) or not isinstance(record, dict):
+        raise ValueError("notes or a record of training that are not dicts")
+    _check_record(record)
+    return notes, record
+
+
+def _check_record(record: Mapping[str, Any]) -> None:
+    """ValueError unless what is said of the training can be shown."""
+    learner, history = record.get("learner", {}), record.get("history", [])
+    if not isinstance(learner, dict) or not isinstance(history, list):
+        raise ValueError("a learner or a history that cannot be shown")
+    for event in history:
+        if not isinstance(event, dict) or not isinstance(event.get("epoch"), int):
+            raise ValueError("a history of other things than epochs")
+        if not isinstance(event.get("dev_score", 0.0), (int, float)):
+            raise ValueError("a score that is not a number")
+    if not all(isinstance(record.get(name, 0), int) for name in ("sentences", "tokens")):
+        raise ValueError("invalid numbers of sentences and tokens")
+
+
+def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
+    task = FORMATS.get(opened.format)
+    if task is None:
+        known = OTHERS_OF_US.get(opened.format)
+        raise ModelError(f"{opened.path}: {opened.rejection() if known is None else f'not a model but {known}'}")
+    kind = class_of(task)
+    given = {name: value for name, value in needs.items() if value is not None}
+    if extra := next((name for name in given if name not in kind.needs), None):
+        raise ModelError(f"{opened.path}: a {TASKS[task].noun} has no place for {extra}; leave it out")
+    return opened.made(lambda tensors, text: _checked(kind, tensors, text, given, opened.path))
+
+
+def _checked(kind: type[Model], tensors: Tensors, text: str, needs: dict[str, Any], path: Path) -> Model:
+    try:
+        return kind._from_content(tensors, parse_header(text), **needs)
+    except (ModelError, ArgumentError) as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+def _from_bytes(data: bytes, needs: Mapping[str, Any]) -> Model:
+    if bytes(data[8:9]) != b"{":
+        other = importlib.import_module(OTHER_TOOLS).read_bytes(bytes(data), needs)
+        if other is not None:
+            return other  # type: ignore[no-any-return]
+    return _made(unpack_tensors(data, WHAT), needs)
+
+
+def _restored(kind: type[Model], data: bytes, outside: dict[str, Any]) -> Model:
+    return kind.from_bytes(data, **outside)
+
+
+def _first_bytes(path: str | os.PathLike[str]) -> bytes:
+    """By which formats are told apart; nothing if there is no such file: reading will say so."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(9)
+    except (OSError, ValueError):
+        return b""
+
+
+def _bytes_of(source: Any) -> bytes:
+    """All bytes of an open file or of a resource."""
+    read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
+    data = read() if callable(read) else None
+    if not isinstance(data, bytes):
+        what = "a file opened as text; open it in binary mode" if isinstance(data, str) else type(source).__name__
+        raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see from_bytes")
+    return data
