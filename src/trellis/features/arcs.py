@@ -109,9 +109,13 @@ class ArcVocabulary:
         """How far beyond a sentence a template looks: the root is the first place before it."""
         return 1 + max((abs(look.offset) for t in self.templates.all for look in t.looks), default=0)
 
+    def layout(self) -> tuple[Ints, Ints, Ints, int]:
+        """How keys are packed: see ``lay_out``."""
+        return lay_out(self.templates.all, self.columns, self.reach, PLACES, MEASURE_BITS)
+
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """Laid out for native code."""
-        atoms, shapes, slots, n_folds = lay_out(self.templates.all, self.columns, self.reach, PLACES, MEASURE_BITS)
+        atoms, shapes, slots, n_folds = self.layout()
         return _core.ArcPlan(atoms, shapes, slots, n_folds, self.reach, self.templates.counts, n_labels)
 
 
@@ -151,15 +155,23 @@ def lay_out(
     return arrays[0], arrays[1], arrays[2], folds
 
 
-def arc_vocabulary(templates: ArcTemplates, corpus: Corpus) -> tuple[ArcVocabulary, list[Coded]]:
-    """What a training corpus makes of templates, and its columns as codes with views."""
+def arc_vocabulary(
+    templates: ArcTemplates, corpus: Corpus, known: ArcVocabulary | None = None
+) -> tuple[ArcVocabulary, list[Coded]]:
+    """What a training corpus makes of templates, and its columns as codes with views.
+
+    ``known`` is a vocabulary of the same templates, whose values are added.
+    """
     names = templates.columns
     views, lookups = views_of(templates.all, names), read_lookups(templates.all)
     empty = ArcVocabulary(templates, (), lookups)
     compacted = [compact(_plain(corpus, name)) for name in names]
+    values = [column.values for column in compacted]
+    if known is not None:
+        values = [own.united(column.values)[0] for own, column in zip(values, known.columns, strict=True)]
     columns = tuple(
-        column_vocabulary(name, column.values, v.views, empty.reach, lookups)
-        for name, column, v in zip(names, compacted, views, strict=True)
+        column_vocabulary(name, own, v.views, empty.reach, lookups)
+        for name, own, v in zip(names, values, views, strict=True)
     )
     coded = [(column.codes, known.view_ids) for column, known in zip(compacted, columns, strict=True)]
     return replace(empty, columns=columns), coded

@@ -72,9 +72,13 @@ class PhraseVocabulary:
         """How far beyond a sentence a template looks."""
         return 1 + max((abs(look.offset) for t in self.templates for look in t.looks), default=0)
 
+    def layout(self) -> tuple[Ints, Ints, Ints, int]:
+        """How keys are packed: see ``lay_out``."""
+        return lay_out(self.templates, self.columns, self.reach, PLACES, MEASURE_BITS)
+
     def plan(self) -> Plan:
         """Laid out for native code."""
-        atoms, shapes, slots, n_folds = lay_out(self.templates, self.columns, self.reach, PLACES, MEASURE_BITS)
+        atoms, shapes, slots, n_folds = self.layout()
         outline = -1
         if any(look.place == "outline" for t in self.templates for look in t.looks):
             views = [[column.name, view] for column in self.columns for view in column.views]

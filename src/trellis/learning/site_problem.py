@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,19 @@ class SiteWeights:
         return dict(self.arrays)
 
 
+class SiteStart(Protocol):
+    """Weights of a warm start, by attribute."""
+
+    def state(self, state: Any) -> tuple[Any, ...]:
+        """The state of new native weights, with these weights in it."""
+
+    def vector(self, learnt: Any) -> Doubles:
+        """These weights as a vector; ``learnt`` is what a vector of ones stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class SiteProblem(Problem):
-    """Sentences with their trees, of either parser."""
+    """Sentences with their trees, of either parser; ``initial`` is a `SiteStart`."""
 
     gold: Ints  # what stands in right outputs, one number per part
     n_examples: int
@@ -76,8 +86,14 @@ class SiteOnline(NativeWeights):
         self.native = self.begin()
 
     def begin(self) -> Any:
-        """New native weights."""
-        return self.problem.native(*self.options.rule_settings)
+        """New native weights, at zero or at those of a warm start."""
+        problem = self.problem
+        native = problem.native(*self.options.rule_settings)
+        if problem.initial is not None:
+            # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
+            native.epoch(*problem.examples, np.empty(0, np.int64), None, 1, 1)
+            native.restore(*problem.initial.state(native.state()))
+        return native
 
     def epoch(self, order: Longs, block: SiteProblem) -> tuple[int, int]:
         """One pass over the sentences: (wrong parts, sentences that made a step)."""
@@ -103,8 +119,9 @@ class SiteVector:
         return self.native.n_parameters
 
     def start(self) -> Doubles:
-        """Zero."""
-        return np.zeros(self.size)
+        """Zero, or the weights of a warm start."""
+        initial = self.problem.initial
+        return np.zeros(self.size) if initial is None else initial.vector(self.learnt(np.ones(self.size)))
 
     def objective(self, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the vector."""

@@ -31,6 +31,7 @@ from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.treebank import HEAD, LABEL, Treebank, read_trees
+from trellis.tasks.parsing.warm_start import ArcStart, check_start
 from trellis.tasks.tagging.training.encoding import sentence_weights
 from trellis.tasks.tagging.training.parsers import parser_learner
 
@@ -61,6 +62,7 @@ def train(
     observer: Observer | None = None,
     n_threads: int | None = None,
     info: Mapping[str, Any] | None = None,
+    init: Parser | None = None,
 ) -> Parser:
     """Train a parser on the trees in the columns ``head`` and ``deprel`` of a corpus.
 
@@ -73,7 +75,8 @@ def train(
 
     A sentence that has no tree is an error, or with ``lenient`` is left out. ``sample_weight`` is one number per
     sentence. With ``dev`` the best epoch on that corpus is kept, by ``metric`` ("uas", "las"; "auto": "las" if there
-    are labels), with ``patience`` training stops after so many epochs without a better one. ``checkpoint``,
+    are labels), with ``patience`` training stops after so many epochs without a better one. ``init`` is an older parser
+    whose weights training starts with; a CRF starts with those of attributes that the trees have. ``checkpoint``,
     ``observer``, ``n_threads`` and ``info`` are as in ``trellis.train``.
     """
     learner = parsing_learner(learner)
@@ -104,8 +107,11 @@ def train(
     templates = arc_templates(features, filter, columns, order)
     if treebank.labels is None:
         templates = replace(templates, labelled=())
-    vocabulary, coded = arc_vocabulary(templates, treebank.corpus)
+    older = None if init is None else check_start(init, templates, treebank.labels is not None)
+    vocabulary, coded = arc_vocabulary(templates, treebank.corpus, None if older is None else older.vocabulary)
     names = () if treebank.labels is None else tuple(treebank.labels.values)
+    if older is not None:
+        names = tuple(dict.fromkeys((*names, *older.labels)))
     plan = vocabulary.plan(max(1, len(names)))
     heads = treebank.heads
     if projective:
@@ -133,6 +139,7 @@ def train(
         n_threads=threads,
         sentence_weights=sentence_weights(sample_weight, treebank.corpus),
         patience=schedule.patience,
+        initial=None if older is None else ArcStart(older, vocabulary, names),
     )
     if held_out is not None:
         score = _scorer(held_out, metric, names, threads)
@@ -145,7 +152,7 @@ def train(
             [str(template) for template in templates.all],
             [(codes, views) for codes, views in coded],
             (heads, labels, treebank.corpus.starts, problem.sentence_weights),
-            (list(names), int(projective)),
+            (list(names), int(projective), {} if older is None else dict(older.weights)),
             None if held_out is None else (metric, held_out.heads, _read_by(held_out, templates.columns)),
         )
         problem = replace(problem, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, print_of))

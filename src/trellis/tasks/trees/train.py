@@ -35,6 +35,7 @@ from trellis.tasks.trees.decoding import LONGEST
 from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
+from trellis.tasks.trees.warm_start import PhraseStart, check_start
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 PCFG = "pcfg"
@@ -60,6 +61,7 @@ def train(
     observer: Observer | None = None,
     n_threads: int | None = None,
     info: Mapping[str, Any] | None = None,
+    init: TreeParser | None = None,
 ) -> TreeParser:
     """Train a parser on trees: a list of ``PhraseTree``, or the name of a file in brackets.
 
@@ -72,7 +74,8 @@ def train(
     these is not looked at. ``tagger`` gives tags to sentences without tags, and becomes part of the parser.
 
     With ``lenient`` what is not a tree in a file is skipped. With ``dev``, held-out trees, the epoch with the best
-    bracket F1 is kept, with ``patience`` training stops after so many epochs without a better one. ``checkpoint``,
+    bracket F1 is kept, with ``patience`` training stops after so many epochs without a better one. ``init`` is an older
+    parser: training starts with its weights of the attributes and rules that the trees have. ``checkpoint``,
     ``observer``, ``n_threads`` and ``info`` are as in ``trellis.train``.
     """
     markov = Markov(whole_number("vertical", vertical, 1, 10), whole_number("horizontal", horizontal, 0, 10))
@@ -86,7 +89,7 @@ def train(
                 f"tagger must read words alone, as sentences to parse have nothing else; it reads {read}"
             )
     chosen = None if learner == PCFG else tree_learner(learner)
-    _check_options(chosen, features, dev, patience, checkpoint)
+    _check_options(chosen, features=features, dev=dev, patience=patience, checkpoint=checkpoint, init=init)
     schedule, notes = Schedule.of(dev, None, patience, checkpoint, checkpoint_every), user_notes(info)
     threads = thread_count(n_threads)
     treebank = clean_trees(trees, lenient=lenient)
@@ -99,6 +102,7 @@ def train(
         return TreeParser(pcfg(grammar, coarse, lexicon, prune), tagger, notes, {**given, "learner": {"name": PCFG}})
     corpus = from_mapping({WORD: [t.words for t in treebank], POS: [t.pos for t in treebank]}, None)
     templates = phrase_templates("spans" if features is None else features, list(corpus.columns))
+    older = None if init is None else check_start(init, templates, markov)
     vocabulary, coded = phrase_vocabulary(templates, corpus)
     steps = [grammar.steps(derive(tree, markov)) for tree in treebank]
     tags = {tag: len(grammar.phrases) + i for i, tag in enumerate(grammar.tags)}
@@ -130,6 +134,7 @@ def train(
         unit="rules",
         n_threads=threads,
         patience=schedule.patience,
+        initial=None if older is None else PhraseStart(older, vocabulary, grammar, native),
     )
     if held_out is not None:
         problem = replace(problem, score_dev=lambda w: assemble(w).evaluate(held_out, n_threads=threads).f1)
@@ -138,7 +143,8 @@ def train(
         kinds = [type(chosen).__name__, parameters, [str(t) for t in templates]]
         data = (right_starts, right, numbers, [(codes, views) for codes, views in coded])
         scored_on = None if held_out is None else [str(tree) for tree in held_out]
-        key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune), scored_on)
+        started = () if older is None else (older.rows.arrays, *older.tables)
+        key = fingerprint(trellis.__version__, *kinds, data, (list(grammar.symbols), prune), scored_on, started)
         problem = replace(problem, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
     learnt, history = run(problem, chosen.begin(problem), observer)
     named = {"name": type(chosen).__name__, **chosen.parameters()}
@@ -150,9 +156,9 @@ def tree_learner(given: Learner | str | None) -> Learner:
     return parser_learner(DEFAULT if given is None else given, ' or "pcfg"')
 
 
-def _check_options(learner: Learner | None, features: Any, dev: Any, patience: Any, checkpoint: Any) -> None:
+def _check_options(learner: Learner | None, **options: Any) -> None:
     if learner is None:
-        for name, value in (("features", features), ("dev", dev), ("patience", patience), ("checkpoint", checkpoint)):
+        for name, value in options.items():
             if value is not None:
                 raise LearnerError(f'{name} has no effect with learner="pcfg", which counts rules; omit it')
 
