@@ -14,7 +14,7 @@ from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.features.vocabulary import Sources
-from trellis.learning.problem import NativeWeights, Problem, StateParts
+from trellis.learning.problem import MarginWeights, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
@@ -143,17 +143,41 @@ class ChainProblem(Problem):
         """Whether attributes see labels further back, which only a beam can search."""
         return self.corpus.has_far
 
-    def online(self, options: OnlineOptions) -> ChainOnline:
+    def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner."""
-        return ChainOnline(self, options)
 
-    def margins(self, C: float, zero_one: bool) -> ChainMargins:
+        def pass_over(native: _core.Online, order: Longs, p: ChainProblem) -> tuple[int, int]:
+            settings = (options.batch, self.n_threads)
+            return native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs, *settings)
+
+        def learnt(native: _core.Online, average: bool) -> ChainWeights:
+            weights = self.learnt(native, average)
+            return _voted(weights, native, self.corpus.n_attributes) if options.vote else weights
+
+        return NativeWeights(lambda: _online(self, options), _ONLINE, pass_over, learnt)
+
+    def margins(self, C: float, zero_one: bool) -> MarginWeights:
         """Weights and dual variables for Frank-Wolfe."""
         if self.partial is not None:
             raise LearnerError(
                 "a margin is one between known paths: labels must not be partial; Perceptron and CRF take them"
             )
-        return ChainMargins(self, C, zero_one)
+        examples, weights, costs = (self.corpus, self.gold), self.sentence_weights, self.label_costs
+
+        def losses(of: ChainWeights) -> Doubles:
+            ngrams = None if of.ngrams is None else of.ngrams.native(self.n_labels, self.order)
+            options: Any = {"order": self.order, "gold": self.gold, "zero_one": zero_one, "costs": costs}
+            return _core.margin_losses(self.corpus, of.native(ngrams), **options, n_threads=self.n_threads)
+
+        return MarginWeights(
+            lambda: _frank_wolfe(self, C, zero_one),
+            _MARGINS,
+            lambda native, order, block: native.epoch(*examples, order, weights, costs),
+            self.learnt,
+            (self.corpus,),
+            renewed=lambda native: native.renew(*examples, weights),
+            losses=losses,
+        )
 
     def vector(self, learner: BatchLearner) -> Parameters:
         """Weights for a batch learner."""
@@ -188,131 +212,66 @@ def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
     return problem
 
 
-class ChainOnline(NativeWeights):
-    """Weights that change sentence by sentence (core/learn/online.hpp)."""
-
-    parts = _ONLINE
-    native: _core.Online
-
-    def __init__(self, problem: ChainProblem, options: OnlineOptions) -> None:
-        self.problem, self.options = problem, options
-        self.native = self.begin()
-
-    def begin(self) -> _core.Online:
-        """New native weights, at zero or at those of a warm start."""
-        problem, corpus, first = self.problem, self.problem.corpus, self.problem.initial
-        native = _core.Online(
-            corpus.n_attributes,
-            corpus.n_edge_attributes,
-            problem.n_labels,
-            problem.order,
-            problem.is_sparse,
-            *self.options.rule_settings,
-            self.options.vote,
-            None if problem.label_parts is None else problem.label_parts.arrays,
-        )
-        if problem.seen is not None:
-            native.set_rows(_wide(problem.seen), grows=False)
-        if first is not None:
-            if first.tri is not None and problem.order < 2:
-                raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
-            # Beside what was seen, if that is all they may have.
-            native.set_rows(_wide(first.rows), grows=True)
-            if problem.is_sparse and first.ngrams is not None:
-                native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
-            if first.edge_rows is not None:
-                native.set_edge_rows(_wide(first.edge_rows))
-        n, stride = problem.n_labels, padded(problem.n_labels)
-        edge = np.zeros((n + 1, stride), np.float32) if first is None else first.edge
-        if problem.edge_base is not None:
-            edge = edge + problem.edge_base
-        tri = None if first is None else first.tri
-        if problem.is_sparse:
-            tri = native.state()[4][0]
-        elif tri is None:
-            tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
-        end = np.empty(0, np.float32) if problem.end is None else problem.end
-        native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
-        native.set_beam(problem.beam, self.options.update or "standard")
-        if self.options.vote and first is not None:
-            native.log_initial()
-        return native
-
-    def epoch(self, order: Longs, block: ChainProblem) -> tuple[int, int]:
-        """One pass over the sentences of a block, in that order: (wrong tokens, sentences that made a step)."""
-        p, settings = block, (self.options.batch, self.problem.n_threads)
-        return self.native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs, *settings)
-
-    def weights(self, average: bool) -> ChainWeights:
-        """The weights to tag with."""
-        learnt = self.problem.learnt(self.native, average)
-        if not self.options.vote:
-            return learnt
-        # The weights after update u have a vote for every example until the next update.
-        clocks, starts, rows, places, changes = self.native.log()
-        votes = Votes(np.diff(np.concatenate([[0], clocks, [self.native.clock]])), starts, rows, places, changes)
-        edge_rows = learnt.edge_rows
-        if edge_rows is not None:
-            edge_rows = _with_rows_of(edge_rows, votes, self.problem.corpus.n_attributes)
-        return replace(learnt, rows=_with_rows_of(learnt.rows, votes, 0), edge_rows=edge_rows, votes=votes)
+def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
+    """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
+    corpus, first = problem.corpus, problem.initial
+    native = _core.Online(
+        corpus.n_attributes,
+        corpus.n_edge_attributes,
+        problem.n_labels,
+        problem.order,
+        problem.is_sparse,
+        *options.rule_settings,
+        options.vote,
+        None if problem.label_parts is None else problem.label_parts.arrays,
+    )
+    if problem.seen is not None:
+        native.set_rows(_wide(problem.seen), grows=False)
+    if first is not None:
+        if first.tri is not None and problem.order < 2:
+            raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
+        # Beside what was seen, if that is all they may have.
+        native.set_rows(_wide(first.rows), grows=True)
+        if problem.is_sparse and first.ngrams is not None:
+            native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
+        if first.edge_rows is not None:
+            native.set_edge_rows(_wide(first.edge_rows))
+    n, stride = problem.n_labels, padded(problem.n_labels)
+    edge = np.zeros((n + 1, stride), np.float32) if first is None else first.edge
+    if problem.edge_base is not None:
+        edge = edge + problem.edge_base
+    tri = None if first is None else first.tri
+    if problem.is_sparse:
+        tri = native.state()[4][0]
+    elif tri is None:
+        tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
+    end = np.empty(0, np.float32) if problem.end is None else problem.end
+    native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
+    native.set_beam(problem.beam, options.update or "standard")
+    if options.vote and first is not None:
+        native.log_initial()
+    return native
 
 
-class ChainMargins(NativeWeights):
-    """Weights with a mixture of paths for every sentence (core/learn/frank_wolfe.hpp)."""
+def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> ChainWeights:
+    """With all updates: the weights after update u have a vote for every example until the next update."""
+    clocks, starts, rows, places, changes = native.log()
+    votes = Votes(np.diff(np.concatenate([[0], clocks, [native.clock]])), starts, rows, places, changes)
+    edge_rows = None if learnt.edge_rows is None else _with_rows_of(learnt.edge_rows, votes, n_attributes)
+    return replace(learnt, rows=_with_rows_of(learnt.rows, votes, 0), edge_rows=edge_rows, votes=votes)
 
-    parts = _MARGINS
-    native: _core.FrankWolfe
 
-    def __init__(self, problem: ChainProblem, C: float, zero_one: bool) -> None:
-        self.problem, self.C, self.zero_one = problem, C, zero_one
-        self.examples = (problem.corpus,)
-        self.native = self.begin()
-
-    def begin(self) -> _core.FrankWolfe:
-        """New native weights, at zero."""
-        p = self.problem
-        n, stride = p.n_labels, padded(p.n_labels)
-        corpus = p.corpus
-        parts, sizes = p.label_parts, (corpus.n_attributes, corpus.n_edge_attributes, n)
-        given = None if parts is None else parts.arrays
-        native = _core.FrankWolfe(*sizes, p.order, p.is_sparse, p.n_sentences, self.C, self.zero_one, given)
-        if p.seen is not None:
-            native.set_rows((p.seen.starts, p.seen.labels.astype(np.uint32), p.seen.weights))
-        edge = np.zeros((n + 1, stride), np.float32) if p.edge_base is None else p.edge_base
-        end = np.empty(0, np.float32) if p.end_base is None else p.end_base
-        native.set_labels(edge.reshape(-1), end)
-        return native
-
-    @property
-    def dual(self) -> float:
-        """sum_i C_i cost(a_i) - ½ |w|²."""
-        return self.native.dual
-
-    def epoch(self, order: Longs) -> tuple[int, int, float]:
-        """One pass in that order: (wrong tokens, sentences that made a step, their gaps as they were met)."""
-        p = self.problem
-        return self.native.epoch(p.corpus, p.gold, order, p.sentence_weights, p.label_costs)
-
-    def renew(self) -> None:
-        """Weights and dual anew from the dual variables, without what rounding added."""
-        self.native.renew(self.problem.corpus, self.problem.gold, self.problem.sentence_weights)
-
-    def weights(self, average: bool) -> ChainWeights:
-        """The last weights, or their average with step k weighted by k."""
-        return self.problem.learnt(self.native, average)
-
-    def losses(self, weights: ChainWeights) -> Doubles:
-        """The hinge loss of every sentence, by any weights."""
-        p, ngrams = self.problem, weights.ngrams
-        return _core.margin_losses(
-            p.corpus,
-            weights.native(None if ngrams is None else ngrams.native(p.n_labels, p.order)),
-            order=p.order,
-            gold=p.gold,
-            zero_one=self.zero_one,
-            costs=p.label_costs,
-            n_threads=p.n_threads,
-        )
+def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
+    """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
+    n, corpus = p.n_labels, p.corpus
+    parts = None if p.label_parts is None else p.label_parts.arrays
+    sizes = (corpus.n_attributes, corpus.n_edge_attributes, n)
+    native = _core.FrankWolfe(*sizes, p.order, p.is_sparse, p.n_sentences, C, zero_one, parts)
+    if p.seen is not None:
+        native.set_rows(_wide(p.seen))
+    edge = np.zeros((n + 1, padded(n)), np.float32) if p.edge_base is None else p.edge_base
+    native.set_labels(edge.reshape(-1), np.empty(0, np.float32) if p.end_base is None else p.end_base)
+    return native
 
 
 def _wide(rows: Rows) -> tuple[Any, Any, Any]:

@@ -12,16 +12,19 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.problem import NativeWeights, Problem, StateParts
-from trellis.learning.run import COST_AUGMENTED
+from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
 
 # Outputs of example i by the weights of now, to step away from: each its cost and Phi(right) - Phi(output), as numbers
-# of features and amounts; none where the best one is right. How many there may be, and whether by score + cost.
+# of features and amounts; none where the best one is right.
 Outputs = list[tuple[float, Ints, Doubles]]
-Search = Callable[["FeatureOnline", int, int, bool], Outputs]
+Search = Callable[[_core.FeatureOnline, int, "OnlineOptions"], Outputs]
+_TABLE = ("values", "sums", "variances")
+_ONLINE: StateParts = {"clock": int, "table": _TABLE, "log": ("clocks", "starts", "features", "changes")}
+_MIXTURES = ("starts", "edges", "amounts", "costs")
+_MARGINS: StateParts = {"clock": int, "dual": float, "table": _TABLE, "mixtures": _MIXTURES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,142 +122,68 @@ class FeatureProblem(Problem):
             features, n = _core.renumber(*features, rank), int(kept.sum())
         return _core.DerivationExamples(self.graphs, features, n, self.right_starts, self.gold, self.costs)
 
-    def online(self, options: OnlineOptions) -> FeatureOnline:
-        """Weights for an online learner."""
-        return FeatureOnline(self, options)
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner (core/learn/steps.hpp)."""
+        if self.search is not None and options.batch > 1:
+            raise LearnerError("batch has an effect only where a problem has candidates or parts; omit it")
+        derivations = None if self.search is not None else self.examples()
 
-    def margins(self, C: float, zero_one: bool) -> FeatureMargins:
-        """Weights and dual variables for Frank-Wolfe."""
-        return FeatureMargins(self, C, zero_one)
+        def make() -> _core.FeatureOnline:
+            native = _core.FeatureOnline(self.n_features, *options.rule_settings, options.vote)
+            if self.initial is not None:
+                clock, (_, sums, variances), log = native.state()
+                values = self.start.astype(np.float32)
+                if options.vote:  # the weights of a warm start are the first update
+                    features = np.flatnonzero(values).astype(np.uint32)
+                    starts = np.array([0, len(features)], np.int64)
+                    log = (np.zeros(1, np.int64), starts, features, values[features])
+                native.restore(clock, (values, sums, variances), log)
+            return native
 
-    def flat_vector(self) -> FeatureVector:
+        def pass_over(native: _core.FeatureOnline, order: Longs, block: FeatureProblem) -> tuple[int, int]:
+            weights = block.sentence_weights
+            if derivations is not None:
+                return native.epoch(derivations, order, weights, options.batch, block.n_threads)
+            assert block.search is not None
+            mistakes = updates = 0
+            for i in order.tolist():
+                scale = 1.0 if weights is None else float(weights[i])
+                outputs = block.search(native, i, options) if scale else []
+                mistakes += bool(outputs)
+                updates += native.take(outputs, scale)
+            return mistakes, updates
+
+        def learnt(native: _core.FeatureOnline, average: bool) -> FeatureWeights:
+            values = native.values(average)
+            if not options.vote:
+                return FeatureWeights(values)
+            clocks, starts, features, changes = native.log()
+            counts = np.diff(np.concatenate([[0], clocks, [native.clock]]))
+            return FeatureWeights(values, FeatureVotes(counts, starts, features.astype(np.int32), changes))
+
+        return NativeWeights(make, _ONLINE, pass_over, learnt)
+
+    def margins(self, C: float, zero_one: bool) -> MarginWeights:
+        """Weights with a mixture of outputs for every example (core/learn/mixture_steps.hpp)."""
+        derivations, n = self.examples(), (self.n_features, self.n_sentences)
+        return MarginWeights(
+            lambda: _core.FeatureFrankWolfe(*n, C, zero_one),
+            _MARGINS,
+            lambda native, order, block: native.epoch(derivations, order, block.sentence_weights),
+            lambda native, average: FeatureWeights(native.values(average)),
+            (derivations,),
+            renewed=lambda native: native.renew(derivations, self.sentence_weights),
+            losses=lambda weights: _core.hinge_losses(derivations, weights.values, zero_one, self.n_threads),
+        )
+
+    def flat_vector(self) -> FlatVector:
         """Weights for a batch learner."""
-        return FeatureVector(self)
+        return FlatVector(
+            self.start,
+            lambda kept: _core.DerivationObjective(self.examples(kept)),
+            lambda vector: FeatureWeights(vector.astype(np.float32)),
+        )
 
     def weights_of(self, tensors: Arrays) -> FeatureWeights:
         """Weights from a checkpoint; ValueError or LookupError if they do not fit together."""
         return FeatureWeights.of_tensors(tensors)
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureVector:
-    """The weights of all features, or of some, as one flat vector."""
-
-    problem: FeatureProblem
-    kept: Bools | None = None
-
-    @property
-    def size(self) -> int:
-        """How many weights there are."""
-        return self.problem.n_features if self.kept is None else int(self.kept.sum())
-
-    def start(self) -> Doubles:
-        """Zero, or the weights of a warm start."""
-        return self.problem.start if self.kept is None else self.problem.start[self.kept]
-
-    def objective(self, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the vector, in double precision."""
-        return _core.DerivationObjective(self.problem.examples(self.kept))
-
-    def weights(self, vector: Doubles) -> FeatureWeights:
-        """What a vector stands for."""
-        return FeatureWeights(vector.astype(np.float32))
-
-    def only(self, kept: Bools) -> FeatureVector:
-        """Some of the weights."""
-        return FeatureVector(self.problem, kept)
-
-
-_TABLE = ("values", "sums", "variances")
-_ONLINE: StateParts = {"clock": int, "table": _TABLE, "log": ("clocks", "starts", "features", "changes")}
-_MIXTURES = ("starts", "edges", "amounts", "costs")
-_MARGINS: StateParts = {"clock": int, "dual": float, "table": _TABLE, "mixtures": _MIXTURES}
-
-
-class FeatureOnline(NativeWeights):
-    """Weights that change example by example (core/learn/steps.hpp)."""
-
-    parts = _ONLINE
-    native: _core.FeatureOnline
-
-    def __init__(self, problem: FeatureProblem, options: OnlineOptions) -> None:
-        self.problem, self.options = problem, options
-        self.derivations = None if problem.search is not None else problem.examples()
-        if problem.search is not None and options.batch > 1:
-            raise LearnerError("batch has an effect only where a problem has candidates or parts; omit it")
-        self.native = self.begin()
-
-    def begin(self) -> _core.FeatureOnline:
-        """New native weights; where updates are kept for voting, those of a warm start are the first."""
-        problem = self.problem
-        native = _core.FeatureOnline(problem.n_features, *self.options.rule_settings, self.options.vote)
-        if problem.initial is not None:
-            clock, (_, sums, variances), log = native.state()
-            values = problem.start.astype(np.float32)
-            if self.options.vote:
-                features = np.flatnonzero(values).astype(np.uint32)
-                starts = np.array([0, len(features)], np.int64)
-                log = (np.zeros(1, np.int64), starts, features, values[features])
-            native.restore(clock, (values, sums, variances), log)
-        return native
-
-    def epoch(self, order: Longs, block: FeatureProblem) -> tuple[int, int]:
-        """One pass over all examples: (wrong parts, examples that made a step)."""
-        weights, options = block.sentence_weights, self.options
-        if self.derivations is not None:
-            return self.native.epoch(self.derivations, order, weights, options.batch, block.n_threads)
-        assert block.search is not None
-        mistakes = updates = 0
-        for i in order.tolist():
-            scale = 1.0 if weights is None else float(weights[i])
-            outputs = block.search(self, i, options.k, options.rule in COST_AUGMENTED) if scale else []
-            mistakes += bool(outputs)
-            updates += self.native.take(outputs, scale)
-        return mistakes, updates
-
-    def weights(self, average: bool) -> FeatureWeights:
-        """The weights to predict with."""
-        values = self.native.values(average)
-        if not self.options.vote:
-            return FeatureWeights(values)
-        clocks, starts, features, changes = self.native.log()
-        counts = np.diff(np.concatenate([[0], clocks, [self.native.clock]]))
-        return FeatureWeights(values, FeatureVotes(counts, starts, features.astype(np.int32), changes))
-
-
-class FeatureMargins(NativeWeights):
-    """Weights with a mixture of outputs for every example (core/learn/mixture_steps.hpp)."""
-
-    parts = _MARGINS
-    native: _core.FeatureFrankWolfe
-
-    def __init__(self, problem: FeatureProblem, C: float, zero_one: bool) -> None:
-        self.problem, self.C, self.zero_one = problem, C, zero_one
-        self.derivations = problem.examples()
-        self.examples = (self.derivations,)
-        self.native = self.begin()
-
-    def begin(self) -> _core.FeatureFrankWolfe:
-        """New native weights, at zero."""
-        return _core.FeatureFrankWolfe(self.problem.n_features, self.problem.n_sentences, self.C, self.zero_one)
-
-    @property
-    def dual(self) -> float:
-        """sum_i C_i cost(a_i) - ½ |w|²."""
-        return self.native.dual
-
-    def epoch(self, order: Longs) -> tuple[int, int, float]:
-        """One pass: (wrong parts, examples that made a step, their gaps as they were met)."""
-        return self.native.epoch(self.derivations, order, self.problem.sentence_weights)
-
-    def renew(self) -> None:
-        """Weights and dual anew from the dual variables, without what rounding added."""
-        self.native.renew(self.derivations, self.problem.sentence_weights)
-
-    def losses(self, weights: FeatureWeights) -> Doubles:
-        """The hinge loss of every example, by any weights."""
-        return _core.hinge_losses(self.derivations, weights.values, self.zero_one, self.problem.n_threads)
-
-    def weights(self, average: bool) -> FeatureWeights:
-        """The last weights, or their average with step k weighted by k."""
-        return FeatureWeights(self.native.values(average))

@@ -44,21 +44,26 @@ class FrankWolfeRun(Work):
         self.solved = False  # for certain, not by the estimate
         self.native = problem.margins(C, cost == "zero-one")
 
+    @property
+    def dual(self) -> float:
+        """sum_i C_i cost(a_i) - ½ |w|²."""
+        return float(self.native.native.dual)
+
     def step(self, number: int) -> Event | None:
         """One pass over all examples, and the exact gap where it may be small enough."""
         if self.solved:
             return None
-        native = self.native
-        violations, updates, met = native.epoch(sentence_order(self.problem, number, self.seed))
+        native, problem = self.native, self.problem
+        violations, updates, met = native.epoch(sentence_order(problem, number, self.seed), problem)
         # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
-        primal, may_be_solved = None, met <= self.tolerance * (native.dual + met)
+        primal, may_be_solved = None, met <= self.tolerance * (self.dual + met)
         if may_be_solved:
-            native.renew()
+            native.renewed(native.native)
         if may_be_solved or number == self.epochs:
             primal = self.primal(self.weights())
-            met = primal - native.dual
+            met = primal - self.dual
             self.solved = may_be_solved and met <= self.tolerance * primal
-        return Event(number, violations=violations, updates=updates, objective=primal, dual=native.dual, gap=met)
+        return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=met)
 
     def weights(self) -> Any:
         """The weights to predict with, were the training over now."""

@@ -11,7 +11,7 @@ import numpy as np
 from trellis._support.arguments import LARGEST, range_text, real_number, whole_number
 from trellis._support.errors import LearnerError
 from trellis.learning.problem import Problem
-from trellis.learning.run import Event, Observer, Work, run
+from trellis.learning.run import COST_AUGMENTED, Event, Observer, Work, run
 
 Pairs = Literal["seen", "all"]
 # To train at any order; on structures other than chains (tasks/structured); to give weights to parts of labels; and
@@ -205,6 +205,11 @@ class OnlineOptions:
     def rule_settings(self) -> tuple[str, int, float]:
         """The rule with its k and c, as native code takes them."""
         return self.rule, self.k, self.c
+
+    @property
+    def is_augmented(self) -> bool:
+        """Whether its best outputs are those by score plus cost."""
+        return self.rule in COST_AUGMENTED
 
     @property
     def seed_of_order(self) -> int | None:

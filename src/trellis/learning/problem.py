@@ -2,7 +2,7 @@
 
 A learner asks a `Problem` for one of three objects, and the one loop (run.py) drives it epoch by epoch:
 
-    problem.online(options)         OnlineWeights   change example by example: perceptron, MIRA, AROW, ...
+    problem.online(options)         NativeWeights   change example by example: perceptron, MIRA, AROW, ...
     problem.margins(C, zero_one)    MarginWeights   the same with dual variables: Frank-Wolfe
     problem.vector(learner)         Vector          one flat vector with an objective: CRF, exponential loss
 
@@ -14,7 +14,7 @@ structures are chains (`ChainProblem`), any structure with named features (`Feat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -31,48 +31,6 @@ if TYPE_CHECKING:
 
 State = Mapping[str, npt.NDArray[Any]]
 StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
-
-
-class OnlineWeights(Protocol):
-    """Weights that change example by example."""
-
-    def epoch(self, order: Longs, block: Any) -> tuple[int, int]:
-        """One pass over a block of the problem: (wrong parts, examples that made a step)."""
-
-    def weights(self, average: bool) -> Any:
-        """The weights to predict with: the last ones, or their average over all moments."""
-
-    def state(self) -> Arrays:
-        """Everything that a later epoch depends on."""
-
-    def restore(self, state: State) -> None:
-        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
-
-
-class MarginWeights(Protocol):
-    """Weights with dual variables of every example."""
-
-    @property
-    def dual(self) -> float:
-        """sum_i C_i cost(a_i) - ½ |w|²."""
-
-    def epoch(self, order: Longs) -> tuple[int, int, float]:
-        """One pass: (wrong parts, examples that made a step, their gaps as they were met)."""
-
-    def renew(self) -> None:
-        """Weights and dual anew from the dual variables, without what rounding added."""
-
-    def losses(self, weights: Any) -> Doubles:
-        """The hinge loss of every example, by any weights."""
-
-    def weights(self, average: bool) -> Any:
-        """The last weights, or their average with step k weighted by k."""
-
-    def state(self) -> Arrays:
-        """Everything that a later epoch depends on."""
-
-    def restore(self, state: State) -> None:
-        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
 
 
 class Vector(Protocol):
@@ -122,7 +80,7 @@ class Problem:
         """Whether outputs are searched from left to right by a beam, so that updates may be early."""
         return False
 
-    def online(self, options: OnlineOptions) -> OnlineWeights:
+    def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner."""
         raise NotImplementedError
 
@@ -137,7 +95,7 @@ class Problem:
                 raise LearnerError(f"{name}={value!r} is for chains; omit it")
         return self.flat_vector()
 
-    def flat_vector(self) -> Vector:
+    def flat_vector(self) -> FlatVector:
         """Weights of a structure without label pairs."""
         raise NotImplementedError
 
@@ -154,16 +112,28 @@ class Problem:
         return losses if self.sentence_weights is None else losses * self.sentence_weights
 
 
+@dataclass(slots=True)
 class NativeWeights:
-    """What adapters of native weights share: their state as numbers and groups of arrays, with names."""
+    """Weights in native code that change example by example, with what a problem knows of them."""
 
+    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
     parts: StateParts
+    # One pass over the examples of a block in that order: (wrong parts, examples that made a step, ...).
+    pass_over: Callable[[Any, Longs, Any], Any]
+    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
     examples: tuple[Any, ...] = ()  # what a state is checked against
-    native: Any
+    native: Any = field(init=False)
 
-    def begin(self) -> Any:
-        """New native weights."""
-        raise NotImplementedError
+    def __post_init__(self) -> None:
+        self.native = self.make()
+
+    def epoch(self, order: Longs, block: Problem) -> Any:
+        """One pass: (wrong parts, examples that made a step); with dual variables also the gaps as they were met."""
+        return self.pass_over(self.native, order, block)
+
+    def weights(self, average: bool) -> Any:
+        """The weights to predict with: the last ones, or their average over all steps."""
+        return self.learnt(self.native, average)
 
     def state(self) -> Arrays:
         """Everything that a later epoch depends on."""
@@ -177,7 +147,7 @@ class NativeWeights:
 
     def restore(self, state: State) -> None:
         """Continue from there; ValueError or LookupError if it is not a state of such weights."""
-        native, values = self.begin(), []
+        native, values = self.make(), []
         for name, part in self.parts.items():
             if isinstance(part, type):
                 values.append(part(state[name][0]))
@@ -185,3 +155,42 @@ class NativeWeights:
                 values.append(tuple(state[f"{name}.{array}"] for array in part))
         native.restore(*self.examples, *values)
         self.native = native
+
+
+@dataclass(slots=True, kw_only=True)
+class MarginWeights(NativeWeights):
+    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
+
+    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
+    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
+
+
+@dataclass(frozen=True, slots=True)
+class FlatVector:
+    """The weights of a fixed set of features, or some of them, as one vector."""
+
+    first: Doubles  # where training begins
+    objective_of: Callable[[Bools | None], _core.Objective]  # of all weights, or of some
+    learnt: Callable[[Doubles], Any]  # what a vector stands for
+    kept: Bools | None = None
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return len(self.first)
+
+    def start(self) -> Doubles:
+        """Where training begins."""
+        return self.first.copy()
+
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector, in double precision."""
+        return self.objective_of(self.kept)
+
+    def weights(self, vector: Doubles) -> Any:
+        """What a vector stands for."""
+        return self.learnt(vector)
+
+    def only(self, kept: Bools) -> FlatVector:
+        """Some of the weights."""
+        return FlatVector(self.first[kept], self.objective_of, self.learnt, kept)

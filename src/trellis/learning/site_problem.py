@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.problem import NativeWeights, Problem, StateParts
+from trellis.learning.problem import FlatVector, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
@@ -63,74 +63,41 @@ class SiteProblem(Problem):
         """How many parts right outputs have."""
         return len(self.gold)
 
-    def online(self, options: OnlineOptions) -> SiteOnline:
-        """Weights for an online learner."""
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
         if options.vote:
             raise LearnerError("vote is for chains and for trellis.tasks.structured; omit it")
-        return SiteOnline(self, options)
 
-    def flat_vector(self) -> SiteVector:
-        """Weights for a batch learner."""
-        return SiteVector(self, *self.objective())
+        def make() -> Any:
+            native = self.native(*options.rule_settings)
+            if self.initial is not None:
+                # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
+                native.epoch(*self.examples, np.empty(0, np.int64), None, 1, 1)
+                native.restore(*self.initial.state(native.state()))
+            return native
+
+        def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
+            return native.epoch(*block.examples, order, block.sentence_weights, options.batch, block.n_threads)
+
+        return NativeWeights(make, self.parts, pass_over, lambda native, average: self._named(native.weights(average)))
+
+    def flat_vector(self) -> FlatVector:
+        """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
+        native, learnt = self.objective()
+        first = np.zeros(native.n_parameters)
+        if self.initial is not None:
+            first = self.initial.vector(learnt(np.ones(len(first))))
+
+        def objective_of(kept: Bools | None) -> _core.Objective:
+            if kept is not None:  # as the L1 penalty asks for
+                raise LearnerError(NO_L1)
+            return native
+
+        return FlatVector(first, objective_of, lambda vector: self._named(learnt(vector)))
+
+    def _named(self, learnt: Any) -> SiteWeights:
+        return SiteWeights(self.named(learnt))
 
     def weights_of(self, tensors: Arrays) -> SiteWeights:
         """Weights from a checkpoint."""
         return SiteWeights(tensors)
-
-
-class SiteOnline(NativeWeights):
-    """Weights that change sentence by sentence (core/learn/trees.hpp, core/learn/phrases.hpp)."""
-
-    def __init__(self, problem: SiteProblem, options: OnlineOptions) -> None:
-        self.problem, self.options, self.parts = problem, options, problem.parts
-        self.native = self.begin()
-
-    def begin(self) -> Any:
-        """New native weights, at zero or at those of a warm start."""
-        problem = self.problem
-        native = problem.native(*self.options.rule_settings)
-        if problem.initial is not None:
-            # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
-            native.epoch(*problem.examples, np.empty(0, np.int64), None, 1, 1)
-            native.restore(*problem.initial.state(native.state()))
-        return native
-
-    def epoch(self, order: Longs, block: SiteProblem) -> tuple[int, int]:
-        """One pass over the sentences: (wrong parts, sentences that made a step)."""
-        settings = (block.sentence_weights, self.options.batch, block.n_threads)
-        return self.native.epoch(*block.examples, order, *settings)  # type: ignore[no-any-return]
-
-    def weights(self, average: bool) -> SiteWeights:
-        """The weights to predict with."""
-        return SiteWeights(self.problem.named(self.native.weights(average)))
-
-
-@dataclass(frozen=True, slots=True)
-class SiteVector:
-    """Weights of what right trees have, as one vector (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
-
-    problem: SiteProblem
-    native: _core.Objective
-    learnt: Callable[[Doubles], Any]  # what a vector stands for, as native code gives it
-
-    @property
-    def size(self) -> int:
-        """How many weights there are."""
-        return self.native.n_parameters
-
-    def start(self) -> Doubles:
-        """Zero, or the weights of a warm start."""
-        initial = self.problem.initial
-        return np.zeros(self.size) if initial is None else initial.vector(self.learnt(np.ones(self.size)))
-
-    def objective(self, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the vector."""
-        return self.native
-
-    def weights(self, vector: Doubles) -> SiteWeights:
-        """What a vector stands for."""
-        return SiteWeights(self.problem.named(self.learnt(vector)))
-
-    def only(self, kept: Bools) -> SiteVector:
-        """LearnerError: the L1 penalty asks for some of the weights alone."""
-        raise LearnerError(NO_L1)
