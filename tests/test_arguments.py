@@ -125,7 +125,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Tagger.tag_corpus": {"corpus": CORPUS},
     "Tagger.tag_table": {"table": pyarrow.table({"word": [["a", "b"]]})},
     "Tagger.tag_text": {"text": "a b. C"},
-    "Tagger.details": {"corpus": DATA},
+    "Tagger.error_analysis": {"corpus": DATA},
     "Tagger.draw": {"sentence": SENTENCE},
     "Tagger.log_partition_batch": {"sentences": SENTENCES},
     "tokenize": {"text": "a b"},

@@ -14,7 +14,7 @@ import pytest
 import trellis
 from trellis.corpus.brackets import parse_trees
 from trellis.display.texts import mark
-from trellis.evaluation.details import details
+from trellis.evaluation.error_analysis import error_analysis
 
 NASTY = "<script>alert('&')</script>"
 
@@ -89,7 +89,7 @@ def test_an_explanation(tagger: trellis.Tagger) -> None:
 
 def test_reports(tagger: trellis.Tagger) -> None:
     corpus = {"word": [["the", "cat"]], "chunk": [["B-NP", "O"]]}
-    report, found = tagger.evaluate(corpus), tagger.details(corpus)
+    report, found = tagger.evaluate(corpus), tagger.error_analysis(corpus)
     assert f"{100 * report.token_accuracy:.2f}" in shown(report).words
     assert repr(report) == str(report)
     assert "unknown words" in shown(found).words
@@ -177,7 +177,7 @@ def test_the_history(tagger: trellis.Tagger) -> None:
 
 
 def test_confusions_are_drawn_where_they_belong() -> None:
-    found = details([["A", "A", "B", "C"]], [["A", "B", "B", "A"]])
+    found = error_analysis([["A", "A", "B", "C"]], [["A", "B", "B", "A"]])
     figure = found.plot()
     [axes] = figure.axes
     shares = np.asarray(axes.images[0].get_array()) ** 2

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Ints, Longs
-from trellis.features.arcs import MEASURE, PlacedVocabulary
-from trellis.features.vocabulary import Tables
+from trellis._support.arrays import Longs
+from trellis.features.places import MEASURE, Layout
+from trellis.features.vocabulary import ColumnVocabulary, Tables
 
 Keys = npt.NDArray[np.uint64]
-Layout = tuple[Ints, Ints, Ints, int]  # atoms, templates, slots, number of folds: see `lay_out`
 
 
 def keys_in_order(tables: Tables) -> list[tuple[Keys, Longs]]:
@@ -44,25 +43,24 @@ def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
     return np.where(keys[place] == wanted, place, -1), keys
 
 
-def id_map(old: PlacedVocabulary, new: PlacedVocabulary, column: int, view: int) -> Longs:
-    """The id of every id of a view in the new vocabulary, -1 where it has none; both have the same templates."""
-    outside = np.arange(2 * old.reach)
-    before, after = old.columns[column], new.columns[column]
-    known, strings = before.strings[view], after.strings[view]
-    asked, found = before.values if known is None else known, after.values if strings is None else strings
+def id_map(old: ColumnVocabulary, new: ColumnVocabulary, view: int, reach: int) -> Longs:
+    """The id of every id of a view in a new vocabulary, -1 where it has none."""
+    known, strings = old.strings[view], new.strings[view]
+    asked, found = old.values if known is None else known, new.values if strings is None else strings
     number = _core.find_strings(*found.arrays, asked.data, asked.starts).astype(np.int64)
-    return np.concatenate([outside, np.where(number < 0, -1, number + 2 * new.reach)])
+    return np.concatenate([np.arange(2 * reach), np.where(number < 0, -1, number + 2 * reach)])
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Translates keys of an older vocabulary. ``measures`` are maps of those measures whose ids change."""
+    """Translates keys of an older vocabulary with the same templates."""
 
-    old: PlacedVocabulary
-    new: PlacedVocabulary
+    old: Sequence[ColumnVocabulary]
+    new: Sequence[ColumnVocabulary]
+    reach: int
     old_layout: Layout
     new_layout: Layout
-    measures: Mapping[int, Longs]
+    measures: Mapping[int, Longs]  # maps of those measures whose ids change
 
     def keys(
         self, t: int, keys: Keys, old_folds: Sequence[Keys], folds: list[Keys], *, grows: bool
@@ -90,7 +88,7 @@ class Carrier:
         if place == MEASURE:
             return self.measures[slot][ids] if slot in self.measures else ids
         column, view = self.old_layout[2][slot].tolist()
-        return id_map(self.old, self.new, column, view)[ids]
+        return id_map(self.old[column], self.new[column], view, self.reach)[ids]
 
     @staticmethod
     def _atoms(layout: Layout, t: int) -> list[list[int]]:

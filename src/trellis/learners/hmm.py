@@ -23,7 +23,7 @@ from trellis.learning.problem import Problem
 from trellis.learning.run import Event, Work
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HMM(Learner):
     """log P(labels, words) = sum_t log P(z | x, y) + sum_t log P(word | z), and log P(end | last label).
 

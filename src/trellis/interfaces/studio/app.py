@@ -15,8 +15,8 @@ from pydantic import Field
 from trellis._support.errors import ModelError, TrellisError
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import Token, tokenize
-from trellis.evaluation.report import evaluate_columns, right_tokens
 from trellis.evaluation.significance import mcnemar
+from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.serve import messages
 from trellis.interfaces.serve.door import TurnedAwayError
 from trellis.interfaces.serve.models import Served

@@ -13,6 +13,7 @@ from trellis._support.arrays import Doubles, Floats, Longs
 from trellis._support.errors import LearnerError
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.carried_keys import Carrier, Keys, keys_in_order, numbers_of
+from trellis.features.places import reach_of_places
 from trellis.tasks.parsing.file import TABLES
 from trellis.tasks.parsing.model import Parser
 
@@ -68,8 +69,8 @@ class ArcStart:
         """Of every template: numbers of attributes in the new tables and folds, and their older weights."""
         parser = self.parser
         old, old_folds = (keys_in_order(_tables(parser, kind)) for kind in ("tables", "folds"))
-        layouts = parser.vocabulary.layout(), self.vocabulary.layout()
-        carrier = Carrier(parser.vocabulary, self.vocabulary, *layouts, {})
+        before, after, reach = parser.vocabulary, self.vocabulary, reach_of_places(self.vocabulary.templates.all)
+        carrier = Carrier(before.columns, after.columns, reach, before.layout(), after.layout(), {})
         columns = self._columns(len(parser.labels))
         first = np.cumsum([0, *(len(own) * n for (own, _), n in zip(old, columns, strict=True))])
         for t, (own, _) in enumerate(old):

@@ -13,6 +13,7 @@ from trellis._support.arrays import Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError
 from trellis.features.carried_keys import Carrier, id_map, keys_in_order, numbers_of
 from trellis.features.phrases import MEASURE_BITS, PhraseVocabulary
+from trellis.features.places import reach_of_places
 from trellis.features.templates import Template
 from trellis.tasks.trees.grammar import Grammar, Markov
 from trellis.tasks.trees.model import TreeParser
@@ -79,9 +80,9 @@ class PhraseStart:
         tables, folds, outlines = map(keys_in_order, self.examples.tables(ranks))
         fold_keys = [keys for keys, _ in folds]
         old_folds = [keys for keys, _ in keys_in_order(model.folds)]
-        layouts = model.vocabulary.layout(), self.vocabulary.layout()
         measures = {list(MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
-        carrier = Carrier(model.vocabulary, self.vocabulary, *layouts, measures)
+        old, new, reach = model.vocabulary, self.vocabulary, reach_of_places(self.vocabulary.templates)
+        carrier = Carrier(old.columns, new.columns, reach, old.layout(), new.layout(), measures)
         out = np.full(model.rows.n_attributes, -1, np.int64)
         for t, (keys, ids) in enumerate(keys_in_order(model.tables)):
             carried, kept = carrier.keys(t, keys, old_folds, fold_keys, grows=False)
@@ -97,7 +98,9 @@ class PhraseStart:
         out[0] = 0  # the empty one
         if slot < 0:
             return out
-        ids = id_map(self.model.vocabulary, self.vocabulary, *self.model.vocabulary.layout()[2][slot].tolist())
+        column, view = self.vocabulary.layout()[2][slot].tolist()
+        before, after = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
+        ids = id_map(before, after, view, reach_of_places(self.vocabulary.templates))
         number = {key: i for i, key in enumerate(outlines.tolist())}
         for i, key in enumerate(old):
             shorter, word = out[key >> 32], ids[key & 0xFFFFFFFF]
