@@ -19,7 +19,7 @@ from trellis import SequenceBoost, _core
 from trellis._support.errors import LearnerError
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 from trellis.learning.reference.boosting import Round
 from trellis.learning.run import Event
 
@@ -32,7 +32,7 @@ BOUNDED = ["dictionary", "dictionary 2", "base", "base 2", "everything", "everyt
 ALL = [*FREE, *BOUNDED]
 
 
-def started(name: str, bound: str, seed: int = 3) -> tuple[ChainProblem, Parameters, Floats, Any]:
+def started(name: str, bound: str, seed: int = 3) -> tuple[ChainProblem, Parameters, Doubles, Any]:
     """A problem with random weights, and a booster that stands there."""
     problem = problem_of(SPECS[name], seed)
     parameters = Parameters.of(problem, transitions="all", start=True)

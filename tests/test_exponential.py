@@ -13,7 +13,7 @@ from scipy.optimize import minimize as scipy_minimize
 from trellis import CRF, ExponentialLoss
 from trellis._support.errors import LearnerError
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 from trellis.learning.run import Event
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
@@ -26,7 +26,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
     parameters = Parameters.of(problem, transitions="all", start=True)
     objective = parameters.objective(local=False, single=False)
 
-    def function(x: Floats) -> tuple[float, Floats]:
+    def function(x: Doubles) -> tuple[float, Doubles]:
         inverse = problem.weigh(np.exp(objective.losses(x, 1)))
         _, slope = objective.gradient(x, inverse, 1)
         return float(inverse.sum() + 0.4 * (x**2).sum()), slope + 0.8 * x

@@ -26,14 +26,14 @@ from trellis import _core
 from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 
 ALL = SPECS | PARTIAL | PARTS
 
 
 def setting(
     spec: Spec, seed: int = 1, *, transitions: str = "all", scale: float = 1.0
-) -> tuple[ChainProblem, Parameters, Floats]:
+) -> tuple[ChainProblem, Parameters, Doubles]:
     problem = problem_of(spec, seed)
     parameters = Parameters.of(problem, transitions=transitions, start=True)
     x = scale * np.random.default_rng(seed + 100).normal(size=parameters.size)
@@ -58,7 +58,7 @@ def test_gradients_are_finite_differences(name: str, transitions: str) -> None:
     objective = parameters.objective(local=False, single=False)
     _, gradient = objective.gradient(x, problem.sentence_weights, 1)
 
-    def total(at: Floats) -> float:  # by now the losses are known to be right
+    def total(at: Doubles) -> float:  # by now the losses are known to be right
         return float(problem.weigh(objective.losses(at, 1)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
@@ -75,7 +75,7 @@ def test_sparse_ngrams_at_order_2(name: str) -> None:
     losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
     np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=0, atol=1e-10)
 
-    def total(at: Floats) -> float:
+    def total(at: Doubles) -> float:
         return float(problem.weigh(objective.losses(at, 1)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
@@ -90,7 +90,7 @@ def test_local_losses_and_gradients(name: str) -> None:
     losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
 
-    def total(at: Floats) -> float:
+    def total(at: Doubles) -> float:
         return float(problem.weigh(local_losses_of(problem, parameters, at)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
@@ -102,7 +102,7 @@ def test_exponential_losses_and_gradients(name: str, c2: float) -> None:
     problem, parameters, x = setting(ALL[name], 3, scale=0.5)
     objective = parameters.objective(local=False, single=False)
 
-    def value(at: Floats) -> float:
+    def value(at: Doubles) -> float:
         inverse = problem.weigh(np.exp(objective.losses(at, 1)))
         return float(np.log(inverse.sum() + c2 * (at**2).sum()))
 
@@ -122,7 +122,7 @@ def test_factors_that_underflow(name: str, scale: float) -> None:
         np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=1e-12, atol=1e-9)
         assert np.isfinite(gradient).all()
 
-        def total(at: Floats, problem: ChainProblem = problem, objective: _core.Objective = objective) -> float:
+        def total(at: Doubles, problem: ChainProblem = problem, objective: _core.Objective = objective) -> float:
             return float(problem.weigh(objective.losses(at, 1)).sum())
 
         np.testing.assert_allclose(gradient, slope_of(total, x, 1e-4), rtol=0, atol=1e-5)
@@ -185,7 +185,7 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, single: bool) -> N
 def test_gold_counts_are_the_slope_of_the_gold_score(name: str) -> None:
     problem, parameters, x = setting(SPECS[name], 7)
 
-    def score(at: Floats) -> float:
+    def score(at: Doubles) -> float:
         golds = np.split(problem.gold, problem.starts[1:-1])
         each = zip(potentials_of(problem, parameters, at), golds, strict=True)
         return float(problem.weigh(np.array([score_of(p, gold) for p, gold in each])).sum())
