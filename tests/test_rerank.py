@@ -302,7 +302,7 @@ def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trell
     assert trellis.Reranker.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
     with pytest.raises(trellis.ModelError, match=r"functions must be a list of functions, such as .*, not <"):
         trellis.Reranker.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
-    with pytest.raises(trellis.ArgumentError, match="two functions have the name Has"):
+    with pytest.raises(trellis.ModelError, match="two functions have the name Has"):
         trellis.Reranker.load(tmp_path / "m", functions=[Has("N"), Has("V")])
 
 

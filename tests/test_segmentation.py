@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError
-from trellis.corpus.unspaced import LABELS, characters, labels_of, narrow, read_segmented, to_points, to_text
+from trellis.corpus.unspaced import LABELS, characters, narrow, read_segmented, to_points, to_text, word_labels
 from trellis.evaluation.words import compare_words
 
 few = settings(max_examples=150, deadline=None)
@@ -101,7 +101,7 @@ def test_full_width_is_read_as_half_width() -> None:
 @given(st.lists(st.integers(1, 5), min_size=1))
 def test_labels_of_words(lengths: list[int]) -> None:
     expected = [z for n in lengths for z in ("S" if n == 1 else f"B{'M' * (n - 2)}E")]
-    assert [LABELS[z] for z in labels_of(np.array(lengths))] == expected
+    assert [LABELS[z] for z in word_labels(np.array(lengths))] == expected
 
 
 # ---------------------------------------------------------------------------- what is read

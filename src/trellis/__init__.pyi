@@ -17,7 +17,7 @@ from trellis.corpus.tokens import Token as Token
 from trellis.corpus.tokens import tokenize as tokenize
 from trellis.corpus.tree import PhraseTree as PhraseTree
 from trellis.corpus.write import write as write
-from trellis.display.trellises import Picture as Picture
+from trellis.display.svg import Picture as Picture
 from trellis.engine.dual import SupportSequence as SupportSequence
 from trellis.engine.hypergraph import Derivation as Derivation
 from trellis.engine.hypergraph import DerivationMarginals as DerivationMarginals

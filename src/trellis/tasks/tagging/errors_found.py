@@ -53,6 +53,7 @@ class ErrorsFound:
     examples: dict[tuple[str, str], list[int]]  # (gold, predicted): some of the sentences, by their numbers
     sentences: dict[int, WrongSentence]
     history: list[dict[str, Any]]  # of training
+    score_name: str  # of the score on dev in the history
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
@@ -104,6 +105,7 @@ def find_errors(
         dict(examples),
         {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
         tagger.training.get("history", []),
+        tagger._score_name(),
     )
 
 
