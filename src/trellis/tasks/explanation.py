@@ -93,7 +93,7 @@ def plain_output(output: Any) -> Any:
     return output.to_dict() if hasattr(output, "to_dict") else str(output)
 
 
-def plain_terms(terms: Iterable[Term], n: int | None) -> list[dict[str, Any]]:
+def plain_terms(terms: Iterable[Term], n: int | None = None) -> list[dict[str, Any]]:
     """Terms as plain data; with ``n`` so many of the heaviest."""
     shown = terms if n is None else heaviest_first(terms)[:n]
     return [{**asdict(term), "weight": finite(term.weight), "where": list(term.where)} for term in shown]

@@ -1,14 +1,15 @@
 // Errors: a corpus evaluated; confusions as a heat map whose cells lead to sentences; reliability; training; lengths.
-import { ask, chooseModel, draw, make, percent, table } from "/studio/page.js";
+import { ask, chooseModel, draw, make, percent, table, taggers } from "/studio/page.js";
 
 export function errors(view, state) {
   if (!state.corpus) {
     view.append(make("p", {}, "Open the studio with a corpus that has true labels: trellis studio CORPUS MODEL"));
     return;
   }
-  let model = state.models[0].name;
+  const models = taggers(state);
+  let model = models[0].name;
   const result = make("div", { "aria-live": "polite" });
-  view.append(make("div", { class: "row" }, chooseModel(state.models, model, (name) => { model = name; run(); })), result);
+  view.append(make("div", { class: "row" }, chooseModel(models, model, (name) => { model = name; run(); })), result);
 
   async function run() {
     result.replaceChildren("working …");
@@ -18,19 +19,19 @@ export function errors(view, state) {
     result.replaceChildren(
       make("div", { class: "side" }, facts(found), found.report.spans ? spans(found.report.spans) : ""),
       make("div", { class: "side" }, ...charts(found)),
-      make("h2", {}, "What is taken for what"), heat(found, examples), examples,
+      make("h2", {}, "Confusion matrix"), heat(found, examples), examples,
       make("h2", {}, "Each label"), scores(found.details.labels));
   }
   run();
 }
 
 function facts(found) {
-  const rows = [["sentences", found.report.n_sentences], ["without a mistake, %", percent(found.report.sentence_accuracy)],
-    ["tokens", found.report.n_tokens], ["right, %", percent(found.report.token_accuracy)]];
+  const rows = [["sentences", found.report.n_sentences], ["sentence accuracy, %", percent(found.report.sentence_accuracy)],
+    ["tokens", found.report.n_tokens], ["token accuracy, %", percent(found.report.token_accuracy)]];
   const known = found.details.known_words;
   if (known) {
-    if (known.accuracy !== null) rows.push(["known words right, %", percent(known.accuracy)]);
-    if (found.details.unknown_words.accuracy !== null) rows.push(["unknown words right, %", percent(found.details.unknown_words.accuracy)]);
+    if (known.accuracy !== null) rows.push(["accuracy on known words, %", percent(known.accuracy)]);
+    if (found.details.unknown_words.accuracy !== null) rows.push(["accuracy on unknown words, %", percent(found.details.unknown_words.accuracy)]);
   }
   return table(["", ""], rows);
 }
@@ -47,14 +48,14 @@ function scores(found) {
 function charts(found) {
   const out = [];
   for (const [name, one] of [["labels", found.calibration && found.calibration.tokens], ["spans", found.calibration && found.calibration.spans]]) {
-    if (one) out.push(figure(`As sure as right: ${name}, error ${one.expected_error.toFixed(4)}`, reliability(one)));
+    if (one) out.push(figure(`Reliability (${name}), ECE ${one.expected_error.toFixed(4)}`, reliability(one)));
   }
   const objective = found.history.filter((one) => "objective" in one).map((one) => [one.epoch, one.objective]);
   const dev = found.history.filter((one) => "dev_score" in one).map((one) => [one.epoch, 100 * one.dev_score]);
   if (objective.length > 1) out.push(figure("Training: objective over epochs", line(objective)));
   if (dev.length > 1) out.push(figure("Training: score on dev over epochs, %", line(dev)));
-  out.push(make("figure", {}, make("figcaption", {}, "Right labels by length of the sentence"),
-    table(["words", "right, %", "sentences"], found.lengths.map(([low, high, n, share]) => [high ? `${low} to ${high}` : `${low} and more`, percent(share), n]))));
+  out.push(make("figure", {}, make("figcaption", {}, "Token accuracy by sentence length"),
+    table(["words", "token accuracy, %", "sentences"], found.lengths.map(([low, high, n, share]) => [high ? `${low} to ${high}` : `${low} and more`, percent(share), n]))));
   return out;
 }
 
