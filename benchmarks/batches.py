@@ -31,7 +31,7 @@ def run(setting: Setting) -> Result:
                     corpus,
                     target="label",
                     features="chunking",
-                    learner=make(batch=batch),
+                    learner=make(batch=batch, epochs=10, shuffle=False),
                     n_threads=n_threads,
                     observer=lambda event, seconds=seconds: seconds.append(event.seconds),
                 )

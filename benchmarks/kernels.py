@@ -72,12 +72,12 @@ def kernels(folder: Path) -> dict[str, Kernel]:
     corpus = trellis.read(sentences, columns="word,pos")
     starts = np.arange(0, SENTENCES * LENGTH + 1, LENGTH)
     first, second = _potentials(LABELS, 1, int(starts[-1])), _potentials(12, 2, int(starts[-1]))
-    crf, perceptron = trellis.CRF(), trellis.Perceptron(epochs=1)
+    crf, perceptron = trellis.CRF(), trellis.Perceptron(epochs=1, shuffle=False)
     problem, online_problem = _problem(corpus, crf), _problem(corpus, perceptron)
     parameters = Parameters.of(problem, transitions="seen", start=True)
     objective = parameters.objective(problem, local=False, single=False)
     point = np.full(parameters.size, 0.01)
-    tagger = trellis.train(corpus, target="pos", learner=trellis.Perceptron(epochs=2), n_threads=1)
+    tagger = trellis.train(corpus, target="pos", learner=trellis.Perceptron(epochs=2, shuffle=False), n_threads=1)
     features = feature_set("default", ["word"])
     return {
         "Viterbi, order 1": lambda: best_path_batch(first, starts),

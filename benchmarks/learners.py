@@ -13,13 +13,13 @@ from benchmarks.common import Result, Setting, timed
 # (name, learner, how many training sentences; None for all)
 CONTENDERS: list[tuple[str, Any, int | None]] = [
     ("HMM, overlapping features", trellis.HMM(), None),
-    ("perceptron, plain", trellis.Perceptron(epochs=10, average=False), None),
-    ("perceptron, averaged", trellis.Perceptron(epochs=10), None),
-    ("perceptron, voted, one epoch", trellis.Perceptron(epochs=1, vote=True), None),
-    ("passive-aggressive, PA-I", trellis.PassiveAggressive(epochs=10, variant="PA-I"), None),
-    ("MIRA, 1 best", trellis.MIRA(epochs=10), None),
-    ("MIRA, 5 best", trellis.MIRA(epochs=10, k=5), None),
-    ("AROW", trellis.AROW(epochs=10), None),
+    ("perceptron, plain", trellis.Perceptron(epochs=10, average=False, shuffle=False), None),
+    ("perceptron, averaged", trellis.Perceptron(epochs=10, shuffle=False), None),
+    ("perceptron, voted, one epoch", trellis.Perceptron(epochs=1, vote=True, shuffle=False), None),
+    ("passive-aggressive, PA-I", trellis.PassiveAggressive(epochs=10, variant="PA-I", shuffle=False), None),
+    ("MIRA, 1 best", trellis.MIRA(epochs=10, shuffle=False), None),
+    ("MIRA, 5 best", trellis.MIRA(epochs=10, k=5, shuffle=False), None),
+    ("AROW", trellis.AROW(epochs=10, shuffle=False), None),
     ("maximum entropy, L-BFGS", trellis.MaxEnt(), None),
     ("CRF, L2", trellis.CRF(c2=1.0), None),
     ("CRF, L1", trellis.CRF(c1=1.0, c2=0.0), None),
@@ -32,8 +32,8 @@ CONTENDERS: list[tuple[str, Any, int | None]] = [
         trellis.HMSVM(C=0.3, cost="hamming", solver="frank-wolfe", epochs=10),
         None,
     ),
-    ("perceptron, averaged, 1,000 sentences", trellis.Perceptron(epochs=5), 1000),
-    ("kernel perceptron, degree 2, 1,000 sentences", trellis.KernelPerceptron(epochs=5), 1000),
+    ("perceptron, averaged, 1,000 sentences", trellis.Perceptron(epochs=5, shuffle=False), 1000),
+    ("kernel perceptron, degree 2, 1,000 sentences", trellis.KernelPerceptron(epochs=5, shuffle=False), 1000),
 ]
 
 

@@ -81,9 +81,9 @@ def run(setting: Setting) -> Result:
 def _row(name: str, parser: str, test: trellis.Corpus, trees: Trees, times: Row) -> Row:
     gold = _trees(test)
     report = parsing.attachment(_words(test), gold, trees, subtypes=False)
-    scores = {"UAS, %": 100 * report.all.uas}
+    scores = {"UAS, %": 100 * report.uas}
     if "deprel" in test.columns:
-        scores["LAS, %"] = 100 * report.all.las
+        scores["LAS, %"] = 100 * report.las
     return {"corpus": name, "parser": parser, **scores, **times}
 
 

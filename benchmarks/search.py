@@ -59,7 +59,7 @@ def run(setting: Setting) -> Result:
 
 
 def _figure(train: Any, test: Any, target: str, features: Any, update: Any = None, **more: Any) -> tuple[str, float]:
-    learner = trellis.Perceptron(epochs=EPOCHS, update=update)
+    learner = trellis.Perceptron(epochs=EPOCHS, update=update, shuffle=False)
     begun = time.perf_counter()
     tagger = trellis.train(train, target=target, features=features, learner=learner, n_threads=2, **more)
     seconds = time.perf_counter() - begun

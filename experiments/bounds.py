@@ -163,14 +163,14 @@ def study(
             "about exact search; omit it"
         )
     given: dict[str, Any] = {"target": target, "features": features, "order": order, "n_threads": n_threads}
-    watched = _Watched(Perceptron(epochs=epochs, average=False))
+    watched = _Watched(Perceptron(epochs=epochs, average=False, shuffle=False))
     plain = train(corpus, learner=watched, observer=observer, **given)
     problem, mistakes = watched.problem, [event.updates or 0 for event in watched.events]
     duals: list[float] = []
     svm = HMSVM(solver="frank-wolfe", C=SLACK, tolerance=1e-3, epochs=200, average=False)
     taggers = {
         "perceptron's": plain,
-        "averaged": train(corpus, learner=Perceptron(epochs=epochs), **given),
+        "averaged": train(corpus, learner=Perceptron(epochs=epochs, shuffle=False), **given),
         "greatest margin's": train(corpus, learner=svm, observer=lambda e: duals.append(e.dual or 0.0), **given),
     }
     radius, exact = radius_of(problem)
@@ -178,7 +178,7 @@ def study(
     separable = any(one.least > 0 for one in found)
     error = None
     if tested is not None:
-        voted = train(corpus, learner=Perceptron(epochs=1, vote=True), **given)
+        voted = train(corpus, learner=Perceptron(epochs=1, vote=True, shuffle=False), **given)
         error = 1 - voted.evaluate(tested, target=target).sentence_accuracy
     return Study(
         problem.n_sentences,

@@ -11,8 +11,8 @@ from experiments.report import Table
 from experiments.steps import Figures, Setting
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.report import evaluate_columns, right_tokens
 from trellis.evaluation.significance import bootstrap, mcnemar, randomisation, sentence_counts
+from trellis.evaluation.tagging import evaluate_columns, right_tokens
 
 
 def tested(tagger: trellis.Tagger, corpus: trellis.Corpus, target: str, setting: Setting) -> Figures:

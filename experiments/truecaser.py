@@ -69,5 +69,5 @@ def truecaser() -> tuple[Tagger, Corpus]:
 
 if __name__ == "__main__":
     tagger, test = truecaser()
-    sys.stdout.write(f"{tagger}\n{tagger.evaluate(test)}\n{tagger.details(test)}\n")
+    sys.stdout.write(f"{tagger}\n{tagger.evaluate(test)}\n{tagger.error_analysis(test)}\n")
     tagger.save(Path(str(builtin_file("truecase"))))

@@ -77,7 +77,7 @@ def test_where_paths_are_too_many_the_radius_is_a_bound(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("order", [1, 2])
 def test_margins_are_those_of_all_paths(order: int) -> None:
     data = generated(3, 15, 0.1, longest=4)
-    learner = trellis.Perceptron(epochs=3, average=False)
+    learner = trellis.Perceptron(epochs=3, average=False, shuffle=False)
     tagger = trellis.train(data, target="label", features=["word[0]", "word[-1]"], order=order, learner=learner)
     length = math.sqrt(sum(term.weight**2 for term in tagger.top_features(None)))
     found = next(one for one in study(data, order=order, epochs=3).margins if one.weights == "perceptron's")

@@ -62,7 +62,7 @@ def test_a_crf_is_calibrated_on_its_own_data(crf: Tagger, corpus: Corpus, by: st
     """Of paths at its optimum, by the penalty's leave; of labels nearly, for the model is not quite the truth."""
     fitted = crf.calibrated(corpus, loss=by)
     assert fitted.temperature == pytest.approx(1.0, abs=0.01 if by == "paths" else 0.1)
-    assert crf.reliability(corpus).tokens.expected_error < 0.02
+    assert crf.reliability(corpus).tokens.ece < 0.02
 
 
 @pytest.mark.parametrize("by", ["labels", "paths"])
@@ -118,7 +118,7 @@ def test_confidences_of_a_perceptron(corpus: Corpus, tmp_path: Path) -> None:
     assert tagger.measure == "confidence"
     fitted = tagger.calibrated(noisy_corpus(1, 200))
     before, after = (one.reliability(noisy_corpus(2, 200)) for one in (tagger, fitted))
-    assert after.tokens.expected_error < before.tokens.expected_error
+    assert after.tokens.ece < before.tokens.ece
     assert after.measure == "confidence"
     assert after.tokens.accuracy == before.tokens.accuracy
     fitted.save(tmp_path / "model")
@@ -162,11 +162,11 @@ def test_table_by_hand() -> None:
     assert table.bins[1].confidence == pytest.approx(0.125)
     assert table.bins[1].accuracy == 0.5
     assert table.bins[9].confidence == pytest.approx(0.975)
-    assert table.expected_error == pytest.approx((0.05 + 2 * 0.375 + 0.15 + 2 * 0.475) / 6)
-    assert table.largest_error == pytest.approx(0.475)
+    assert table.ece == pytest.approx((0.05 + 2 * 0.375 + 0.15 + 2 * 0.475) / 6)
+    assert table.mce == pytest.approx(0.475)
     assert table.brier == pytest.approx(np.mean(np.square([0.05, 0.15, 0.05, 0.15, 1.0, 0.9])))
     assert table.accuracy == 0.5
-    assert "expected calibration error" in str(table)
+    assert "ECE 0.3167, MCE 0.4750, Brier score" in str(table)
     assert table.to_dict()["bins"][8]["n"] == 1
 
 
@@ -175,8 +175,8 @@ def test_table_by_hand() -> None:
 def test_table_laws(pairs: list[tuple[float, bool]], n_bins: int) -> None:
     table = reliability([p for p, _ in pairs], [right for _, right in pairs], n_bins)
     assert sum(bin.n for bin in table.bins) == table.n == len(pairs)
-    assert 0 <= table.expected_error <= table.largest_error + 1e-12 <= 1 + 1e-9
-    assert abs(table.confidence - table.accuracy) <= table.expected_error + 1e-9
+    assert 0 <= table.ece <= table.mce + 1e-12 <= 1 + 1e-9
+    assert abs(table.confidence - table.accuracy) <= table.ece + 1e-9
     for bin in table.bins:
         if bin.n:
             assert bin.low - 1e-9 <= bin.confidence <= bin.high + 1e-9
@@ -205,7 +205,7 @@ def test_reliability_of_a_tagger(corpus: Corpus, crf: Tagger) -> None:
     assert found.spans is not None
     assert found.spans == reliability(span_believed, span_right, 5)
     assert found.to_dict()["spans"]["n"] == len(span_right)
-    assert "probability of spans" in str(found)
+    assert "Reliability (spans), probability" in str(found)
     # Labels that mark no spans.
     plain = random_tagger(0)
     assert plain.reliability(corpus_of(("P", "Q", "R"), 2)).spans is None

@@ -44,12 +44,15 @@ def test_train_run_evaluate(trees: Path, call: Call) -> None:
     assert call("parse run --model p.parser blank.conllu --output parsed.conllu").code == 0
     assert (trees / "parsed.conllu").read_text() == TREES  # comments, ranges, empty nodes and other columns are kept
     shown = call("parse evaluate --model p.parser train.conllu").out
-    assert "all words       100.00  100.00      12" in shown
-    assert "no punctuation  100.00  100.00       9" in shown
+    assert "all words  100.00  100.00       12" in shown
+    assert "no punctuation  100.00  100.00        9" in shown
     other = TREES.replace("nsubj:outer", "nsubj")
     (trees / "other.conllu").write_text(other)
-    assert json.loads(call("parse evaluate other.conllu --gold train.conllu --json").out)["las"] == 0.75
-    assert json.loads(call("parse evaluate other.conllu --gold train.conllu --no-subtypes --json").out)["las"] == 1
+    assert json.loads(call("parse evaluate other.conllu --gold train.conllu --json").out)["all_words"]["las"] == 0.75
+    assert (
+        json.loads(call("parse evaluate other.conllu --gold train.conllu --no-subtypes --json").out)["all_words"]["las"]
+        == 1
+    )
     assert call("parse run --model p.parser blank.conllu").out == TREES
 
 
@@ -67,7 +70,7 @@ def test_files_of_columns(trees: Path, call: Call) -> None:
         "pos": ["DT", "NN", "VB"],
         "head": ["2", "3", "0"],
     }
-    assert "all words       100.00" in call("parse evaluate --model p.parser train.tsv").out
+    assert "all words  100.00" in call("parse evaluate --model p.parser train.tsv").out
 
 
 def test_a_tagger_before_the_parser(trees: Path, call: Call) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import save_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,15 @@ import trellis
 from trellis import _core
 from trellis._support.errors import CorpusError, LearnerError, ModelError, TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.features.dictionaries import ANYONE, NOBODY, VALUES, Dictionary, Spans, learn_dictionary, read_dictionary
+from trellis.features.dictionaries import (
+    ANYONE,
+    NOBODY,
+    VALUES,
+    Dictionary,
+    EntrySpans,
+    learn_dictionary,
+    read_dictionary,
+)
 from trellis.features.extraction import extract
 from trellis.features.vocabulary import feature_set
 from trellis.tasks.tagging.training.encoding import read_labels
@@ -154,7 +163,7 @@ def test_streams_give_the_bytes_of_the_whole(tmp_path: Path) -> None:
         f'begins(lower(word[0]), "{tmp_path}/cities.txt")',
         f'ends(word[1], "{tmp_path}/cities.txt")',
     ]
-    corpus, learner = trellis.read(NAMES), trellis.Perceptron(epochs=2)
+    corpus, learner = trellis.read(NAMES), trellis.Perceptron(epochs=2, shuffle=False)
     whole = trellis.train(corpus, target="name", features=features, learner=learner)
     blocks = trellis.stream(lambda: iter([corpus[:5], corpus[5:]]))
     assert trellis.train(blocks, target="name", features=features, learner=learner).to_bytes() == whole.to_bytes()
@@ -165,7 +174,7 @@ def test_streams_give_the_bytes_of_the_whole(tmp_path: Path) -> None:
 
 def test_an_entry_is_hidden_from_the_fold_that_alone_has_it() -> None:
     said = np.array([0, 1, 2, 0, 1, 1, 2], np.int32)  # ab c | ab | bc, of folds 0, 1, 2
-    spans = Spans(
+    spans = EntrySpans(
         np.array([0, 2, 3, 5]), np.array([2, 1, 2, 2]), np.array([0, 0, 1, 2], np.int32), np.array([0], np.int32)
     )
     dictionary = learn_dictionary(spans, said, Strings.of("abc"))
@@ -182,10 +191,10 @@ def test_an_entry_is_hidden_from_the_fold_that_alone_has_it() -> None:
 
 
 def test_tokens_of_which_a_view_says_nothing_make_no_entry() -> None:
-    spans = Spans(np.array([0, 2]), np.array([2, 1]), np.zeros(2, np.int32), np.zeros(1, np.int32))
+    spans = EntrySpans(np.array([0, 2]), np.array([2, 1]), np.zeros(2, np.int32), np.zeros(1, np.int32))
     dictionary = learn_dictionary(spans, np.array([0, -1, 0], np.int32), Strings.of(["ab"]))
     assert dictionary.entries() == ["ab"]
-    nothing = Spans(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.zeros(1, np.int32))
+    nothing = EntrySpans(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.zeros(1, np.int32))
     assert learn_dictionary(nothing, np.array([0], np.int32), Strings.of(["ab"])).entries() == []
 
 
@@ -301,7 +310,7 @@ def test_damaged_dictionaries_in_a_model_are_errors(tmp_path: Path) -> None:
     for dictionary in bad:
         broken = replace(tagger.model, vocabulary=replace(vocabulary, dictionaries=(dictionary, other)))
         path = tmp_path / "broken"
-        trellis.tasks.tagging.file.save(broken, path)
+        save_model(broken, path)
         with pytest.raises(ModelError):
             trellis.load(path)
     # One of another view: fewer tokens than the view has strings.

@@ -10,14 +10,12 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import call_within, parser_of
 
 import trellis
 from trellis.interfaces.cli.main import COMMANDS, module_of
-from trellis.tasks.tagging.train import DEFAULT_LEARNER
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -112,14 +110,10 @@ def table(page: str, title: str) -> list[list[str]]:
 def test_defaults_of_tables(page: str, title: str, function: Callable[..., object]) -> None:
     parameters = inspect.signature(function).parameters
     # What None stands for in signatures.
-    constraints: Any = trellis.HMSVM.constraints
     trained = trellis.train({"word": [["a"]], "pos": [["N"]]}, target="pos")
-    resolved = {
-        "learner": DEFAULT_LEARNER,
-        "features": "default",
-        "order": trained.order,
-        "memory": constraints["memory"].default,
-    }
+    learner = trellis.MIRA()
+    assert trained.training["learner"] == {"name": "MIRA", **learner.parameters()}
+    resolved = {"learner": learner, "features": "default", "order": trained.order}
     checked = 0
     for names, *_, default in table(page, title):
         for name in re.findall(r"`(\w+)`", names):

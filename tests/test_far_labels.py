@@ -103,12 +103,16 @@ def test_training_gives_the_weights_of_a_plain_beam(name: str, width: int, updat
         problem, examples = Steps(FEATURES[name], order), sentences(width)
         moments = plain_training(problem, examples, width, update, 3)
         given: Any = {"features": FEATURES[name], "order": order, "beam": width}
-        tagger = train(examples, learner=trellis.Perceptron(epochs=3, average=False, update=update), **given)
+        tagger = train(
+            examples, learner=trellis.Perceptron(epochs=3, average=False, update=update, shuffle=False), **given
+        )
         assert weights_of(tagger) == {f: w for f, w in moments[-1].items() if w}
         for x, _ in sentences(9):
             beam = plain_beams(problem, moments[-1], x, width)
             assert tagger.tag(list(x)) == list(beam[-1][0])
-        averaged = weights_of(train(examples, learner=trellis.Perceptron(epochs=3, update=update), **given))
+        averaged = weights_of(
+            train(examples, learner=trellis.Perceptron(epochs=3, update=update, shuffle=False), **given)
+        )
         for f in {f for weights in moments for f in weights}:
             mean = sum(weights.get(f, 0.0) for weights in moments) / len(moments)
             assert averaged.get(f, 0.0) == pytest.approx(mean, abs=1e-6)

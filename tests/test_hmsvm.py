@@ -240,7 +240,7 @@ def test_threads_and_memory_change_no_bit(kernel: str, tmp_path: Path) -> None:
     corpus = random_corpus(0, 40, n_words=12)
     files = []
     for n_threads, memory in ((1, 1024.0), (3, 1024.0), (2, 0.0), (2, 0.02)):
-        learner = trellis.HMSVM(kernel=kernel, epochs=5, memory=None if kernel == "linear" else memory)
+        learner = trellis.HMSVM(kernel=kernel, epochs=5, memory=1024.0 if kernel == "linear" else memory)
         tagger = train(corpus, learner, n_threads=n_threads)
         tagger.training["learner"].pop("memory", None)
         tagger.save(tmp_path / "model")

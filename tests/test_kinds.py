@@ -152,7 +152,7 @@ TRAINED: dict[str, Callable[..., Any]] = {
     "pcfg": lambda **options: trees.train(TREES, learner="pcfg", **options),
     "segmenter": lambda **options: trellis.Segmenter.train([["a", "bc"], ["bc", "d"]], **options).tagger,
 }
-LOADED: dict[str, Any] = {"parser": parsing.load, "tree parser": trees.load, "pcfg": trees.load}
+LOADED: dict[str, Any] = dict.fromkeys(("parser", "tree parser", "pcfg"), trellis.load)
 
 
 @pytest.mark.parametrize("kind", TRAINED)

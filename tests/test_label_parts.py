@@ -298,22 +298,20 @@ def test_figures_of_parts_by_hand() -> None:
     gold = [["N|Case=Nom|Number=Sing", "V|Number=Sing"], ["X", "N|Case=Acc"]]
     predicted = [["N|Case=Acc|Number=Sing", "N|Number=Sing"], ["X|Case=Acc", "N|Case=Acc"]]
     report = trellis.evaluate(gold, predicted, label_parts="|")
-    assert report.to_dict()["parts"] == {
-        "accuracy": {"first part": 3 / 4, "other parts": 2 / 4},
-        "features": {
-            "Case": {"precision": 1 / 3, "recall": 0.5, "f1": 0.4, "gold": 2, "predicted": 3, "correct": 1},
-            "Number": {"precision": 1.0, "recall": 1.0, "f1": 1.0, "gold": 2, "predicted": 2, "correct": 2},
-        },
+    assert report.to_dict()["rows"] == {
+        "Case": {"precision": 1 / 3, "recall": 0.5, "f1": 0.4, "support": 2, "predicted": 3, "correct": 1},
+        "Number": {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 2, "predicted": 2, "correct": 2},
     }
     assert str(report).splitlines() == [
-        "sentences 2, 0.00% without a mistake",
-        "tokens    4, 25.00% right",
-        "  first part   75.00% right",
-        "  other parts  50.00% right",
+        "                      precision  recall      F1  support",
         "",
-        "        precision  recall      F1    gold   found   right",
-        "Case        33.33   50.00   40.00       2       3       1",
-        "Number     100.00  100.00  100.00       2       2       2",
+        "                Case      33.33   50.00   40.00        2",
+        "              Number     100.00  100.00  100.00        2",
+        "",
+        " first part accuracy                      75.00        4",
+        "other parts accuracy                      50.00        4",
+        "      token accuracy                      25.00        4",
+        "   sentence accuracy                       0.00        2",
     ]
     assert trellis.evaluate(gold, predicted).parts is None
     with pytest.raises(ArgumentError, match="label_parts must be what separates"):
@@ -329,9 +327,10 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
     assert [*report.parts.features] == ["Definite", "Number"]
     tagger.save("m")
     done = call("evaluate --model m gold.conllu --json")
-    assert json.loads(done.out)["parts"] == report.to_dict()["parts"]
+    assert json.loads(done.out) == report.to_dict()
     # Two columns of a file, with and without a separator of their own.
-    assert "upos   100.00% right" in call("evaluate gold.conllu --gold upos+feats --predicted upos+feats").out
+    done = call("evaluate gold.conllu --gold upos+feats --predicted upos+feats --json")
+    assert json.loads(done.out)["upos_accuracy"] == 1
     done = call("evaluate gold.conllu --gold feats --predicted feats --label-parts |")
     assert "first part" in done.out
     assert "Number" not in done.out

@@ -14,6 +14,7 @@ import trellis
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.learners import LEARNERS, learner_named
+from trellis.learning.online import OnlineLearner
 
 CLASSES = [learner_named(name) for name in LEARNERS]
 every_learner = pytest.mark.parametrize("learner", CLASSES, ids=list(LEARNERS))
@@ -71,20 +72,20 @@ def test_numbers_of_numpy_become_pythons(learner: Any) -> None:
 
 # (learner, parameters that have no effect, one of them at a time, and with what they would have one)
 WITHOUT_EFFECT: list[tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
-    (trellis.Perceptron, {}, {"seed": 1}, {"shuffle": True}),
-    (trellis.MIRA, {}, {"seed": 1}, {"shuffle": True}),
-    (trellis.AROW, {}, {"seed": 0}, {"shuffle": True}),
-    (trellis.PassiveAggressive, {}, {"seed": 1}, {"shuffle": True}),
-    (trellis.PassiveAggressive, {"variant": "PA"}, {"C": 1.0}, {"variant": "PA-II"}),
-    (trellis.CRF, {"solver": "adagrad"}, {"tolerance": 1e-5, "warm_up": 3}, {"solver": "lbfgs"}),
-    (trellis.CRF, {"warm_up": 0}, {"rate": 0.2, "seed": 0, "batch": 8}, {"warm_up": 1}),
-    (trellis.MaxEnt, {"solver": "gis"}, {"tolerance": 1e-5}, {"solver": "lbfgs"}),
-    (trellis.SequenceBoost, {}, {"seed": 0}, {"folds": 2}),
-    (trellis.HMSVM, {}, {"average": True}, {"solver": "frank-wolfe"}),
-    (trellis.HMSVM, {}, {"degree": 2, "gamma": 1.0, "coef0": 1.0, "memory": 9.0}, {"kernel": "poly"}),
-    (trellis.HMSVM, {"kernel": "rbf"}, {"degree": 2, "coef0": 1.0}, {"kernel": "poly"}),
+    (trellis.Perceptron, {"shuffle": False}, {"seed": 1}, {"shuffle": True}),
+    (trellis.MIRA, {"shuffle": False}, {"seed": 1}, {"shuffle": True}),
+    (trellis.AROW, {"shuffle": False}, {"seed": 2}, {"shuffle": True}),
+    (trellis.PassiveAggressive, {"shuffle": False}, {"seed": 1}, {"shuffle": True}),
+    (trellis.PassiveAggressive, {"variant": "PA"}, {"C": 2.0}, {"variant": "PA-II"}),
+    (trellis.CRF, {"solver": "adagrad"}, {"tolerance": 1e-4, "warm_up": 2}, {"solver": "lbfgs"}),
+    (trellis.CRF, {"warm_up": 0}, {"rate": 0.1, "seed": 1, "batch": 4}, {"warm_up": 1}),
+    (trellis.MaxEnt, {"solver": "gis"}, {"tolerance": 1e-4}, {"solver": "lbfgs"}),
+    (trellis.SequenceBoost, {}, {"seed": 1}, {"folds": 2}),
+    (trellis.HMSVM, {}, {"average": False}, {"solver": "frank-wolfe"}),
+    (trellis.HMSVM, {}, {"degree": 3, "gamma": 1.0, "coef0": 2.0, "memory": 9.0}, {"kernel": "poly"}),
+    (trellis.HMSVM, {"kernel": "rbf"}, {"degree": 3, "coef0": 0.0}, {"kernel": "poly"}),
     (trellis.KernelPerceptron, {"kernel": "linear"}, {"memory": 9.0}, {"kernel": "rbf"}),
-    (trellis.KernelPerceptron, {}, {"seed": 1}, {"shuffle": True}),
+    (trellis.KernelPerceptron, {"shuffle": False}, {"seed": 1}, {"shuffle": True}),
 ]
 
 
@@ -93,6 +94,8 @@ def test_a_parameter_without_effect_is_an_error(learner: Any, chosen: Any, idle:
     for name, value in idle.items():
         with pytest.raises(LearnerError, match=f"{name} has an effect only with .*; omit it"):
             learner(**chosen, **{name: value})
+        default = next(field.default for field in fields(learner) if field.name == name)
+        assert learner(**chosen, **{name: default}) == learner(**chosen)
         assert name not in learner(**chosen).parameters()
         assert learner(**{**chosen, **instead, name: value}).parameters()[name] == value
 
@@ -142,6 +145,27 @@ def test_epochs_are_counted(learner: Any, n_epochs: int) -> None:
     assert [e["epoch"] for e in tagger.training["history"]] == list(range(1, n_epochs + 1))
     assert {e["epochs"] for e in tagger.training["history"]} == {n_epochs}
     assert tagger.training["learner"]["epochs"] == n_epochs
+
+
+@every_learner
+def test_defaults_are_in_the_classes(learner: Any) -> None:
+    """None is the default only where the value depends on the solver, the data or the search."""
+    assert {field.name for field in fields(learner) if field.default is None} <= {"gamma", "update"} | (
+        {"epochs"} if learner is trellis.CRF else set()
+    )
+    assert all(field.kw_only for field in fields(learner))
+    if issubclass(learner, OnlineLearner):
+        made = learner()
+        assert (made.epochs, made.shuffle, made.seed) == (15 if learner is trellis.MIRA else 10, True, 0)
+
+
+def test_the_name_of_a_learner_is_its_default() -> None:
+    corpus = random_corpus(0, 5)
+    by_default, named, made = (
+        trellis.train(corpus, target="label", **options)
+        for options in ({}, {"learner": "Mira"}, {"learner": trellis.MIRA()})
+    )
+    assert by_default.to_bytes() == named.to_bytes() == made.to_bytes()
 
 
 def test_defaults_follow_the_solver() -> None:

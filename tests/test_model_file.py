@@ -357,7 +357,7 @@ HOSTILE: dict[str, Change] = {
     **heads("columns", [], None, "ab"),
     **heads("lookups", [], [None], None),
     **heads("temperature", 0, -1.0, 1e-300, 1e9, math.nan, math.inf, "x"),
-    **heads("info", {"sentences": [1]}, {"tokens": "x"}, {"history": [{"epoch": 1, "dev_score": "x"}]}),
+    **heads("training", {"sentences": [1]}, {"tokens": "x"}, {"history": [{"epoch": 1, "dev_score": "x"}]}),
     "half a surrogate pair": lambda tensors, header: header["labels"].__setitem__(0, "\ud800"),
     "label pairs in the padding": put("edge_rows.labels", EVERY, 7),
     **heads("templates", ["word[0"], [5], None),
@@ -551,7 +551,7 @@ def test_messages_of_damaged_models_are_short(rich: tuple[Kind, Tagger], tmp_pat
 
 def test_functions_of_a_newer_release(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
     write_hostile(rich[1], tmp_path / "m", head("templates", ["vowels(word[0])"]))
-    with pytest.raises(ModelError, match=r"m: made by a newer release than .* no function 'vowels'.*; update trellis"):
+    with pytest.raises(ModelError, match=r"m: needs the function 'vowels', .*register_function.*update trellis"):
         trellis.load(tmp_path / "m")
 
 

@@ -67,7 +67,7 @@ def test_weights_are_the_twins(name: str, order: int, kind: str) -> None:
     counts = [twin.epoch(range(given.problem.n_sentences)) for _ in range(EPOCHS)]
     assert counts[0][1] > 0
     for average in (False, True):
-        weights, history = learner(epochs=EPOCHS, average=average, **options).fit(given.problem, None)
+        weights, history = learner(epochs=EPOCHS, average=average, shuffle=False, **options).fit(given.problem, None)
         assert [(wrong(e, name), e.updates) for e in history] == counts
         expected = twin.result(average)
         if name == "perceptron":
@@ -90,7 +90,7 @@ def test_batches_are_the_twins(name: str, kind: str, order: int) -> None:
     given = case(kind, order, n_sentences=16)
     twin = Twin(given, *rule)
     counts = [twin.epoch(range(given.problem.n_sentences), batch=4) for _ in range(EPOCHS)]
-    made = learner(epochs=EPOCHS, average=True, batch=4, **options)
+    made = learner(epochs=EPOCHS, average=True, shuffle=False, batch=4, **options)
     fits = [made.fit(replace(given.problem, n_threads=n), None) for n in (1, 2, 3)]
     assert [(wrong(e, name), e.updates) for e in fits[0][1]] == counts
     found = [flat(weights, twin) for weights, _ in fits]
@@ -122,7 +122,7 @@ def test_many_labels(name: str, n_labels: int) -> None:
     given = case("plain", 1, n_sentences=40, n_labels=n_labels)
     twin = Twin(given, *rule)
     twin.epoch(range(40))
-    weights, _ = learner(epochs=1, average=False, **options).fit(given.problem, None)
+    weights, _ = learner(epochs=1, average=False, shuffle=False, **options).fit(given.problem, None)
     np.testing.assert_allclose(flat(weights, twin), twin.w, rtol=1e-5, atol=1e-6)
 
 
@@ -138,13 +138,13 @@ def test_votes(order: int, kind: str) -> None:
         twin = Twin(given, "perceptron")
         for _ in range(epochs):
             twin.epoch(range(n))
-        weights, _ = Perceptron(epochs=epochs, vote=True).fit(given.problem, None)
+        weights, _ = Perceptron(epochs=epochs, vote=True, shuffle=False).fit(given.problem, None)
         assert weights.votes is not None
         assert weights.votes.counts.sum() == epochs * n
         found = vote(given.problem.corpus, weights, 2).tolist()
         expected = [z for i in range(n) for z in twin.elected(i)]
         assert found == expected
-        averaged, _ = Perceptron(epochs=epochs).fit(given.problem, None)
+        averaged, _ = Perceptron(epochs=epochs, shuffle=False).fit(given.problem, None)
         np.testing.assert_array_equal(flat(weights, twin), flat(averaged, twin))
 
 
@@ -155,10 +155,10 @@ def test_votes_of_a_long_training(order: int, n: int) -> None:
     twin = Twin(given, "perceptron")
     for _ in range(2):
         twin.epoch(range(n))
-    weights, _ = Perceptron(epochs=2, vote=True).fit(given.problem, None)
+    weights, _ = Perceptron(epochs=2, vote=True, shuffle=False).fit(given.problem, None)
     expected = [z for i in range(n) for z in twin.elected(i)]
     assert vote(given.problem.corpus, weights, 1).tolist() == expected
-    averaged, _ = Perceptron(epochs=2).fit(given.problem, None)
+    averaged, _ = Perceptron(epochs=2, shuffle=False).fit(given.problem, None)
     by_average = [reference.viterbi(twin.potentials(i, flat(averaged, twin)))[0] for i in range(n)]
     assert [z for path in by_average for z in path] != expected
 

@@ -292,7 +292,7 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
     assert train().to_bytes() == train(prune=False).to_bytes()
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.TOO_MANY", (2, 3))
     automatic, asked = train(), train(prune=True)
-    assert automatic.info.pop("prune") == "auto"
+    assert automatic.training.pop("prune") == "auto"
     assert automatic.to_bytes() == asked.to_bytes()
     assert automatic.model.filter is not None
     others = [{"prune": False}, {"order": 2}, {"order": 0}, {"tag_dictionary": True}, {"learner": "hmm"}]

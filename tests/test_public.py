@@ -60,7 +60,7 @@ def test_what_functions_return_can_be_named() -> None:
         "ChainWeights",
         "Problem",
         "ArcVocabulary",
-        "ArcReader",
+        "ColumnReader",
     }
     assert unnamed <= private
 

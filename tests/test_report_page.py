@@ -47,7 +47,10 @@ def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
     """And the figures are those of the tagger's own questions, however the corpus is cut into pieces."""
     corpus = trellis.read({"word": WORDS, "chunk": GOLD})
     found = find_errors(tagger, corpus, by=by)
-    assert (found.report, found.details) == (tagger.evaluate(corpus, by=by), tagger.details(corpus, by=by))
+    assert (found.report, found.error_analysis) == (
+        tagger.evaluate(corpus, by=by),
+        tagger.error_analysis(corpus, by=by),
+    )
     assert found.calibration == tagger.reliability(corpus)
     calls = Counter[str]()
     for name in ("best_codes", "_encoded"):
@@ -83,12 +86,12 @@ def test_the_page(tagger: trellis.Tagger) -> None:
     assert "http" not in re.sub("http://www.w3.org/2000/svg", "", text)
     links, anchors = set(re.findall(r'href="#(\w+)"', text)), set(re.findall(r'id="(\w+)"', text))
     assert links == anchors == {"c0", "c1", "c2"}
-    for word in ("objective", "As sure as right: spans", "I-NP taken for O: 1 times", "72.73"):
+    for word in ("objective", "Reliability (spans), ECE", "gold I-NP, predicted O: 1", "72.73"):
         assert word in " ".join(page.words)
 
 
 def test_nothing_wrong(tagger: trellis.Tagger) -> None:
-    assert "Nothing is wrong." in find_errors(tagger, {"word": WORDS, "chunk": WRONG}).to_html("t")
+    assert "No errors." in find_errors(tagger, {"word": WORDS, "chunk": WRONG}).to_html("t")
 
 
 def test_models_without_marginals_have_a_page_too() -> None:

@@ -295,17 +295,17 @@ def test_sentences_without_tokens(given):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ([[("a", "b"), ("c",)]], "others are tuples of word, pos"),
-        ([[("a", "b"), "cd"]], "others are tuples"),
-        (["the dog"], "a sentence must be a list of tokens, not 'str'"),
-        ({"word": [["a"]]}, "X must be a list of sentences or a frame"),
-        ([None], "not 'NoneType'"),
+        ([[("a", "b"), ("c",)]], "token 1 is not a tuple of 2"),
+        ([[("a", "b"), "cd"]], "token 1 is not a tuple"),
+        (["the dog"], "a sentence must be a list of tokens, not str"),
+        ({"word": [["a"]]}, "must be a list of sentences, each a list of tokens, not 'dict'"),
+        ([None], "not NoneType"),
         (pd.DataFrame([[["a"], ["b"]]], columns=["word", "word"]), "two columns of one name"),
-        (pd.DataFrame({"word": ["abc"]}), "not 'str'"),
+        (pd.DataFrame({"word": ["abc"]}), "not str"),
     ],
 )
 def test_what_is_no_sentence(given, why):
-    with pytest.raises(trellis.ArgumentError, match=why):
+    with pytest.raises((trellis.ArgumentError, trellis.CorpusError), match=why):
         SequenceTagger().fit(given, [["A"]])
 
 

@@ -73,7 +73,7 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
     problem, examples = make(), segments(width) if make is Lengths else sentences(width)
     moments = plain_training(problem, examples, width, update, 3)
     for average in (False, True):
-        learner = trellis.Perceptron(epochs=3, average=average, update=update)
+        learner = trellis.Perceptron(epochs=3, average=average, update=update, shuffle=False)
         model = structured.train(examples, problem=problem, learner=learner, beam=width)
         for f in moments[-1]:
             mean = sum(weights.get(f, 0.0) for weights in moments) / len(moments)
@@ -101,8 +101,8 @@ def test_a_beam_as_wide_as_the_space_is_exact(make: Any, seed: int) -> None:
         every.sort(reverse=True)
         assert model.predict(x) == every[0][1]
         for found, (score, y) in zip(model.kbest(x, 5), every, strict=False):
-            assert found.output == y
-            assert found.score == pytest.approx(score, abs=1e-5)
+            assert found[0] == y
+            assert found[1] == pytest.approx(score, abs=1e-5)
         assert len(model.kbest(x, 5)) == min(5, len(every))
 
 
@@ -120,9 +120,9 @@ def test_the_best_is_the_first_of_the_k_best(make: Any, width: int) -> None:
         for x, _ in examples:
             for k in (2, 5):
                 found = model.kbest(x, k)
-                assert found[0].output == model.predict(x)
-                assert len({one.output for one in found}) == len(found)
-                scores = [one.score for one in found]
+                assert found[0][0] == model.predict(x)
+                assert len({y for y, _ in found}) == len(found)
+                scores = [score for _, score in found]
                 assert scores == pytest.approx(sorted(scores, reverse=True))
 
 
@@ -172,7 +172,7 @@ def test_online_learners_learn_by_a_beam(learner: Any, tmp_path: Path) -> None:
     examples = [(x, tuple("B" if word in x[:t] else "A" for t, word in enumerate(x))) for x in xs]
     model = structured.train(examples, problem=Merged(), learner=learner, beam=4)
     assert sum(model.predict(x) == y for x, y in examples) >= 29
-    assert model.training["beam"] == 4
+    assert model.beam == 4
     assert model.training["update"] == (learner.update or "max-violation")
     model.save(tmp_path / "m")
     again = trellis.StructuredModel.load(tmp_path / "m", problem=Merged())
@@ -243,7 +243,7 @@ class Odd(History):
         ),
         (
             lambda: structured.train(sentences(1), problem=Odd(signature=[]), beam=4),
-            "example 0: signature.* hashable.* not \\[\\]",
+            "example \\d+: signature.* hashable.* not \\[\\]",
         ),
         (
             lambda: structured.train([("ab", "AB")], problem=Odd(value="x"), beam=4),
@@ -267,7 +267,7 @@ def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
         structured.train(sentences(1), problem=History(), beam=4),
     )
     for model, other, message in (
-        (listed, History(), "with the method candidates, and this one has choices"),
+        (listed, History(), "with the method candidates, and this has choices"),
         (steps, Listed(), "with the method choices, and this one has candidates"),
     ):
         model.save(tmp_path / "m")

@@ -161,9 +161,9 @@ def fit(problem: Any, learner: Any, update: str | None = None) -> structured.Str
 
 
 LEARNERS: dict[str, Any] = {
-    "perceptron": trellis.Perceptron(epochs=5, average=False),
-    "averaged": trellis.Perceptron(epochs=5),
-    "voted": trellis.Perceptron(epochs=5, vote=True),
+    "perceptron": trellis.Perceptron(epochs=5, average=False, shuffle=False),
+    "averaged": trellis.Perceptron(epochs=5, shuffle=False),
+    "voted": trellis.Perceptron(epochs=5, vote=True, shuffle=False),
     "PA": trellis.PassiveAggressive(epochs=5, variant="PA"),
     "PA-I": trellis.PassiveAggressive(epochs=5),
     "PA-II": trellis.PassiveAggressive(epochs=5, variant="PA-II"),
@@ -249,7 +249,7 @@ def by_name(tagger: trellis.Tagger) -> dict[str, float]:
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("structure", ["search", "lattice", "hypergraph", "steps"])
 def test_a_chain_as_a_problem_gives_the_weights_of_the_tagger_bit_for_bit(average: bool, structure: str) -> None:
-    learner = trellis.Perceptron(epochs=4, average=average)
+    learner = trellis.Perceptron(epochs=4, average=average, shuffle=False)
     model = fit(STRUCTURES[structure](), learner, "standard")
     corpus = {
         "word": [list(x) for x, _ in SENTENCES],
@@ -271,7 +271,9 @@ def test_a_chain_as_a_problem_gives_the_weights_of_the_reference(structure: str)
     final, averaged = reference.perceptron(tokens, golds, len(words) + len(ends), 3, 1, 4)
     for average, wanted in ((False, final), (True, averaged)):
         model = structured.train(
-            SENTENCES, problem=STRUCTURES[structure](), learner=trellis.Perceptron(epochs=4, average=average)
+            SENTENCES,
+            problem=STRUCTURES[structure](),
+            learner=trellis.Perceptron(epochs=4, average=average, shuffle=False),
         )
         for z, label in enumerate(LABELS):
             for f, name in enumerate([*words, *(f"-{end}" for end in ends)]):
@@ -305,7 +307,7 @@ def test_figure_2_by_hand(average: bool) -> None:
     for make in STRUCTURES.values():
         if make is ListedWithCosts:
             continue  # other ties
-        model = fit(make(), trellis.Perceptron(epochs=4, average=average), "standard")
+        model = fit(make(), trellis.Perceptron(epochs=4, average=average, shuffle=False), "standard")
         for f, w in wanted.items():
             assert model[f] == pytest.approx(w, abs=1e-6)
 
@@ -350,7 +352,9 @@ def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> 
             return [y for y in super().candidates(x) if y != ("D", "N", "V")]
 
     example = [(("the", "dog", "barks"), ("D", "N", "V"))]
-    model = structured.train(example, problem=Rerank(), learner=trellis.Perceptron(epochs=50, average=False))
+    model = structured.train(
+        example, problem=Rerank(), learner=trellis.Perceptron(epochs=50, average=False, shuffle=False)
+    )
     assert sum(a != b for a, b in zip(model.predict(example[0][0]), example[0][1], strict=True)) == 1
 
     class NoCosts(Rerank):
@@ -362,7 +366,7 @@ def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> 
 
 def test_votes_are_those_of_all_moments() -> None:
     """Against a count over all weight vectors, kept one by one."""
-    learner = trellis.Perceptron(epochs=3, vote=True)
+    learner = trellis.Perceptron(epochs=3, vote=True, shuffle=False)
     x = ("a", "bark", "sees")
     for make in (Searched, Lattice, Forest, Stepwise):
         model = fit(make(), learner, "standard")
@@ -488,7 +492,7 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
         tensor_file.write_tensors(tmp_path / "matrix", metadata["format"], {**tensors, **matrix}, metadata["text"])
         with pytest.raises(trellis.ModelError, match="votes that do not fit together"):
             trellis.StructuredModel.load(tmp_path / "matrix", problem=Lattice())
-    with pytest.raises(trellis.ModelError, match=r"not a tagger but .* trellis.tasks.structured.load"):
+    with pytest.raises(trellis.ModelError, match="needs the problem it was trained on"):
         trellis.load(tmp_path / "m")
 
 

@@ -123,10 +123,11 @@ def test_errors(visit: Any, address: str) -> None:
         page.wait_for_selector("table.heat")
         text = page.locator("main").inner_text()
         assert all(
-            part in text for part in ("Reliability (labels), ECE", "Training: objective", "Token accuracy by sentence length", "all spans")
+            part in text
+            for part in ("Reliability (tokens), ECE", "Training: objective", "Token accuracy by", "micro avg")
         )
-        page.get_by_role("button", name="1 times B-PER taken for O").click()
-        page.wait_for_selector("text=B-PER taken for O")
+        page.get_by_role("button", name="1 times gold B-PER, predicted O").click()
+        page.wait_for_selector("text=Gold B-PER, predicted O")
         assert page.locator("#examples mark").all_inner_texts() == ["Bob"]
         check_access(page)
         shot(page, "errors")

@@ -378,7 +378,7 @@ def test_what_a_tagger_says_of_itself(tmp_path: Path) -> None:
     tagger = TWO.train()
     assert tagger.columns == ("word", "pos")
     assert (tagger.target, tagger.order) == ("label", 1)
-    assert repr(tagger).startswith("Tagger('label' from word, pos; 3 labels, order 1, ")
+    assert repr(tagger).startswith("Tagger(target label, reads word pos, 3 labels, order 1, ")
     assert tagger.training["tokens"] == TWO.corpus().n_tokens
     assert tagger.evaluate(TWO.corpus()).headline > 0.5
 

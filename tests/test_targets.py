@@ -69,15 +69,19 @@ def test_the_perceptron_steps_towards_the_target() -> None:
                 for sign, output in ((1, right), (-1, z)):
                     for name, value in problem.features(x, output).items():
                         weights[name] = weights.get(name, 0.0) + sign * value
-        model = structured.train(WORDS, problem=problem, learner=trellis.Perceptron(epochs=4, average=False))
+        model = structured.train(
+            WORDS, problem=problem, learner=trellis.Perceptron(epochs=4, average=False, shuffle=False)
+        )
         assert learnt(model) == {n: w for n, w in weights.items() if w}
         assert any(weights.values())
 
 
 def test_an_example_without_a_target_is_left_out() -> None:
-    model = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5))
-    without = structured.train(WORDS[:4], problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False))
-    last = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False))
+    model = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, shuffle=False))
+    without = structured.train(
+        WORDS[:4], problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False, shuffle=False)
+    )
+    last = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False, shuffle=False))
     assert last.names == without.names
     assert last.weights.values.tobytes() == without.weights.values.tobytes()
     assert [x[slice(*model.predict(x))] for x, _ in WORDS[:4]] == [y for _, y in WORDS[:4]]
@@ -121,7 +125,7 @@ def test_an_output_as_cheap_as_the_target_is_no_mistake() -> None:
 def test_a_warm_start_goes_on_where_the_older_training_was(name: str, structure: str) -> None:
     """Online learners without averages: some examples and then the last are one epoch over all."""
     problem, more = STRUCTURES[structure](), {"beam": 3} if structure == "steps" else {}
-    once = replace(LEARNERS[name], epochs=1, average=False)
+    once = replace(LEARNERS[name], epochs=1, average=False, shuffle=False)
     examples = [*SENTENCES, (("the", "dog"), ("V", "V"))]
     first = structured.train(examples[:4], problem=problem, learner=once, **more)
     whole = structured.train(examples, problem=problem, learner=once, **more)

@@ -15,7 +15,7 @@ from trellis._support import tensor_file
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.learning.site_problem import SiteWeights
 from trellis.tasks import structured
-from trellis.tasks.trees import PhraseTree, TreeParser, load, parse_trees, train
+from trellis.tasks.trees import PhraseTree, TreeParser, parse_trees, train
 from trellis.tasks.trees.grammar import Markov, build_tree, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 
@@ -112,7 +112,7 @@ def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
             terms = spans._terms(spans._words([tree], 1), parsed, score)
             assert sum(term.weight for term in terms if term.where) == pytest.approx(score, abs=1e-3)
     explained = spans.explain(TREES[0])
-    assert ("TOP -> S", (0, 6)) in {(term.label, term.where) for term in explained.terms}
+    assert ("NP -> /DT /NN", (0, 2)) in {(term.label, term.where) for term in explained.terms}
     named = [term.feature for term in explained.terms]
     assert any(name.startswith("pos[first]=DT & pos[last]=NN with ") for name in named)
     assert any(name.startswith("pos[split-1]=") for name in named)
@@ -188,7 +188,7 @@ def test_a_log_linear_parser_gives_probabilities_that_sum_to_one() -> None:
 def test_a_learnt_pcfg_likes_its_trees_less_than_perceptron_weights() -> None:
     # Rules only: which rule attaches best differs from how frequent rules are.
     counted, learnt = (
-        train(TREES, learner="pcfg"),
+        train(TREES, learner="PCFG"),
         train(TREES, features="rules", learner=trellis.Perceptron(epochs=20)),
     )
     assert learnt.evaluate(TREES).f1 >= counted.evaluate(TREES).f1
@@ -248,7 +248,7 @@ def test_a_tagger_before_the_parser(tmp_path: Path) -> None:
     parser = train(TREES, learner=trellis.Perceptron(epochs=3), tagger=tagger)
     assert parser.parse(TREES[0].words).pos == TREES[0].pos
     parser.save(tmp_path / "p")
-    again = load(tmp_path / "p")
+    again = TreeParser.load(tmp_path / "p")
     assert again.tagger is not None
     assert again.evaluate(TREES, tags=False).to_dict() == parser.evaluate(TREES, tags=False).to_dict()
 
@@ -267,7 +267,7 @@ def test_a_sentence_without_a_tree_gets_one_without_phrases(pcfg: TreeParser, sp
 def test_a_file_gives_the_same_parser(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     parser = request.getfixturevalue(kind)
     parser.save(tmp_path / "a")
-    again = load(tmp_path / "a")
+    again = TreeParser.load(tmp_path / "a")
     again.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     sentences = [*TREES, AMBIGUOUS, ["the", "dog", "fell", "."]]
@@ -281,9 +281,9 @@ def test_damaged_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
     for cut in (b"", data[:100], data[:-7], data[:-40] + bytes(40)):
         (tmp_path / "q").write_bytes(cut)
         with pytest.raises(ModelError):
-            load(tmp_path / "q")
-    with pytest.raises(ModelError, match="a constituency parser; open it"):
-        trellis.load(tmp_path / "p")
+            TreeParser.load(tmp_path / "q")
+    with pytest.raises(ModelError, match="a constituency parser, not a tagger; open it"):
+        trellis.Tagger.load(tmp_path / "p")
 
 
 def test_hostile_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
@@ -305,8 +305,8 @@ def test_hostile_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
         ({}, {"grammar": label}),
     ):
         tensor_file.write_tensors(tmp_path / "q", metadata["format"], {**tensors, **changed}, json.dumps(header | said))
-        with pytest.raises(ModelError, match="damaged or not a parser of trees"):
-            load(tmp_path / "q")
+        with pytest.raises(ModelError, match="damaged or not a trellis model"):
+            TreeParser.load(tmp_path / "q")
 
 
 def test_dev_keeps_the_best_epoch_and_checkpoints_resume(tmp_path: Path) -> None:

@@ -137,11 +137,11 @@ def test_brackets_by_hand() -> None:
     # Parse: S NP VP right; PP missed, NP(4,5) missed, ADVP(3,5) false. 3 of 5 and 3 of 4.
     parse = one("(TOP (S (NP (DT the) (NN cat)) (VP (VBD sat) (ADVP (IN on) (NN mats)) (. .))))")
     report = evaluate_trees([gold, gold], [parse, gold])
-    assert (report.overall.gold, report.overall.predicted, report.overall.correct) == (10, 9, 8)
+    assert (report.micro.gold, report.micro.predicted, report.micro.correct) == (10, 9, 8)
     assert report.f1 == pytest.approx(2 * 8 / 19)
     assert report.complete_match == 0.5
-    assert report.by_label["PP"].correct == 1
-    assert report.words == 10
+    assert report.labels["PP"].correct == 1
+    assert report.n_words == 10
     assert report.tag_accuracy == 1.0
 
 
@@ -149,25 +149,25 @@ def test_particles_are_adverbs_and_labels_count_as_often_as_they_stand() -> None
     gold = one("(S (NP (NP (NN a))) (PRT (RP up)))")
     parse = one("(S (NP (NN a)) (ADVP (RP up)))")
     report = evaluate_trees([gold], [parse])
-    assert (report.overall.gold, report.overall.predicted, report.overall.correct) == (4, 3, 3)
-    assert report.complete == 0
+    assert (report.micro.gold, report.micro.predicted, report.micro.correct) == (4, 3, 3)
+    assert report.complete_match == 0
 
 
 def test_empty_phrases_and_roots_do_not_count() -> None:
     gold = one("(S1 (S (NP (NN a)) (PRN (, ,) (: --))))")
     report = evaluate_trees([gold], [one("(TOP (S (NP (NN a)) (, ,) (: --)))")])
-    assert (report.overall.gold, report.overall.predicted, report.overall.correct) == (2, 2, 2)
-    assert report.complete == 1
+    assert (report.micro.gold, report.micro.predicted, report.micro.correct) == (2, 2, 2)
+    assert report.complete_match == 1
 
 
 def test_tags_and_lengths() -> None:
     gold, other = one("(S (NN a) (VB b))"), one("(S (NN a) (NN b))")
     assert evaluate_trees([gold], [other]).tag_accuracy == 0.5
     report = evaluate_trees([gold, one(SAT)], [other, one(SAT)], longest=5)
-    assert report.sentences == 1
+    assert report.n_sentences == 1
     figures = evaluate_trees([gold], [gold]).to_dict()
-    assert figures["brackets"]["f1"] == 1.0
-    assert "all brackets" in str(evaluate_trees([gold], [gold]))
+    assert figures["micro_avg"]["f1"] == 1.0
+    assert "complete match" in str(evaluate_trees([gold], [gold]))
 
 
 def test_other_words_are_an_error() -> None:

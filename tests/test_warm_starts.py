@@ -226,7 +226,7 @@ def test_new_labels_and_features(name: str, order: int) -> None:
     features = ["word[0]", "word[-1] & word[0]"]
     first = trellis.MaxEnt() if name == "maxent" else trellis.Perceptron()
     tagger = train(old, features=features, order=order, learner=first)
-    learner = type(LEARNERS[name])(epochs=20)
+    learner = type(LEARNERS[name])(epochs=40)
     both = trellis.train(new, init=tagger, learner=learner)
     assert both.labels == ("A", "B", "C", "D")
     assert both.tag(["c", "d"]) == ["C", "D"]
@@ -271,7 +271,7 @@ def test_warm_starts_that_make_no_sense() -> None:
         with pytest.raises(LearnerError, match=why):
             trellis.train(corpus_of(1), init=tagger, **options)
     with pytest.raises(LearnerError, match="target"):
-        trellis.train(corpus_of(1))
+        trellis.train(corpus_of(1).sentences("word"))
     with pytest.raises(LearnerError, match="HMM cannot start"):
         trellis.train(corpus_of(1), init=tagger, learner=trellis.HMM())
     with pytest.raises(LearnerError, match="with a tag dictionary"):

@@ -46,7 +46,7 @@ def draw() -> None:
     tagger.draw(list("functuon"), most_labels=9).save(place / "trellis.svg")
     figures = {
         "history": tagger.plot_history(),
-        "confusions": tagger.details(test).plot(),
+        "confusions": tagger.error_analysis(test).plot(),
         "reliability": tagger.reliability(test).tokens.plot("letters"),
     }
     for name, figure in figures.items():

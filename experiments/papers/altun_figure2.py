@@ -27,10 +27,10 @@ MODELS: dict[str, tuple[str, trellis.Learner]] = {
     HMM: ("overlapping features", trellis.HMM()),
     CRF: ("no prior", trellis.CRF(c2=0.0)),
     CRF_B: ("Gaussian prior, c2 = 1", trellis.CRF(c2=1.0)),
-    HM_PC: ("degree 2, 10 epochs, not averaged", trellis.KernelPerceptron(epochs=10, average=False)),
+    HM_PC: ("degree 2, 10 epochs, not averaged", trellis.KernelPerceptron(epochs=10, average=False, shuffle=False)),
     HM_SVM: ("degree 2, C = 1", trellis.HMSVM(C=1.0, kernel="poly", degree=2)),
-    "HM-PC, averaged": ("beside the figure", trellis.KernelPerceptron(epochs=10)),
-    "perceptron, averaged": ("beside the figure: linear", trellis.Perceptron(epochs=10)),
+    "HM-PC, averaged": ("beside the figure", trellis.KernelPerceptron(epochs=10, shuffle=False)),
+    "perceptron, averaged": ("beside the figure: linear", trellis.Perceptron(epochs=10, shuffle=False)),
     "HM-SVM, linear": ("beside the figure: C = 1", trellis.HMSVM(C=1.0)),
     "HM-SVM, Hamming": ("beside the figure: degree 2, C = 1", trellis.HMSVM(kernel="poly", cost="hamming")),
 }

@@ -49,7 +49,7 @@ def learner(kind: str, iterations: int) -> trellis.Learner:
     """The learner of a row."""
     if kind == "maxent":
         return trellis.MaxEnt(solver="gis", c2=0.0, epochs=iterations)
-    return trellis.Perceptron(epochs=iterations, average=kind == "averaged")
+    return trellis.Perceptron(epochs=iterations, average=kind == "averaged", shuffle=False)
 
 
 def curve(

@@ -72,9 +72,9 @@ def trained(setting: Setting, row: str, epochs: int) -> Figures:
     speed = len(parts.test) / (time.process_time() - cpu)
     found = parser.evaluate(parts.test, subtypes=False, n_threads=setting.n_threads)
     return {
-        "UAS": 100 * found.all.uas,
-        "LAS": 100 * found.all.las if parser.labels else None,
-        "complete": 100 * found.complete,
+        "UAS": 100 * found.uas,
+        "LAS": 100 * found.las if parser.labels else None,
+        "complete": 100 * found.sentences.uas,
         "dev": 100 * max(event["dev_score"] for event in parser.training["history"]),
         "sentences/s": speed,
         "training, CPU s": seconds,

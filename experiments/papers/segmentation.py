@@ -30,7 +30,7 @@ Line = list[str]
 MODELS: dict[str, tuple[int | None, dict[str, Any]]] = {
     "MIRA": (None, {}),
     "MIRA, characters alone": (None, {"features": CHARACTERS}),
-    "averaged perceptron": (None, {"learner": trellis.Perceptron(shuffle=True)}),
+    "averaged perceptron": (None, {"learner": trellis.Perceptron(epochs=10)}),
     "MIRA, 4,000 lines": (FEW, {}),
     "MIRA, 4,000 lines, segments": (FEW, {"segments": 8}),
 }
@@ -79,9 +79,9 @@ def scores(train: list[Line], gold: list[Line], found: list[Line]) -> Figures:
     written = {word for words in train for word in words}
     counted = compare_words(gold, found, {half_width(word) for word in written})
     figures = {
-        "precision": counted.words.precision,
-        "recall": counted.words.recall,
-        "F1": counted.words.f1,
+        "precision": counted.precision,
+        "recall": counted.recall,
+        "F1": counted.f1,
         "known": counted.recall_of_known,
         "unknown": _recall_of_unwritten(gold, found, written),
         "unknown in any width": counted.recall_of_unknown,

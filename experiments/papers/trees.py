@@ -112,7 +112,7 @@ def _measured(
     parsed = parser.parse_batch(sentences, n_threads=1)
     speed = len(test) / (time.process_time() - begun)
     found = trees.evaluate_trees(test, parsed)
-    scores = {"precision": found.overall.precision, "recall": found.overall.recall, "F1": found.f1}
+    scores = {"precision": found.precision, "recall": found.recall, "F1": found.f1}
     shares = {name: 100 * value for name, value in (scores | {"complete": found.complete_match}).items()}
     return shares | {"sentences/s": speed, "training, CPU s": seconds}
 

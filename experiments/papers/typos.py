@@ -49,7 +49,7 @@ class System:
 
 
 def _perceptron(epochs: int, average: bool) -> trellis.Perceptron:
-    return trellis.Perceptron(epochs=epochs, average=average)
+    return trellis.Perceptron(epochs=epochs, average=average, shuffle=False)
 
 
 HMM, PLAIN, AVERAGED = "HMM, maximum likelihood", "HMM, perceptron, plain", "HMM, perceptron, averaged"

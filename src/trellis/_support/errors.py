@@ -44,4 +44,8 @@ class ArgumentError(TrellisError, ValueError):
 
 
 class UnknownFunctionError(TemplateError):
-    """A function that this version does not have."""
+    """A function in a template that neither this version has nor the user has registered."""
+
+    def __init__(self, message: str, function: str = "") -> None:
+        super().__init__(message)
+        self.function = function

@@ -141,8 +141,9 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     except MemoryError as error:
         raise ModelError(f"cannot read {path}: not enough memory") from error
     except UnknownFunctionError as error:
-        newer = f"made by a newer release than {trellis.__version__}, with features that this one lacks"
-        raise ModelError(f"{path}: {newer} ({brief(error)}); update trellis") from error
+        need = f"needs the function {error.function[:_MAX_REASON]!r}, which trellis {trellis.__version__} does not have"
+        todo = "register it with trellis.register_function before loading, or update trellis"
+        raise ModelError(f"{path}: {need}; {todo}") from error
     except (
         LookupError,
         ValueError,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension
-from trellis.corpus.read import Options, format_of, read
+from trellis.corpus.read import Options, choose, format_of, read
 from trellis.corpus.stream import pieces_of_path
 
 BLOCK_BYTES = 4 << 20  # of text, some hundred thousand tokens
@@ -100,8 +99,7 @@ def stream(
                 yield from parquet_blocks(path, names, sentence, size)
             elif kind == "conllu":
                 for piece in pieces_of_path(path, CONLLU, size):
-                    corpus = piece.corpus
-                    yield replace(corpus, columns={name: corpus.column(name) for name in names or corpus.columns})
+                    yield choose(piece.corpus, names)
             elif kind == "conll":
                 for piece in pieces_of_path(path, layout, size):
                     yield piece.corpus

@@ -14,6 +14,7 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Bytes, Ints, Longs
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Extras, Strings, columns_named
+from trellis.corpus.files import NOT_UTF8
 
 
 def default_names(n_columns: int) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ def _extras(text: bytes, asides: Longs) -> Extras | None:
 
 def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
     if trouble == "utf8":
-        return "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+        return NOT_UTF8
     wanted = f"{expected} ({', '.join(layout.names)})" if layout.names else f"{expected} like the first row of the file"
     if layout.n_inputs:
         wanted = f"at least {layout.n_inputs}, those that the model reads"

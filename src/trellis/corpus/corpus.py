@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arguments import instance, is_text, real_number, whole_number
-from trellis._support.arrays import Bytes, Ints, Longs, Ragged, runs_of
+from trellis._support.arrays import Bytes, Ints, Longs, Ragged, runs_of, starts_of
 from trellis._support.errors import ArgumentError, CorpusError
 
 JOINT = "|"  # between the strings of two columns that are one, as between the features of CoNLL-U
@@ -28,12 +28,7 @@ class Strings:
 
     __slots__ = ("_slots", "data", "starts")
 
-    def __init__(
-        self,
-        data: Bytes,
-        starts: Longs,
-        slots: Ints | None = None,
-    ) -> None:
+    def __init__(self, data: Bytes, starts: Longs, slots: Ints | None = None) -> None:
         self.data = data  # uint8 [n_bytes]
         self.starts = starts  # int64 [n_strings + 1]
         self._slots = slots  # int32 [2^k] hash table of the strings' numbers, -1 where empty
@@ -42,9 +37,7 @@ class Strings:
     def of(cls, strings: Iterable[str]) -> Strings:
         """Pack Python strings."""
         encoded = [s.encode() for s in strings]
-        starts = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(b) for b in encoded], out=starts[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), starts)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), starts_of([len(b) for b in encoded]))
 
     @property
     def slots(self) -> Ints:
@@ -113,6 +106,11 @@ class Column:
         values, numbers = self.values.united(other.values)
         return Column(np.concatenate([self.codes, numbers[other.codes]]), values)
 
+    def after(self, known: Strings) -> Column:
+        """The column over the known values, then those that are new."""
+        values, numbers = known.united(self.values)
+        return Column(numbers[self.codes], values)
+
     def tolist(self) -> list[str]:
         """The string of every token."""
         return self.values.at(self.codes)
@@ -174,11 +172,8 @@ class Extras:
     def slice(self, begin: int, end: int, first_token: int) -> Extras:
         """Those of the sentences begin..end, renumbered for a corpus that starts at first_token."""
         kept = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
-        return Extras(
-            self.sentences[kept] - begin,
-            self.tokens[kept] - first_token,
-            [self.lines[i] for i in kept.tolist()],
-        )
+        lines = [self.lines[i] for i in kept.tolist()]
+        return Extras(self.sentences[kept] - begin, self.tokens[kept] - first_token, lines)
 
 
 def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:
@@ -362,6 +357,16 @@ class Corpus:
 
 
 # ------------------------------------------------------------ gold labels
+
+
+def default_target(columns: Sequence[str]) -> str | None:
+    """The column of labels where none is named: label, upos in CoNLL-U, else the last one; None for a single column."""
+    if "label" in columns:
+        return "label"
+    if "form" in columns and "upos" in columns:
+        return "upos"
+    return columns[-1] if len(columns) > 1 else None
+
 
 UNANNOTATED = ("upos", "xpos", "deprel")  # columns of CoNLL-U in which _ is no label
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import BagColumn, Column, Corpus
+from trellis.corpus.files import NOT_UTF8
 from trellis.corpus.objects import Origin, from_mapping
 
 COLUMNS = ("attributes", "label")
@@ -32,8 +33,7 @@ def parse_crfsuite(text: bytes, source: str, names: Sequence[str] | None) -> Cor
         try:
             line = raw.decode().removesuffix("\r")
         except UnicodeDecodeError:
-            why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
-            raise CorpusError(source, number, why) from None
+            raise CorpusError(source, number, NOT_UTF8) from None
         if not line:
             ended = True
             continue

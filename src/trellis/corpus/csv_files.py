@@ -14,6 +14,7 @@ from itertools import pairwise
 from trellis._support.arrays import Longs
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.files import NOT_UTF8
 from trellis.corpus.objects import Origin, from_mapping
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
@@ -68,8 +69,7 @@ def _rows(text: bytes, source: str) -> tuple[list[list[str]], list[int]]:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = 1 + text.count(b"\n", 0, error.start)
-        why = "not valid UTF-8; convert the file, for example with iconv -f latin1 -t UTF-8"
-        raise CorpusError(source, line, why) from None
+        raise CorpusError(source, line, NOT_UTF8) from None
     first = decoded.partition("\n")[0]
     separator = ";" if first.count(";") > first.count(",") else ","
     reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=separator, strict=True)

@@ -14,6 +14,7 @@ from trellis._support.errors import CorpusError
 from trellis._support.replacing import replacing
 
 STANDARD_STREAM = "-"
+NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
 
 
 def is_gzip(path: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
+from trellis.corpus.files import NOT_UTF8
 from trellis.corpus.objects import Origin, from_records
 
 
@@ -29,8 +30,7 @@ def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError:
-        why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
-        raise CorpusError(source, number, why) from None
+        raise CorpusError(source, number, NOT_UTF8) from None
     except json.JSONDecodeError as error:
         why = f"not JSON: {error.msg} at column {error.colno}; write one object per line"
         raise CorpusError(source, number, why) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from trellis import _core
 from trellis._support.arguments import items
 from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
-from trellis.corpus.columns import default_names
+from trellis.corpus.columns import Naming, default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 
 
@@ -56,20 +56,15 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
     return Corpus(encoded, starts, origin.source, _token_lines(starts, origin))
 
 
-def from_records(
-    records: Sequence[Mapping[str, Any]],
-    names: Sequence[str] | None,
-    origin: Origin = _MEMORY,
-) -> Corpus:
+def from_records(records: Sequence[Mapping[str, Any]], names: Sequence[str] | None, origin: Origin = _MEMORY) -> Corpus:
     """A corpus from sentences, each a dict from column name to list of strings, all with the same columns."""
     chosen = tuple(records[0]) if names is None else names
     columns: dict[str, list[Any]] = {name: [] for name in chosen}
     for i, record in enumerate(records):
         for name, sentences in columns.items():
             if name not in record:
-                raise origin.error(
-                    i, f"no column {name!r}; the columns here are {', '.join(map(str, record)) or 'none'}"
-                )
+                columns_here = ", ".join(map(str, record)) or "none"
+                raise origin.error(i, f"no column {name!r}; the columns here are {columns_here}")
             sentences.append(record[name])
         if names is None and len(record) != len(chosen):
             extra = next(name for name in record if name not in columns)
@@ -98,20 +93,43 @@ def from_lists(sentences: Iterable[Any], names: Sequence[str] | None, *, tokens:
         default = ("attributes",) if isinstance(first, Mapping) else default_names(1)
         return from_mapping({_names_for(1, names, default)[0]: rows}, None)
     width = len(first)
-
-    def names_fit(n_columns: int) -> bool:
-        return names is None or len(names) == n_columns
-
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if not isinstance(token, (tuple, list)) or len(token) != width:
                 raise _MEMORY.error(i, f"token {t} is not a tuple of {width} like the first token; {_SHAPES}")
     n = len(rows[0])
     clear = tokens or (isinstance(first, tuple) and not any(isinstance(row, tuple) for row in given))
-    if not clear and n > 1 and all(len(row) == n for row in rows) and names_fit(n) and names_fit(width):
+    if not clear and n > 1 and all(len(row) == n for row in rows) and (names is None or len(names) == n == width):
         raise CorpusError("", None, f"every sentence is {n} lists of {width} strings: tokens or columns? {_SHAPES}")
     columns = _names_for(width, names, default_names(width))
     return from_mapping({name: [[t[c] for t in row] for row in rows] for c, name in enumerate(columns)}, None)
+
+
+def from_tokens(sentences: Iterable[Any], naming: Naming | None = None) -> Corpus:
+    """A corpus of inputs: sentences of strings, of tuples of strings, or of attributes (lists, dicts, vectors)."""
+    given = items(sentences)
+    if given is None:
+        what = type(sentences).__name__
+        raise CorpusError("", None, f"sentences must be a list of sentences, each a list of tokens, not {what!r}")
+    if given and all(isinstance(row, Mapping) for row in given):
+        return from_records(given, None)
+    rows = [_as_list(row, i, _MEMORY) for i, row in enumerate(given)]
+    first = next((token for row in rows for token in row), "")
+    if isinstance(first, tuple):
+        names = naming(len(first)) if naming else default_names(len(first) + 1)[:-1]
+        return from_lists(rows, names, tokens=True)
+    default = "attributes" if isinstance(first, (Mapping, *_BAGS)) else "word"
+    return from_mapping({_names_for(1, naming and naming(1), (default,))[0]: rows}, None)
+
+
+def with_labels(inputs: Corpus, name: str, labels: Any) -> Corpus:
+    """The corpus with a column of labels, given as a list of lists of strings."""
+    if name in inputs.columns:
+        raise CorpusError(inputs.source, None, f"the sentences have a column {name!r} already; omit the labels")
+    column, ends = _encode(name, labels, _MEMORY)
+    if not np.array_equal(inputs.starts, ends):
+        raise _uneven(next(iter(inputs.columns)), inputs.starts, name, ends, _MEMORY)
+    return replace(inputs, columns={**inputs.columns, name: column})
 
 
 # A list of lists reads both ways, so tuples tell the two apart.
@@ -134,7 +152,7 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
     width = len(rows[0])
     if (i := next((i for i, row in enumerate(rows) if len(row) != width), None)) is not None:
         raise _MEMORY.error(i, f"{len(rows[i])} columns, but {width} in the first sentence; make all alike")
-    bags = isinstance(next((token for row in rows for token in row[0]), ""), Mapping)
+    bags = isinstance(next((token for row in rows for token in row[0]), ""), (Mapping, *_BAGS))
     default = ("attributes", *default_names(width)[1:]) if bags else default_names(width)
     columns = _names_for(width, names, default)
     return from_mapping({name: [row[c] for row in rows] for c, name in enumerate(columns)}, None)
@@ -142,11 +160,8 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
 
 def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[str]) -> Sequence[str]:
     if names is not None and len(names) != n_columns:
-        raise CorpusError(
-            "",
-            None,
-            f"{len(names)} names ({', '.join(names)}) for {n_columns} columns; name each column once",
-        )
+        why = f"{len(names)} names ({', '.join(names)}) for {n_columns} columns; name each column once"
+        raise CorpusError("", None, why)
     return default if names is None else names
 
 
@@ -216,11 +231,8 @@ def _rejection(token: Any, bags: bool) -> str:
 
 def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -> CorpusError:
     if len(starts) != len(ends):
-        return CorpusError(
-            origin.source,
-            None,
-            f"column {name!r} has {len(starts) - 1} sentences, {other!r} {len(ends) - 1}; make them match",
-        )
+        why = f"column {name!r} has {len(starts) - 1} sentences, {other!r} {len(ends) - 1}; make them match"
+        return CorpusError(origin.source, None, why)
     sizes, others = np.diff(starts), np.diff(ends)
     i = int(np.flatnonzero(sizes != others)[0])
     return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match")

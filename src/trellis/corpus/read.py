@@ -104,7 +104,7 @@ def read(
     options = Options(format, comments, tabs, sentence)
     if isinstance(source, Corpus):
         options.check("a Corpus", ())
-        return source if columns is None else _chosen(source, parse_names(columns))
+        return source if columns is None else choose(source, parse_names(columns))
     names = parse_names(columns)
     if isinstance(source, (str, os.PathLike)):
         path = file_path("source", source)
@@ -121,7 +121,7 @@ def read(
         options.check_format(name_of(source), format or "conll")
         layout = Layout(names, bool(tabs), comments)
         return _read_text(source.read(), name_of(source), format or "conll", layout, sentence)
-    if type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets"):
+    if _is_table(source):
         from trellis.corpus.tables import from_table
 
         options.check("a table", ("sentence",))
@@ -132,6 +132,36 @@ def read(
     if isinstance(source, Mapping):
         return from_mapping(source, names)
     return from_lists(source, names)
+
+
+def read_examples(corpus: Any, y: Any = None, *, target: str = "label", naming: Naming | None = None) -> Corpus:
+    """A corpus to learn from or to evaluate on: what ``read`` takes, or sentences and their labels apart.
+
+    Parameters
+    ----------
+    corpus
+        What ``read`` takes; with ``y`` sentences in memory, where a token may be a string, a tuple of strings, or its
+        attributes in a list or a dict. A tuple of two is (sentences, labels).
+    y
+        The labels of each sentence, a list of lists of strings; they become the column ``target``.
+    naming
+        Names of the inputs by their number (default: word; word, pos; word, pos, column3, ...; attributes).
+    """
+    if y is None and isinstance(corpus, tuple) and len(corpus) == 2:
+        corpus, y = corpus
+    if y is None:
+        return read(corpus)
+    from trellis.corpus.blocks import CorpusStream
+    from trellis.corpus.objects import from_tokens, with_labels
+
+    if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
+        raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")
+    named = isinstance(corpus, (Corpus, Mapping)) or _is_table(corpus)
+    return with_labels(read(corpus) if named else from_tokens(corpus, naming), target, y)
+
+
+def _is_table(source: Any) -> bool:
+    return type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets")
 
 
 def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, Any], n_inputs: int = 0) -> Corpus:
@@ -165,13 +195,14 @@ def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: st
 
         return _with_tokens(parse_crfsuite(text, source, layout.names))
     if format == "conllu":
-        return _with_tokens(_chosen(parse_text(text, source, CONLLU), layout.names))
+        return _with_tokens(choose(parse_text(text, source, CONLLU), layout.names))
     if format != "conll":
         raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
     return _with_tokens(parse_text(text, source, layout))
 
 
-def _chosen(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
+def choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
+    """The corpus with some of its columns in that order, ``upos+feats`` as one; all of them for None."""
     columns = corpus.columns
     if names is None:
         return corpus

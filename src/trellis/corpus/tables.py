@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,7 @@ except ImportError:
 def read_table(path: str, format: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
     """The corpus in a Parquet or Feather (Arrow IPC) file."""
     with reading(path) as file, _reading_format(path, format):
-        if format == "parquet":
-            import pyarrow.parquet
-
-            table = pyarrow.parquet.read_table(file)
-        else:
-            import pyarrow.feather
-
-            table = pyarrow.feather.read_table(file)
+        table = import_module(f"pyarrow.{format}").read_table(file)
     return from_table(table, names, sentence, path)
 
 
@@ -88,7 +82,7 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
     """The corpus in a table; with ``sentence``, one row per token, and that column tells sentences apart."""
     try:
         return _from_arrow(_to_arrow(source), names, sentence, path)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, ValueError) as error:  # pandas' frames with two columns of one name, too
         why = f"not a table of strings or lists of strings ({_first_line(error)}); convert or write it again"
         raise CorpusError(path, None, why) from None
 
@@ -192,15 +186,8 @@ def corpus_to_arrow(corpus: Corpus) -> pa.Table:
 
 def write_table(corpus: Corpus, path: str, format: str) -> None:
     """Write a Parquet or Feather file."""
-    table = corpus_to_arrow(corpus)
-    if format == "parquet":
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(table, path)
-    else:
-        import pyarrow.feather
-
-        pyarrow.feather.write_feather(table, path)
+    write = "write_table" if format == "parquet" else "write_feather"
+    getattr(import_module(f"pyarrow.{format}"), write)(corpus_to_arrow(corpus), path)
 
 
 def _to_arrow(source: Any) -> pa.Table:

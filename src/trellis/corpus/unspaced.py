@@ -18,11 +18,10 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Bools, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.corpus.files import message_name, read_bytes
+from trellis.corpus.files import NOT_UTF8, message_name, read_bytes
 
 CHARACTER, LABEL = "character", "label"  # the columns
 LABELS = ("B", "M", "E", "S")
-NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
 
 Points = npt.NDArray[np.uint32]
 
@@ -75,7 +74,7 @@ def characters(points: Points) -> Column:
     return Column(codes.astype(np.int32), Strings.of(map(chr, values.tolist())))
 
 
-def labels_of(lengths: Longs) -> Ints:
+def word_labels(lengths: Longs) -> Ints:
     """The labels of words with so many characters each, by their numbers."""
     starts = starts_of(lengths)
     codes = np.full(starts[-1], LABELS.index("M"), np.int32)
@@ -98,7 +97,7 @@ class SegmentedText:
         lengths = np.array([len(word) for word in words], np.int64)
         columns = {
             CHARACTER: characters(to_points("".join(words))),
-            LABEL: Column(labels_of(lengths), Strings.of(LABELS)),
+            LABEL: Column(word_labels(lengths), Strings.of(LABELS)),
         }
         return Corpus(columns, starts_of([sum(map(len, line)) for line in self.lines]), self.source)
 

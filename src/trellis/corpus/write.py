@@ -13,7 +13,7 @@ from trellis.corpus.columns import CONLLU_NAMES, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, is_gzip, write_bytes, writing_whole
 from trellis.corpus.jsonl import format_jsonl
-from trellis.corpus.read import FORMATS, format_of
+from trellis.corpus.read import FORMATS, choose, format_of
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -36,7 +36,7 @@ def write(
     Lines end in LF; ``.gz`` compresses text.
     """
     path = file_path("path", path)
-    chosen = _choose(instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives"), parse_names(columns))
+    chosen = choose(instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives"), parse_names(columns))
     format = format or format_of(path)
     if format in ("parquet", "feather"):
         from trellis.corpus.tables import write_table
@@ -87,16 +87,6 @@ def format_conllu(corpus: Corpus) -> str:
     lists = [_fields(corpus, name, True) if name in corpus.columns else _filler(corpus, name) for name in CONLLU_NAMES]
     rows = ["\t".join(fields) for fields in zip(*lists, strict=True)]
     return _join(corpus, rows, lambda line: True)
-
-
-def _choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
-    if names is None:
-        return corpus
-    if missing := next((name for name in names if name not in corpus.columns), None):
-        why = f"no column {missing!r}; the columns are {', '.join(corpus.columns)}"
-        raise CorpusError(corpus.source, None, why)
-    columns = {name: corpus.columns[name] for name in names}
-    return Corpus(columns, corpus.starts, corpus.source, corpus.lines, corpus.extras)
 
 
 def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:

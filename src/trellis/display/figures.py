@@ -10,7 +10,7 @@ from trellis._support.errors import ArgumentError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from trellis.evaluation.details import Details
+    from trellis.evaluation.error_analysis import ErrorAnalysis
     from trellis.evaluation.reliability import Reliability
 
 SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
@@ -69,29 +69,29 @@ def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str)
     return figure
 
 
-def confusion_figure(details: Details) -> Figure:
-    """What is taken for what: true labels down, labels given across, shares of the true label; the worst labels."""
+def confusion_figure(analysis: ErrorAnalysis) -> Figure:
+    """Confusion matrix: gold labels down, predicted labels across, shares of the gold label; the worst labels."""
     import numpy as np
 
-    wrong = dict.fromkeys(details.labels, 0)
-    for gold, predicted, times in details.confusions:
+    wrong = dict.fromkeys(analysis.labels, 0)
+    for gold, predicted, times in analysis.confusions:
         wrong[gold] += times
         wrong[predicted] += times
     chosen = sorted(wrong, key=lambda label: (-wrong[label], label))[:MOST_LABELS]
-    names = [label for label in details.labels if label in set(chosen)]
+    names = [label for label in analysis.labels if label in set(chosen)]
     number = {label: i for i, label in enumerate(names)}
-    counts = np.diag([float(details.labels[label].correct) for label in names])
-    for gold, predicted, times in details.confusions:
+    counts = np.diag([float(analysis.labels[label].correct) for label in names])
+    for gold, predicted, times in analysis.confusions:
         if gold in number and predicted in number:
             counts[number[gold], number[predicted]] = times
-    totals = np.array([max(1, details.labels[label].gold) for label in names], float)
+    totals = np.array([max(1, analysis.labels[label].gold) for label in names], float)
     shares = counts / totals[:, None]
 
     side = 2.5 + 0.42 * len(names)
     figure = empty_figure(side, side * 0.9)
     axes = figure.subplots()
     axes.imshow(shares**0.5, cmap="Blues", vmin=0, vmax=1)  # the root, so that rare confusions can be seen
-    axes.set(xlabel="label given", ylabel="true label")
+    axes.set(xlabel="predicted label", ylabel="gold label")
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(names)), names)
     for i, j in np.argwhere(counts > 0).tolist():
@@ -101,16 +101,14 @@ def confusion_figure(details: Details) -> Figure:
 
 
 def reliability_figure(found: Reliability, title: str) -> Figure:
-    """How often answers of each confidence are right, beside how often they should be; below, how many there are."""
+    """Reliability diagram: accuracy by confidence; below, the number of predictions."""
     figure = empty_figure(5, 5.5)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     some = [bin for bin in found.bins if bin.n]
-    above.plot([0, 1], [0, 1], color="tab:gray", ls="--", label="as sure as right")
-    above.plot([bin.confidence for bin in some], [bin.accuracy for bin in some], "o-", label="seen")
-    above.set(
-        title=f"{title}: error {found.expected_error:.4f}", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1)
-    )
+    above.plot([0, 1], [0, 1], color="tab:gray", ls="--", label="perfectly calibrated")
+    above.plot([bin.confidence for bin in some], [bin.accuracy for bin in some], "o-", label="observed")
+    above.set(title=f"{title}, ECE {found.ece:.4f}", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
     above.legend(loc="upper left")
     below.bar([(b.low + b.high) / 2 for b in found.bins], [b.n for b in found.bins], 0.9 / max(1, len(found.bins)))
-    below.set(xlabel="confidence", ylabel="how many", yscale="log" if some else "linear")
+    below.set(xlabel="confidence", ylabel="count", yscale="log" if some else "linear")
     return figure

@@ -1,4 +1,4 @@
-"""Taggers, reports, explanations and k-best lists as pieces of a page."""
+"""Taggers, explanations and k-best lists as pieces of a page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from trellis.display.html import Html, bar, colours_of, element, percent, piece, table
+from trellis.display.html import Html, bar, colours_of, element, piece, table
 from trellis.display.texts import mark
 
 if TYPE_CHECKING:
-    from trellis.evaluation.details import Details
-    from trellis.evaluation.report import Report
-    from trellis.evaluation.spans import Score
     from trellis.tasks.tagging.explain import TokenExplanation
 
 SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
@@ -22,48 +19,6 @@ def model_html(model: Any) -> str:
     """What a model is: what it reads and gives, how it was trained."""
     facts = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in model.summary().items()]
     return piece(element("b", type(model).__name__), table(facts))
-
-
-def report_html(report: Report) -> str:
-    """The figures of an evaluation."""
-    rows: list[tuple[str, object]] = [
-        ("sentences", report.n_sentences),
-        ("without a mistake, %", percent(report.sentence_accuracy)),
-        ("tokens", report.n_tokens),
-        ("right, %", percent(report.token_accuracy)),
-    ]
-    parts = [table(rows)]
-    if report.spans is not None:
-        parts.append(scores_table({"all spans": report.spans.micro, **report.spans.types}))
-    if report.parts is not None:
-        parts.append(
-            table([(name, percent(share)) for name, share in report.parts.accuracy.items()], ("part", "right"))
-        )
-        parts.append(scores_table(report.parts.features))
-    return piece(*parts)
-
-
-def details_html(found: Details) -> str:
-    """What a tagging gets wrong."""
-    parts = [element("p", f"labels, macro-averaged F1 {100 * found.macro_f1:.2f}"), scores_table(found.labels)]
-    if found.n_known is not None:
-        shares = (("known words", found.known_accuracy), ("unknown words", found.unknown_accuracy))
-        parts.append(table([(name, percent(share)) for name, share in shares if share is not None], ("", "right, %")))
-    if found.confusions:
-        parts.append(table(found.confusions[:10], ("true label", "label given", "times")))
-    if found.partial is not None:
-        rows = [(name, *map(percent, (one.precision, one.recall, one.f1))) for name, one in found.partial.items()]
-        parts.append(table(rows, ("spans, also in part", "precision", "recall", "F1")))
-    return piece(*parts)
-
-
-def scores_table(scores: dict[str, Score]) -> Html:
-    """Precision, recall and F1 by name."""
-    rows = [
-        (name, *map(percent, (one.precision, one.recall, one.f1)), one.gold, one.predicted, one.correct)
-        for name, one in scores.items()
-    ]
-    return table(rows, ("", "precision", "recall", "F1", "gold", "found", "right"))
 
 
 def explanation_html(found: Any) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from trellis.display.charts import BLUE, ORANGE, bars_chart, lines_chart, reliability_chart
 from trellis.display.figures import score_name, wrong_curve
-from trellis.display.html import Html, element, percent, piece, said, table
-from trellis.display.models import scores_table
+from trellis.display.html import Html, element, piece, said
+from trellis.display.tables import Table
 
 if TYPE_CHECKING:
     from trellis.evaluation.reliability import Reliability
@@ -48,28 +48,14 @@ ol:target {{ outline: 2px solid #c26a1a; outline-offset: .4rem }}
 
 def errors_page(found: ErrorsFound, title: str) -> str:
     """Figures, confusions with their sentences, reliability, training, length of sentences."""
-    report, details = found.report, found.details
-    facts: list[tuple[str, object]] = [
-        ("sentences", report.n_sentences),
-        ("without a mistake, %", percent(report.sentence_accuracy)),
-        ("tokens", report.n_tokens),
-        ("right, %", percent(report.token_accuracy)),
-    ]
-    if details.n_known is not None:
-        shares = (
-            ("known words right, %", details.known_accuracy),
-            ("unknown words right, %", details.unknown_accuracy),
-        )
-        facts += [(name, percent(share)) for name, share in shares if share is not None]
-    tables: list[Html] = [table(facts)]
-    if report.spans is not None:
-        tables.append(scores_table({"all spans": report.spans.micro, **report.spans.types}))
-    parts = [element("div", *tables, class_="side"), *_charts(found)]
-    parts += [_heading("What is taken for what"), _heat(found)]
-    parts += [_heading("Each label"), scores_table(details.labels)]
-    if details.partial is not None:
-        rows = [(name, *map(percent, (one.precision, one.recall, one.f1))) for name, one in details.partial.items()]
-        parts += [_heading("Spans that match in part"), table(rows, ("counted", "precision", "recall", "F1"))]
+    report, analysis = found.report, found.error_analysis
+    summary = {**analysis.summary(), **report.summary()}
+    figures = Table.of(report.columns, report.rows() if report.spans is not None else {}, summary)
+    parts = [figures.to_html(), *_charts(found)]
+    parts += [_heading("Confusion matrix"), _heat(found)]
+    parts += [_heading("Labels"), Table.of(report.columns, analysis.rows()).to_html()]
+    if analysis.partial is not None:
+        parts += [_heading("Partial matches of spans"), analysis.partial_table().to_html()]
     parts += [_heading("Sentences"), *_examples(found)]
     return _PAGE.format(title=said(title), body=piece(*parts))
 
@@ -81,9 +67,9 @@ def _heading(text: str) -> Html:
 def _charts(found: ErrorsFound) -> list[Html]:
     charts: list[Html] = []
     if found.calibration is not None:
-        for name, one in (("labels", found.calibration.tokens), ("spans", found.calibration.spans)):
-            if one is not None:
-                charts.append(_figure(f"As sure as right: {name}, error {one.expected_error:.4f}", _reliability(one)))
+        for name, bins in (("tokens", found.calibration.tokens), ("spans", found.calibration.spans)):
+            if bins is not None:
+                charts.append(_figure(f"Reliability ({name}), ECE {bins.ece:.4f}", _reliability(bins)))
     epochs = [(e["epoch"], e["objective"]) for e in found.history if "objective" in e]
     wrong_name, wrong = wrong_curve(found.history)
     scores = [(e["epoch"], 100 * e["dev_score"]) for e in found.history if "dev_score" in e]
@@ -101,7 +87,7 @@ def _charts(found: ErrorsFound) -> list[Html]:
         )
         for one in found.lengths
     ]
-    charts.append(_figure("Right labels by length of the sentence; how many there are", bars_chart(bars)))
+    charts.append(_figure("Token accuracy by sentence length; number of sentences", bars_chart(bars)))
     return [element("div", *charts, class_="side")]
 
 
@@ -114,26 +100,28 @@ def _reliability(found: Reliability) -> Html:
 
 
 def _heat(found: ErrorsFound) -> Html:
-    """True labels down, labels given across; the darker, the larger the share of the true label."""
-    counts = {(one.gold, one.predicted): one.times for one in found.details.confusions}
-    wrong = dict.fromkeys(found.details.labels, 0)
+    """Gold labels down, predicted labels across; the darker, the larger the share of the gold label."""
+    counts = {(one.gold, one.predicted): one.times for one in found.error_analysis.confusions}
+    wrong = dict.fromkeys(found.error_analysis.labels, 0)
     for (a, b), n in counts.items():
         wrong[a] += n
         wrong[b] += n
     names = [label for label in sorted(wrong, key=lambda label: (-wrong[label], label))[:MOST_LABELS] if wrong[label]]
     names.sort()
     if not names:
-        return element("p", "Nothing is wrong.")
+        return element("p", "No errors.")
     head = element("thead", element("tr", element("th", ""), *(element("th", name) for name in names)))
     rows = []
     for a in names:
-        score = found.details.labels[a]
+        score = found.error_analysis.labels[a]
         cells = []
         for b in names:
             n = score.correct if a == b else counts.get((a, b), 0)
             share = n / max(1, score.gold)
             inner: object = (
-                n if a == b or not n else element("a", n, href=f"#{_anchor(found, a, b)}", title=f"{a} as {b}")
+                n
+                if a == b or not n
+                else element("a", n, href=f"#{_anchor(found, a, b)}", title=f"gold {a}, predicted {b}")
             )
             style = f"background:rgba(var(--heat),{0.65 * share**0.5:.3f})" if n else ""
             cells.append(element("td", inner if n else "", style=style))
@@ -148,11 +136,11 @@ def _anchor(found: ErrorsFound, gold: str, predicted: str) -> str:
 def _examples(found: ErrorsFound) -> list[Html]:
     """The confusions, the most frequent first, each with some of its sentences."""
     out = []
-    for one in found.details.confusions:
+    for one in found.error_analysis.confusions:
         numbers = found.examples.get((one.gold, one.predicted), [])
         shown = [_sentence(found.sentences[number], one.gold, one.predicted) for number in numbers]
         more = f", the first {len(numbers)} sentences" if one.times > len(numbers) else ""
-        head = element("summary", f"{one.gold} taken for {one.predicted}: {one.times:,} times{more}")
+        head = element("summary", f"gold {one.gold}, predicted {one.predicted}: {one.times:,}{more}")
         inside = element("ol", *shown, id=_anchor(found, one.gold, one.predicted))  # a browser opens what is asked for
         out.append(element("details", head, inside))
     return out
@@ -164,7 +152,7 @@ def _sentence(one: WrongSentence, gold: str, predicted: str) -> Html:
         if (true, given) == (gold, predicted):
             words.append(element("mark", word, style="background:#ffd08a"))
         elif true != given:
-            words.append(element("span", word, class_="wrong", title=f"{true} taken for {given}"))
+            words.append(element("span", word, class_="wrong", title=f"gold {true}, predicted {given}"))
         else:
             words.append(word)
         words.append(" ")

@@ -5,74 +5,96 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from trellis._support.arrays import Bools, Ints, Longs
-from trellis._support.errors import ArgumentError
+from trellis._support.errors import ArgumentError, LearnerError
+from trellis.display.tables import Figure, Row
+from trellis.evaluation.report import Report
+from trellis.evaluation.tagging import complete_sentences
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentScore:
-    """Counts over some words."""
+    """Counts of words, or of sentences."""
 
-    words: int
-    heads: int  # with the right head
-    both: int  # with the right head and the right label
+    support: int
+    heads: int  # with the right head, or all heads
+    both: int  # with the right head and label, or all of them
 
     @property
     def uas(self) -> float:
         """Unlabelled attachment score, from 0 to 1."""
-        return self.heads / self.words if self.words else 0.0
+        return self.heads / self.support if self.support else 0.0
 
     @property
     def las(self) -> float:
         """Labelled attachment score, from 0 to 1."""
-        return self.both / self.words if self.words else 0.0
+        return self.both / self.support if self.support else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as a plain dict, ready for JSON."""
-        return {"words": self.words, "uas": self.uas, "las": self.las}
+    def to_dict(self) -> dict[str, float]:
+        """The figures as a row of a report."""
+        return {"uas": self.uas, "las": self.las, "support": self.support}
 
 
-@dataclass(frozen=True, slots=True)
-class AttachmentReport:
-    """All figures of an evaluation of trees."""
+@dataclass(frozen=True, slots=True, repr=False)
+class AttachmentReport(Report):
+    """How good dependency trees are: rows are relations."""
 
-    n_sentences: int
     all: AttachmentScore
     no_punctuation: AttachmentScore  # without words that are punctuation only
-    complete: float  # share of sentences with all heads right
-    complete_labelled: float  # and all labels
+    sentences: AttachmentScore  # sentences whose arcs are all right
     labels: Mapping[str, AttachmentScore]  # by the gold label
     is_labelled: bool = True
+    counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_words")
+    metrics: ClassVar[Mapping[str, str]] = {"auto": "las", "uas": "uas", "las": "las"}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as plain dicts, ready for JSON."""
-        return {
-            "n_sentences": self.n_sentences,
-            **self.all.to_dict(),
-            "no_punctuation": self.no_punctuation.to_dict(),
-            "complete": self.complete,
-            "complete_labelled": self.complete_labelled,
-            "labels": {name: score.to_dict() for name, score in self.labels.items()},
-        }
+    @property
+    def name(self) -> str:
+        """Name of the headline figure."""
+        return "LAS" if self.is_labelled else "UAS"
 
-    def __str__(self) -> str:
-        if not self.all.words:
-            return "no words to evaluate"
-        rows = {"all words": self.all, "no punctuation": self.no_punctuation, **self.labels}
-        width = max(map(len, rows))
-        whole = f"{100 * self.complete:.2f}% with all heads right"
-        if self.is_labelled:
-            whole += f", {100 * self.complete_labelled:.2f}% with all labels too"
-        head = f"{'':{width}}     UAS" + ("     LAS" if self.is_labelled else "") + "   words"
-        lines = [f"sentences {self.n_sentences}, {whole}", "", head]
-        for name, one in rows.items():
-            las = f"  {100 * one.las:6.2f}" if self.is_labelled else ""
-            lines.append(f"{name:{width}}  {100 * one.uas:6.2f}{las}  {one.words:6}")
-        return "\n".join(lines)
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the printed table."""
+        return ("uas", "las", "support") if self.is_labelled else ("uas", "support")
+
+    @property
+    def n_sentences(self) -> int:
+        """The number of sentences."""
+        return self.sentences.support
+
+    @property
+    def n_words(self) -> int:
+        """The number of words, punctuation included."""
+        return self.all.support
+
+    @property
+    def uas(self) -> float:
+        """The share of words with the right head."""
+        return self.all.uas
+
+    @property
+    def las(self) -> float:
+        """The share of words with the right head and label; UAS where arcs have no labels."""
+        return self.all.las
+
+    def figure(self, metric: str) -> float:
+        """The figure that a metric stands for; LearnerError for "las" where arcs have no labels."""
+        if metric == "las" and not self.is_labelled:
+            raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
+        return Report.figure(self, metric)
+
+    def rows(self) -> Mapping[str, Row]:
+        """Figures by gold label, the most frequent first."""
+        return {name: score.to_dict() for name, score in self.labels.items()}
+
+    def summary(self) -> Mapping[str, Row | Figure]:
+        """Figures of all words, without punctuation, and of whole sentences."""
+        scores = {"all words": self.all, "no punctuation": self.no_punctuation, "sentence accuracy": self.sentences}
+        return {name: score.to_dict() for name, score in scores.items()}
 
 
 def is_punctuation(word: str) -> bool:
@@ -134,12 +156,10 @@ def attachment_of(
     names = np.array(gold_labels, object)
     by_label = {name: score(names == name) for name in sorted(set(gold_labels))} if labelled else {}
     return AttachmentReport(
-        len(starts) - 1,
         score(np.ones(len(right), bool)),
         score(~punctuation),
-        _complete(right, starts),
-        _complete(both, starts),
-        dict(sorted(by_label.items(), key=lambda item: (-item[1].words, item[0]))),
+        AttachmentScore(len(starts) - 1, complete_sentences(right, starts), complete_sentences(both, starts)),
+        dict(sorted(by_label.items(), key=lambda item: (-item[1].support, item[0]))),
         labelled,
     )
 
@@ -148,9 +168,3 @@ def _cut(labels: Sequence[str] | None, n: int, subtypes: bool) -> list[str]:
     if labels is None:
         return [""] * n
     return list(labels) if subtypes else [label.partition(":")[0] for label in labels]
-
-
-def _complete(right: Bools, starts: Longs) -> float:
-    from trellis.evaluation.report import sentence_accuracy
-
-    return sentence_accuracy(right, starts)

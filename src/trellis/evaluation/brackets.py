@@ -7,67 +7,53 @@ bracket, nor are tags; PRT counts as ADVP. Brackets are a multiset of (label, fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.tree import ROOTS, PhraseTree
-from trellis.evaluation.report import score_figures, score_table
-from trellis.evaluation.spans import Score
+from trellis.display.tables import Figure, Row
+from trellis.evaluation.scores import Score, ScoreReport
 
 PUNCTUATION = frozenset([",", ":", "``", "''", "."])
 SAME = {"PRT": "ADVP"}
 Bracket = tuple[str, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class BracketReport:
-    """Labelled bracket scores of parses against right trees."""
+@dataclass(frozen=True, slots=True, repr=False)
+class BracketReport(ScoreReport):
+    """Labelled bracket scores of parses against gold trees: rows are labels."""
 
-    overall: Score
-    by_label: dict[str, Score]
-    sentences: int
-    complete: int  # sentences whose brackets are all right
-    words: int
-    right_tags: int  # without punctuation
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall of all brackets."""
-        return self.overall.f1
+    micro: Score
+    labels: dict[str, Score]
+    n_sentences: int
+    n_complete: int  # sentences whose brackets are all right
+    n_words: int  # without punctuation
+    n_right_tags: int
+    counts: ClassVar[tuple[str, ...]] = ("n_words", "n_sentences")
 
     @property
     def complete_match(self) -> float:
         """The share of sentences whose brackets are all right."""
-        return self.complete / self.sentences if self.sentences else 0.0
+        return self.n_complete / self.n_sentences if self.n_sentences else 0.0
 
     @property
     def tag_accuracy(self) -> float:
         """The share of words whose tag is right."""
-        return self.right_tags / self.words if self.words else 0.0
+        return self.n_right_tags / self.n_words if self.n_words else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as plain dicts, ready for JSON."""
+    def rows(self) -> Mapping[str, Row]:
+        """Figures by label."""
+        return {name: score.to_dict() for name, score in self.labels.items()}
+
+    def summary(self) -> Mapping[str, Row | Figure]:
+        """Figures of all brackets, of tags and of whole sentences."""
         return {
-            "n_sentences": self.sentences,
-            "complete_match": self.complete_match,
-            "n_words": self.words,
-            "tag_accuracy": self.tag_accuracy,
-            "brackets": score_figures(self.overall),
-            "labels": {label: score_figures(score) for label, score in self.by_label.items()},
+            **ScoreReport.summary(self),
+            "tag accuracy": Figure(self.tag_accuracy, self.n_words),
+            "complete match": Figure(self.complete_match, self.n_sentences),
         }
-
-    def __str__(self) -> str:
-        if not self.sentences:
-            return "no sentences to evaluate"
-        return "\n".join(
-            [
-                f"sentences {self.sentences}, {100 * self.complete_match:.2f}% with all brackets right",
-                f"words     {self.words} without punctuation, {100 * self.tag_accuracy:.2f}% with the right tag",
-                *score_table({"all brackets": self.overall, **self.by_label}),
-            ]
-        )
 
 
 def evaluate_trees(

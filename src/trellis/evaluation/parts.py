@@ -11,7 +11,7 @@ import numpy as np
 
 from trellis.corpus.corpus import JOINT, Column, columns_named
 from trellis.corpus.label_parts import check_separator
-from trellis.evaluation.spans import Score
+from trellis.evaluation.scores import Score
 
 
 class Parts(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import numpy.typing as npt
 
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ArgumentError
+from trellis.display.html import Html, Number
+from trellis.display.tables import Table, Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,16 +29,16 @@ class Bin:
     accuracy: float  # the share of them that is right; 0 if there are none
 
 
-@dataclass(frozen=True, slots=True)
-class Reliability:
+@dataclass(frozen=True, slots=True, repr=False)
+class Reliability(Tables):
     """A reliability table: confidences in bins of equal width, each with how often they were right."""
 
     bins: list[Bin]
     n: int
     confidence: float
     accuracy: float
-    expected_error: float  # the mean over all of |confidence - accuracy| of their bin (ECE)
-    largest_error: float  # the largest of a bin that is not empty (MCE)
+    ece: float  # expected calibration error: the mean over all of |confidence - accuracy| of their bin
+    mce: float  # maximum calibration error: of the worst bin
     brier: float  # the mean of (confidence - right)²
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,18 +51,16 @@ class Reliability:
 
         return reliability_figure(self, title)
 
-    def __str__(self) -> str:
-        lines = ["  from    to        n  confidence    right"]
-        lines += [
-            f"{bin.low:6.2f}{bin.high:6.2f}{bin.n:9}" + (f"{bin.confidence:12.4f}{bin.accuracy:9.4f}" if bin.n else "")
-            for bin in self.bins
-        ]
-        lines.append(f"{'all':12}{self.n:9}{self.confidence:12.4f}{self.accuracy:9.4f}")
-        lines.append(
-            f"expected calibration error {self.expected_error:.4f}, largest {self.largest_error:.4f}, "
-            f"Brier score {self.brier:.4f}"
-        )
-        return "\n".join(lines)
+    def tables(self) -> Iterable[tuple[str, Table | None]]:
+        """The bins, then the errors."""
+        bins = [(f"{bin.low:.2f}-{bin.high:.2f}", *_cells(bin)) for bin in self.bins]
+        yield "", Table(("confidence", "n", "mean confidence", "accuracy"), [bins, [("all", *_cells(self))]])
+        yield f"ECE {self.ece:.4f}, MCE {self.mce:.4f}, Brier score {self.brier:.4f}", None
+
+
+def _cells(counted: Bin | Reliability) -> list[Html]:
+    shares = (f"{counted.confidence:.4f}", f"{counted.accuracy:.4f}") if counted.n else ("", "")
+    return [Number(counted.n), *map(Number, shares)]
 
 
 def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 10) -> Reliability:
@@ -88,8 +89,8 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+@dataclass(frozen=True, slots=True, repr=False)
+class Calibration(Tables):
     """The reliability of a tagger's labels, and of its spans where labels mark spans."""
 
     measure: str  # "probability" or "confidence": what the tagger's figures are
@@ -101,8 +102,9 @@ class Calibration:
         """The tables as plain dicts, ready for JSON."""
         return asdict(self)
 
-    def __str__(self) -> str:
-        lines = [f"{self.measure} of labels, temperature {self.temperature:.4g}", str(self.tokens)]
-        if self.spans is not None:
-            lines += ["", f"{self.measure} of spans", str(self.spans)]
-        return "\n".join(lines)
+    def tables(self) -> Iterable[tuple[str, Table | None]]:
+        """The tables of tokens and spans."""
+        for name, table in (("tokens", self.tokens), ("spans", self.spans)):
+            if table is not None:
+                yield f"Reliability ({name}), {self.measure}, temperature {self.temperature:.4g}", None
+                yield from table.tables()

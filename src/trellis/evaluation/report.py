@@ -1,171 +1,75 @@
-"""All figures of one evaluation: to print, to keep as JSON."""
+"""Base class of the reports of all tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
-import numpy as np
-
-from trellis._support.arrays import Bools, Longs
-from trellis._support.errors import CorpusError, LearnerError
-from trellis.corpus.corpus import Column
-from trellis.corpus.objects import from_mapping
-from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.parts import Parts, PartScores, part_scores
-from trellis.evaluation.spans import Score, SpanScores, span_scores
+from trellis._support.errors import ArgumentError
+from trellis.display.tables import Figure, Row, Table, Tables, values_of
 
 
-def right_tokens(gold: Column, predicted: Column) -> Bools:
-    """Which tokens have the label they should have: [n_tokens]."""
-    # Predicted codes in the words of the gold column; -1 for a label that gold never has.
-    code_of = {label: code for code, label in enumerate(gold.values)}
-    renamed = np.array([code_of.get(label, -1) for label in predicted.values] or [-1], np.int64)
-    return np.asarray(gold.codes == renamed[predicted.codes])
+class Report(Tables):
+    """How good the predictions of a model are.
 
+    A subclass names its ``counts`` and ``metrics`` and gives ``name``, ``rows`` and ``summary``.
+    """
 
-def token_accuracy(right: Bools) -> float:
-    """The share of tokens that are right, 0 if there are none."""
-    return float(right.mean()) if len(right) else 0.0
+    __slots__ = ()
+    counts: ClassVar[tuple[str, ...]]  # attributes; where the last one is 0 there is nothing to evaluate
+    metrics: ClassVar[Mapping[str, str]]  # figures by which epochs can be compared: attribute by name
 
+    @property
+    def name(self) -> str:
+        """Name of the headline figure."""
+        raise NotImplementedError
 
-def sentence_accuracy(right: Bools, starts: Longs) -> float:
-    """The share of sentences without a mistake, 0 if there are none; starts [n_sentences + 1]."""
-    if len(starts) < 2:
-        return 0.0
-    mistakes = np.concatenate([[0], np.cumsum(~right)])
-    return float((mistakes[starts[1:]] == mistakes[starts[:-1]]).mean())
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the printed table."""
+        return ("precision", "recall", "f1", "support")
 
+    def rows(self) -> Mapping[str, Row]:
+        """Figures by label, type or relation."""
+        return {}
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Report:
-    """How good a tagging is."""
-
-    n_sentences: int
-    n_tokens: int
-    token_accuracy: float
-    sentence_accuracy: float
-    spans: SpanScores | None  # None where labels mark no spans
-    parts: PartScores | None = None  # None where labels have no parts
+    def summary(self) -> Mapping[str, Row | Figure]:
+        """Figures of all predictions together."""
+        return {}
 
     @property
     def headline(self) -> float:
-        """The one figure by which epochs are compared: span F1 where there are spans, else token accuracy."""
-        return self.token_accuracy if self.spans is None else self.spans.micro.f1
+        """The figure by which models are compared, from 0 to 1."""
+        return self.figure("auto")
+
+    def figure(self, metric: str) -> float:
+        """The figure that a metric stands for ("auto": the headline)."""
+        if metric not in self.metrics:
+            raise ArgumentError(f"metric must be one of {', '.join(map(repr, self.metrics))}, not {metric!r}")
+        return float(getattr(self, self.metrics[metric]))
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain dicts, ready for JSON."""
-        figures: dict[str, Any] = {
-            "n_sentences": self.n_sentences,
-            "n_tokens": self.n_tokens,
-            "token_accuracy": self.token_accuracy,
-            "sentence_accuracy": self.sentence_accuracy,
+        """All figures as plain data, ready for JSON."""
+        summary = {
+            name.replace(" ", "_"): row.value if isinstance(row, Figure) else dict(row)
+            for name, row in self.summary().items()
         }
-        if self.spans is not None:
-            figures["spans"] = {
-                **score_figures(self.spans.micro),
-                "types": {name: score_figures(score) for name, score in self.spans.types.items()},
-            }
-        if self.parts is not None:
-            features = {name: score_figures(score) for name, score in self.parts.features.items()}
-            figures["parts"] = {"accuracy": self.parts.accuracy, "features": features}
-        return figures
+        rows = {name: dict(row) for name, row in self.rows().items()}
+        figures = {name: getattr(self, name) for name in ("name", "headline", *self.counts)}
+        return {**figures, **summary, "rows": rows}
 
-    def __repr__(self) -> str:
-        return str(self)
+    def to_frame(self) -> Any:
+        """The printed table as a pandas DataFrame, shares from 0 to 1."""
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise ArgumentError("to_frame needs pandas: pip install pandas") from None
+        rows = [*self.rows().items(), *self.summary().items()]
+        cells = [values_of(self.columns, row) for _, row in rows]
+        return pd.DataFrame(cells, index=[name for name, _ in rows], columns=list(self.columns))
 
-    def _repr_html_(self) -> str:
-        from trellis.display.models import report_html
-
-        return report_html(self)
-
-    def __str__(self) -> str:
-        if not self.n_tokens:
-            return "no tokens to evaluate"
-        lines = [
-            f"sentences {self.n_sentences}, {100 * self.sentence_accuracy:.2f}% without a mistake",
-            f"tokens    {self.n_tokens}, {100 * self.token_accuracy:.2f}% right",
-        ]
-        if self.spans is not None:
-            lines += score_table({"all spans": self.spans.micro, **self.spans.types})
-        if self.parts is not None:
-            width = max(map(len, self.parts.accuracy))
-            lines += [f"  {name:{width}}  {100 * share:.2f}% right" for name, share in self.parts.accuracy.items()]
-            lines += score_table(self.parts.features)
-        return "\n".join(lines)
-
-
-def _span_f1(report: Report) -> float:
-    if report.spans is None:
-        raise LearnerError("labels of the dev corpus mark no spans; choose another metric")
-    return report.spans.micro.f1
-
-
-# The figures by which epochs can be compared.
-METRICS: dict[str, Callable[[Report], float]] = {
-    "auto": lambda report: report.headline,
-    "token": lambda report: report.token_accuracy,
-    "sentence": lambda report: report.sentence_accuracy,
-    "span": _span_f1,
-}
-
-
-def evaluate(
-    gold: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
-    *,
-    spans: bool | None = None,
-    label_parts: str | None = None,
-) -> Report:
-    """Compare label sequences; ``spans`` None: count spans if gold labels are of a scheme such as IOB2.
-
-    ``label_parts`` is what separates the parts of a label (``|`` in ``NOUN|Number=Sing``); they are counted too.
-    """
-    both = from_mapping({"gold": gold, "predicted": predicted}, None)
-    parts = Parts.of_column("gold", both.columns, label_parts)
-    return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans, parts=parts)
-
-
-def evaluate_columns(
-    gold: Column, predicted: Column, starts: Longs, *, spans: bool | None = None, parts: Parts | None = None
-) -> Report:
-    """The same on columns over sentences that begin at starts [n_sentences + 1]."""
-    if len(gold.codes) != len(predicted.codes):
-        why = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
-        raise CorpusError("", None, why)
-    if spans is None:
-        spans = guess_scheme(gold.values) is not None
-    right = right_tokens(gold, predicted)
-    return Report(
-        len(starts) - 1,
-        len(right),
-        token_accuracy(right),
-        sentence_accuracy(right, starts),
-        span_scores(gold, predicted, starts) if spans else None,
-        None if parts is None else part_scores(gold, predicted, parts),
-    )
-
-
-def score_figures(score: Score) -> dict[str, float]:
-    """The figures as a plain dict, ready for JSON."""
-    return {
-        "precision": score.precision,
-        "recall": score.recall,
-        "f1": score.f1,
-        "gold": score.gold,
-        "predicted": score.predicted,
-        "correct": score.correct,
-    }
-
-
-def score_table(scores: Mapping[str, Score]) -> list[str]:
-    """The lines of a table, one row per name; none where there are no names."""
-    if not scores:
-        return []
-    width = max(map(len, scores))
-    return ["", f"{'':{width}}  precision  recall      F1    gold   found   right"] + [
-        f"{name:{width}}  {100 * one.precision:9.2f}  {100 * one.recall:6.2f}  {100 * one.f1:6.2f}"
-        f"  {one.gold:6}  {one.predicted:6}  {one.correct:6}"
-        for name, one in scores.items()
-    ]
+    def tables(self) -> Iterable[tuple[str, Table | None]]:
+        """The table of all rows and the summary."""
+        if not getattr(self, self.counts[-1]):
+            return [(f"no {self.counts[-1].removeprefix('n_')} to evaluate", None)]
+        return [("", Table.of(self.columns, self.rows(), self.summary()))]

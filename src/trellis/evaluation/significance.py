@@ -21,8 +21,8 @@ import numpy.typing as npt
 from trellis._support.arrays import Doubles, Longs
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Column
-from trellis.evaluation.report import right_tokens
-from trellis.evaluation.spans import span_counts
+from trellis.evaluation.scores import span_counts
+from trellis.evaluation.tagging import right_tokens
 
 _AT_ONCE = 1_000_000  # numbers in one array of draws
 

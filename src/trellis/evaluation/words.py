@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import ClassVar
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.unspaced import narrow, to_points, to_text
-from trellis.evaluation.spans import Score
+from trellis.display.tables import Row
+from trellis.evaluation.scores import Score, ScoreReport
 
 
-@dataclass(frozen=True, slots=True)
-class WordScores:
-    """Counts of words. A word is right if it begins and ends where a true word does."""
+@dataclass(frozen=True, slots=True, repr=False)
+class WordReport(ScoreReport):
+    """How good a segmentation is. A word is right if it begins and ends where a gold word does."""
 
-    words: Score
-    known: tuple[int, int] = (0, 0)  # true words that training had; how many of them are right
+    n_sentences: int  # lines
+    micro: Score
+    known: tuple[int, int] = (0, 0)  # gold words that training had; how many of them are right
     unknown: tuple[int, int] = (0, 0)  # the same of those that it had not
+    counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_words")
+
+    @property
+    def n_words(self) -> int:
+        """The number of gold words."""
+        return self.micro.gold
 
     @property
     def recall_of_known(self) -> float:
@@ -30,41 +38,16 @@ class WordScores:
         """The share of unknown words that are right, 0 if there are none."""
         return self.unknown[1] / self.unknown[0] if self.unknown[0] else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as a plain dict, ready for JSON."""
-        return {
-            "precision": self.words.precision,
-            "recall": self.words.recall,
-            "f1": self.words.f1,
-            "gold": self.words.gold,
-            "predicted": self.words.predicted,
-            "correct": self.words.correct,
-            "known": self.known[0],
-            "recall_of_known": self.recall_of_known,
-            "unknown": self.unknown[0],
-            "recall_of_unknown": self.recall_of_unknown,
-        }
-
-    def __str__(self) -> str:
-        if not self.words.gold:
-            return "no words to evaluate"
-        n, words = sum(row[0] for row in (self.known, self.unknown)), self.words
-        share = f" ({100 * self.unknown[0] / n:.2f}% of the words)" if n else ""
-        return "\n".join(
-            [
-                f"words      {words.gold}, found {words.predicted}, right {words.correct}",
-                f"precision  {100 * words.precision:.2f}",
-                f"recall     {100 * words.recall:.2f}",
-                f"F1         {100 * words.f1:.2f}",
-                f"recall of known words    {100 * self.recall_of_known:.2f}",
-                f"recall of unknown words  {100 * self.recall_of_unknown:.2f}{share}",
-            ]
-        )
+    def rows(self) -> Mapping[str, Row]:
+        """Recall of the words that training had, and of those that it had not."""
+        words = {"known words": (self.recall_of_known, self.known[0])}
+        words["unknown words"] = (self.recall_of_unknown, self.unknown[0])
+        return {name: {"recall": recall, "support": n} for name, (recall, n) in words.items() if n}
 
 
 def compare_words(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Container[str]
-) -> WordScores:
+) -> WordReport:
     """Compare lines of words with the true ones; ``known`` are the words of training, in half width."""
     n_gold = n_predicted = n_right = n_known = n_known_right = 0
     if len(gold) != len(predicted):
@@ -80,7 +63,8 @@ def compare_words(
             if half_width(word) in known:
                 n_known, n_known_right = n_known + 1, n_known_right + right
     of_known = n_known, n_known_right
-    return WordScores(Score(n_gold, n_predicted, n_right), of_known, (n_gold - n_known, n_right - n_known_right))
+    of_unknown = n_gold - n_known, n_right - n_known_right
+    return WordReport(len(gold), Score(n_gold, n_predicted, n_right), of_known, of_unknown)
 
 
 def half_width(word: str) -> str:

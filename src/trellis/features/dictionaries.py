@@ -88,7 +88,7 @@ class Dictionary:
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class EntrySpans:
     """The spans of a training corpus, from which dictionaries are learned."""
 
     begins: Longs  # [n] first tokens
@@ -112,7 +112,7 @@ def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Diction
     return Dictionary.of(Strings.of(number), starts_of([len(entry) for entry in entries]), symbols)
 
 
-def learn_dictionary(spans: Spans, said: Ints, strings: Strings) -> Dictionary:
+def learn_dictionary(spans: EntrySpans, said: Ints, strings: Strings) -> Dictionary:
     """The spans as entries: ``said`` [n_tokens] is what the view says of each token, -1 where it says nothing."""
     starts = starts_of(spans.lengths)
     tokens = np.repeat(spans.begins - starts[:-1], spans.lengths) + np.arange(starts[-1])

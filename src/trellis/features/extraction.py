@@ -15,7 +15,7 @@ from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.features.dictionaries import (
     Dictionary,
     DictionaryView,
-    Spans,
+    EntrySpans,
     derived_names,
     dictionary_views,
     learn_dictionary,
@@ -23,7 +23,7 @@ from trellis.features.dictionaries import (
     read_dictionary,
 )
 from trellis.features.functions import COUNTED, RARE
-from trellis.features.known import entries, united, united_bag
+from trellis.features.known import entries
 from trellis.features.templates import Template, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
 from trellis.features.vocabulary import (
@@ -36,7 +36,6 @@ from trellis.features.vocabulary import (
     Sources,
     Tables,
     View,
-    Views,
     Vocabulary,
     compile_plan,
     derived_columns,
@@ -173,7 +172,7 @@ class Extractor:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
             column_vocabulary(
-                name, strings, v.views, reach, self.lookups, self.dictionaries, self.vectors, (more or {}).get(name)
+                name, strings, v, reach, self.lookups, self.dictionaries, self.vectors, (more or {}).get(name)
             )
             for (name, strings), v in zip(values.items(), views, strict=False)
         ) + derived_columns(derived, reach)
@@ -248,7 +247,7 @@ def extract(
     features: FeatureSet,
     n_threads: int,
     known: Vocabulary | None = None,
-    spans: Spans | None = None,
+    spans: EntrySpans | None = None,
 ) -> Extraction:
     """Number every attribute of the corpus under these templates, and all that were ``known`` before.
 
@@ -266,7 +265,7 @@ def extract(
     compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
         olds = zip(compacted.items(), known.given, strict=True)
-        compacted = {name: united(column, old) for (name, column), old in olds}
+        compacted = {name: column.after(old.values) for (name, column), old in olds}
     extractor = Extractor(
         [t for t in features.templates if t not in bag_templates],
         {name: column.values for name, column in compacted.items()},
@@ -286,7 +285,8 @@ def extract(
         column = corpus.columns[bags[0]]
         assert isinstance(column, BagColumn)
         if known is not None and known.bag is not None:
-            column = united_bag(column, known.bag.strings)
+            names, numbers = known.bag.strings.united(column.names)
+            column = BagColumn(column.starts, numbers[column.ids], column.values, names)
         bag = _bag(bags[0], column.names, {template.about for template in bag_templates}, n_attributes, n_edges)
         lists = _join(lists, column.renumber(bag.attributes))
         n_attributes += int((bag.attributes >= 0).sum())
@@ -318,7 +318,7 @@ def _bag(column: str, names: Strings, about: Container[int], first: int, first_p
 
 
 def _learned(
-    templates: Sequence[Template], columns: Mapping[str, Column], spans: Spans
+    templates: Sequence[Template], columns: Mapping[str, Column], spans: EntrySpans
 ) -> dict[DictionaryView, Dictionary]:
     """The dictionaries that no file has."""
     found = dict[DictionaryView, Dictionary]()
@@ -331,12 +331,12 @@ def _learned(
 
 
 def frequent_words(
-    values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Views]
+    values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Sequence[View]]
 ) -> dict[tuple[str, str], dict[str, str]]:
     """For functions that ask how often a word was seen: the words that are not rare, by function and column."""
     found = dict[tuple[str, str], dict[str, str]]()
     for (name, words), v in zip(values.items(), views, strict=False):  # derived columns have no words
-        for function in sorted({call.name for view in v.views for call in view if call.name in COUNTED}):
+        for function in sorted({call.name for view in v for call in view if call.name in COUNTED}):
             often = np.flatnonzero(counts(name) > RARE)
             found[function, name] = {words[value]: "yes" for value in often.tolist()}
     return found
@@ -383,13 +383,7 @@ def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
 
 def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]:
     """The plan with only some of its templates; tables and folds keep their numbers."""
-    return (
-        plan.atoms,
-        np.ascontiguousarray(plan.templates[first:last]),
-        plan.n_tables,
-        plan.n_folds,
-        plan.reach,
-    )
+    return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last])).arrays
 
 
 def _join(lists: Ragged, others: Ragged) -> Ragged:

@@ -11,8 +11,10 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from trellis._support.errors import TemplateError
+from trellis._support.arguments import is_text
+from trellis._support.errors import ArgumentError, TemplateError
 from trellis.features.regex import match, matches
 
 Function = Callable[[str], str | None]
@@ -115,6 +117,61 @@ VECTORS = ("vector",)
 LONGEST = 200  # letters of such an expression
 PATTERNED: dict[str, Callable[[str], Function]] = {"match": match, "matches": matches}
 NAMES = (*PLAIN, *SIZED, *FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS)
+
+
+# Functions of one's own by name, see register_function. Models keep the name alone.
+OWN: dict[str, Function] = {}
+
+
+def register_function(name: str, function: Function | None = None, *, replace: bool = False) -> Any:
+    """Add a function that templates may apply, such as ``soundex(word[0])``; also a decorator.
+
+    A model keeps the name of the function, not its code: register it again before such a model is loaded.
+
+    Parameters
+    ----------
+    name
+        Its name in templates: a letter, then letters, digits and underscores; not that of a built-in function.
+    function
+        It takes a string and returns a string, or None where the feature does not fire. It is called once per distinct
+        string, and must always give the same answer. Without it, a decorator is returned.
+    replace
+        Whether another function that was registered under this name may be replaced.
+
+    Returns
+    -------
+    The function, or the decorator.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is invalid or taken.
+    """
+    if function is None:
+        return lambda function: register_function(name, function, replace=replace)
+    if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w*", name):
+        raise ArgumentError(f"name must be a letter, then letters, digits and underscores, not {name!r}")
+    if name in NAMES or name == "outside":
+        raise ArgumentError(f"{name!r} is a function of trellis; choose another name")
+    if not callable(function):
+        raise ArgumentError(f"function must be a function of a string, not {function!r}")
+    if not replace and OWN.get(name, function) != function:
+        raise ArgumentError(f"another function is registered as {name!r}; choose another name, or give replace=True")
+    OWN[name] = function
+    return function
+
+
+def own_function(name: str) -> Function:
+    """A registered function whose results are checked."""
+    function = OWN[name]
+
+    def checked(value: str) -> str | None:
+        result = function(value)
+        if result is not None and not (isinstance(result, str) and is_text(result)):
+            raise TemplateError(f"function {name!r} must return a string or None; of {value!r} it returns {result!r}")
+        return result
+
+    return checked
 
 
 def rare_suffix(frequent: Lookup, k: int) -> Function:

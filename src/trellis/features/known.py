@@ -1,4 +1,4 @@
-"""A vocabulary taken apart again: names of its attributes, and what it knew, for training that starts from a model."""
+"""A vocabulary taken apart again: its attributes and their names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from trellis._support.arrays import Ints
 from trellis._support.errors import ModelError
-from trellis.corpus.corpus import BagColumn, Column, Strings
 from trellis.features.templates import Look, vector_file
-from trellis.features.vocabulary import ColumnVocabulary, Tables, Vocabulary
+from trellis.features.vocabulary import Tables, Vocabulary
 
 
 def entries(
@@ -87,24 +86,3 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
     if value - 2 * reach >= len(strings):
         raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
     return f"{look}={strings[value - 2 * reach]}"
-
-
-# ------------------------------------------------------------ known values first, then new ones
-
-
-def united(column: Column, known: ColumnVocabulary) -> Column:
-    """The column over the known values, then those that are new."""
-    of_value, values = _united(known.values, column.values)
-    return Column(of_value[column.codes], values)
-
-
-def united_bag(column: BagColumn, known: Strings) -> BagColumn:
-    """The same for attributes given as strings."""
-    of_name, names = _united(known, column.names)
-    return BagColumn(column.starts, of_name[column.ids], column.values, names)
-
-
-def _united(known: Strings, more: Strings) -> tuple[Ints, Strings]:
-    """The number of each of the strings ``more``, and all strings."""
-    numbers = {value: i for i, value in enumerate(known)}
-    return np.array([numbers.setdefault(value, len(numbers)) for value in more], np.int32), Strings.of(numbers)

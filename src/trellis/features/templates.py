@@ -35,6 +35,7 @@ from trellis.features.functions import (
     LONGEST,
     MATCHED,
     NAMES,
+    OWN,
     PATTERNED,
     PLAIN,
     SIZED,
@@ -214,10 +215,11 @@ class _Parser:
                 labelled = bool(self.take("name"))
             elif self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
                 at = self.peek()[2]
-                if self.peek(2)[1] in FAR_KINDS:
-                    far.append(self.far_label())
+                before = self.labels_before()
+                if isinstance(before, str):
+                    far.append(before)
                 else:
-                    labels |= self.label_offsets()
+                    labels |= before
             else:
                 looks.append(self.look())
             if self.peek()[0] == "end":
@@ -279,17 +281,14 @@ class _Parser:
             if filed and (look.place != "segment" or filed != ["listed"] or look.calls[-1].name != "listed"):
                 raise self.error('of files, looks at segments take listed(word[segment], "file") alone', 0)
 
-    def far_label(self) -> str:
-        self.take("name")
-        self.take("sign", "[")
-        kind = self.take("name")
-        self.take("sign", "]")
-        return kind
-
-    def label_offsets(self) -> set[int]:
+    def labels_before(self) -> str | set[int]:
         self.take("name")
         self.take("sign", "[")
         at = self.peek()[2]
+        if self.peek()[1] in FAR_KINDS:
+            kind = self.take("name")
+            self.take("sign", "]")
+            return kind
         if self.peek()[0] != "int":
             raise self.error(f"after label[ comes a number, any or same, not {self.peek()[1]!r}", at)
         first = last = self.number()
@@ -338,9 +337,9 @@ class _Parser:
                 return Look("", 0, place=word)
             shown = word if word.isprintable() else repr(word)
             raise self.error(f"expected {shown}[offset] or {shown}(...)", at)
-        if word not in NAMES:
-            unknown = self.error(f"no function {word!r}; the functions are {', '.join(NAMES)}", at)
-            raise UnknownFunctionError(str(unknown))
+        if word not in NAMES and word not in OWN:
+            unknown = self.error(f"no function {word!r}; the functions are {', '.join((*NAMES, *OWN))}", at)
+            raise UnknownFunctionError(str(unknown), word)
         self.take("sign", "(")
         inner_at = self.peek()[2]
         inner = self.look(depth + 1)
@@ -372,15 +371,13 @@ class _Parser:
         if name in PATTERNED and arguments and (why := unreadable(str(arguments[0]))):
             raise self.error(f"{name}: {why}", at)
         match arguments:
-            case [] if name in PLAIN:
+            case [] if name in PLAIN or name in OWN or name in MATCHED:
                 return
             case [int(k)] if name in SIZED and 1 <= k <= 100:
                 return
             case [int(k)] if name in COUNTED and 0 <= k <= 100:
                 return
             case [str(text)] if name in (*FILED, *MATCHED, *VECTORS) or (name in PATTERNED and len(text) <= LONGEST):
-                return
-            case [] if name in MATCHED:
                 return
             case [str(), int(k)] if name == "cluster" and k >= 1:
                 return

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from trellis.features.functions import (
     COUNTED,
     FILED,
     MATCHED,
+    OWN,
     PATTERNED,
     PLAIN,
     SIZED,
@@ -40,15 +41,26 @@ from trellis.features.functions import (
     Function,
     Lookup,
     from_lookup,
+    own_function,
     rare_suffix,
     read_lookup,
 )
-from trellis.features.templates import Call, Look, Template, beside, parse_template, parse_templates, vector_file
+from trellis.features.templates import (
+    MEASURES,
+    Call,
+    Look,
+    Template,
+    beside,
+    parse_template,
+    parse_templates,
+    vector_file,
+)
 from trellis.features.vectors import Files
 
 # ------------------------------------------------------------ what a user may give as features
 
-Features = str | Path | Iterable[str | Template]
+TemplateSource = str | Path | Iterable[str | Template]
+NO_TEMPLATES = "no templates given: name a preset, a file or a list of templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,7 @@ class FeatureSet:
         return list(dict.fromkeys(look.column for template in self.templates for look in template.looks))
 
 
-def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
+def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
@@ -103,10 +115,10 @@ def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
             raise TemplateError("all templates are about labels alone; add one that looks at a column, or bias")
         if of_segments:
             raise TemplateError("all templates are about whole segments; add one that looks at a token, as word[0]")
-        raise TemplateError("no templates given: name a preset, a file or a list of templates")
+        raise TemplateError(NO_TEMPLATES)
     named = next((bind_look(look, t, columns) for t in templates for look in t.looks if look.column), None)
     first = named.column if named else columns[0] if columns else ""
-    bound = [replace(t, looks=tuple(bind_look(look, t, columns, first) for look in t.looks)) for t in templates]
+    bound = [bind(template, columns, first) for template in templates]
     _check_shared(bound)
     chosen = FeatureSet(tuple(bound), bigrams, history)
     return replace(chosen, of_segments=tuple(_bound_to(template, chosen.columns) for template in of_segments))
@@ -115,78 +127,94 @@ def feature_set(features: Features, columns: Sequence[str]) -> FeatureSet:
 def _bound_to(template: Template, columns: Sequence[str]) -> Template:
     """A template of segments, over columns that templates of tokens read."""
     try:
-        looks = (look if look.place == "length" else bind_look(look, template, columns) for look in template.looks)
-        return replace(template, looks=tuple(looks))
+        return bind(template, columns)
     except TemplateError:
         read = ", ".join(columns)
         why = f"template {str(template)!r} reads another column than those that templates of tokens read, {read}"
         raise TemplateError(f"{why}; add one, such as word[0]") from None
 
 
-def templates_of(features: Features, columns: Sequence[str]) -> tuple[list[Template], bool]:
-    """The templates of a preset, a file or a list, and whether label pairs have weights."""
+def templates_of(
+    features: TemplateSource,
+    columns: Sequence[str],
+    presets: Mapping[str, Sequence[str]] | None = None,
+    *,
+    of_phrases: bool = False,
+) -> tuple[list[Template], bool]:
+    """The templates of a preset, a file or a list, and whether label pairs have weights.
+
+    ``presets`` are those of taggers unless others are given; files of CRF++ are of taggers alone.
+    """
     from trellis.features.crfpp import looks_like_crfpp, parse_crfpp
     from trellis.features.presets import PRESETS
 
-    if isinstance(features, str) and features in PRESETS:
-        return parse_templates(PRESETS[features]), True
+    known: Mapping[str, Sequence[str]] = PRESETS if presets is None else presets
+
+    def parsed(item: Any) -> list[Template]:
+        """The templates of an entry: a preset or a template."""
+        if isinstance(item, str) and item.strip() in known:
+            return parse_templates(known[item.strip()], of_phrases=of_phrases)
+        return [_template(item, known, of_phrases)]
+
+    if isinstance(features, str) and features in known:
+        return parsed(features), True
+    entries: list[Any] | None
     if isinstance(features, str | Path):
         path = Path(features)
         if not path.is_file():
             raise TemplateError(
-                f"no preset and no file {str(features)!r}; the presets are {', '.join(PRESETS)}, "
+                f"no preset and no file {str(features)!r}; the presets are {', '.join(known)}, "
                 "templates themselves go in a list"
             )
         try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
+            entries = lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             raise TemplateError(f"{path}: not UTF-8 text: {error.reason}") from error
-        if looks_like_crfpp(lines):
+        if presets is None and looks_like_crfpp(lines):
             return parse_crfpp(lines, columns, str(path))
         templates = list[Template]()
         for number, line in enumerate(lines, 1):
             try:
-                parsed = parse_templates(PRESETS.get(line.strip(), [line]))
-                templates += (beside(template, path.parent) for template in parsed)
+                found = parsed(line) if line.strip() and not line.lstrip().startswith("#") else []
+                templates += (beside(template, path.parent) for template in found)
             except TemplateError as error:
-                raise TemplateError(f"{path}:{number}: {_named(line, error)}") from error
-        has_presets = any(line.strip() in PRESETS for line in lines)
-        return list(dict.fromkeys(templates)) if has_presets else templates, True
-    given = items(features)
-    if given is None:
-        raise TemplateError(f"features must be a preset's name, a file or a list of templates, not {features!r}")
-    if not any(isinstance(item, str) and item.strip() in PRESETS for item in given):
-        return [_template(template) for template in given], True
-    listed = [one for item in given for one in (PRESETS.get(item.strip(), [item]) if isinstance(item, str) else [item])]
-    return list(dict.fromkeys(map(_template, listed))), True  # presets may have templates in common
+                raise TemplateError(f"{path}:{number}: {error}") from error
+    else:
+        entries = items(features)
+        if entries is None:
+            raise TemplateError(f"features must be a preset's name, a file or a list of templates, not {features!r}")
+        templates = [template for item in entries for template in parsed(item)]
+    # Presets may have templates in common.
+    has_presets = any(isinstance(entry, str) and entry.strip() in known for entry in entries)
+    return list(dict.fromkeys(templates)) if has_presets else templates, True
 
 
-def _named(text: str, error: TemplateError) -> str:
-    """What is wrong with a template; of a single word also that it is no preset."""
-    from trellis.features.presets import PRESETS
-
-    if not re.fullmatch(r"[\w-]+", text.strip()):
-        return str(error)
-    return f"{text.strip()!r} is no template, such as word[0], and no preset; those are {', '.join(PRESETS)}"
-
-
-def _template(given: str | Template) -> Template:
-    if isinstance(given, str):
+def _template(source: str | Template, presets: Mapping[str, Sequence[str]], of_phrases: bool) -> Template:
+    if isinstance(source, str):
         try:
-            return parse_template(given)
+            return parse_template(source, of_phrases=of_phrases)
         except TemplateError as error:
-            raise TemplateError(_named(given, error)) from error
-    if not isinstance(given, Template):
-        raise TemplateError(f"a template is a string such as word[0], not {given!r}")
+            if not re.fullmatch(r"[\w-]+", source.strip()):
+                raise
+            why = f"is no template, such as word[0], and no preset; those are {', '.join(presets)}"
+            raise TemplateError(f"{source.strip()!r} {why}") from error
+    if not isinstance(source, Template):
+        raise TemplateError(f"a template is a string such as word[0], not {source!r}")
     # A model keeps templates as text: one that cannot be written could not be read back.
-    template = parse_template(str(given))
-    if template != given:
-        raise TemplateError(f"template {str(given)!r} means something else when it is written out")
-    return given
+    if parse_template(str(source), of_phrases=of_phrases) != source:
+        raise TemplateError(f"template {str(source)!r} means something else when it is written out")
+    return source
+
+
+def bind(template: Template, columns: Sequence[str], first: str = "") -> Template:
+    """The template over columns of a corpus; TemplateError if one is missing."""
+    return replace(template, looks=tuple(bind_look(look, template, columns, first) for look in template.looks))
 
 
 def bind_look(look: Look, template: Template, columns: Sequence[str], first: str = "") -> Look:
     """The look with the column of a corpus that it reads; TemplateError if there is none."""
+    if look.place in MEASURES:
+        return look
     if look.column == "" and first:  # is_first and is_last read whatever the other templates read first
         return replace(look, column=first)
     if look.column in columns:
@@ -225,33 +253,20 @@ View = tuple[Call, ...]
 Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
 
 
-@dataclass(slots=True)
-class Views:
-    """The views of one column, in the order templates name them."""
-
-    views: list[View] = field(default_factory=list)
-
-    def index(self, view: View) -> int:
-        """The number of a view, a new one if it was not there."""
-        if view not in self.views:
-            self.views.append(view)
-        return self.views.index(view)
-
-
 def seen_as(look: Look) -> tuple[str, View]:
     """The column that a look reads and its view there: a dictionary's answers are a column of their own."""
     return (derived_name(look), ()) if is_matched(look) else (look.column, look.calls)
 
 
-def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[Views]:
+def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[list[View]]:
     """Which views each column needs; what dictionaries look at are views too."""
-    found = [Views() for _ in columns]
+    found = [dict[View, None]() for _ in columns]  # in the order templates name them
     seen = (seen_as(look) for template in templates for look in template.looks)
     asked = ((view.column, view.calls) for view in dictionary_views(templates))
     for column, view in (*seen, *asked):
         if column in columns:
-            found[columns.index(column)].index(view)
-    return found
+            found[columns.index(column)][view] = None
+    return [list(views) for views in found]
 
 
 def reach_of(templates: Sequence[Template]) -> int:
@@ -295,7 +310,7 @@ def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
 
 def native_calls(view: View) -> list[tuple[str, int]] | None:
     """The view as native code computes it for ASCII (core/text/views.hpp), None if it needs more than the string."""
-    if any(call.name in (*FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS) for call in view):
+    if not all(call.name in PLAIN or call.name in SIZED or call.name == "outside" for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
 
@@ -307,6 +322,8 @@ def _step(call: Call, lookups: Lookups, column: str) -> Function:
         return lambda value: value
     if call.name in PLAIN:
         return PLAIN[call.name]
+    if call.name in OWN:
+        return own_function(call.name)
     if call.name in SIZED:
         return SIZED[call.name](int(call.arguments[0]))
     if call.name in PATTERNED:
@@ -327,11 +344,16 @@ class Plan:
     n_folds: int
     reach: int
 
+    @property
+    def arrays(self) -> tuple[Ints, Ints, int, int, int]:
+        """As native code takes them."""
+        return self.atoms, self.templates, self.n_tables, self.n_folds, self.reach
+
 
 def compile_plan(
     templates: Sequence[Template],
     columns: Sequence[str],
-    views: Sequence[Views],
+    views: Sequence[Sequence[View]],
     n_ids: Sequence[Sequence[int]],
     reach: int,
 ) -> Plan:
@@ -353,13 +375,8 @@ def compile_plan(
             used += bits
             atoms.append([c, j, look.offset, bits, fold])
         shapes.append([first, len(atoms), table])
-    return Plan(
-        np.array(atoms, np.int32).reshape(-1, 5),
-        np.array(shapes, np.int32).reshape(-1, 3),
-        len(tables),
-        len(folds),
-        reach,
-    )
+    arrays = np.array(atoms, np.int32).reshape(-1, 5), np.array(shapes, np.int32).reshape(-1, 3)
+    return Plan(*arrays, len(tables), len(folds), reach)
 
 
 # ------------------------------------------------------------ the vocabulary
@@ -487,9 +504,3 @@ class Vocabulary:
             if template.about:
                 out[here[here >= 0]] = template.about
         return out
-
-    @property
-    def plan_arrays(self) -> tuple[Ints, Ints, int, int, int]:
-        """The plan as native code takes it."""
-        plan = self.plan
-        return plan.atoms, plan.templates, plan.n_tables, plan.n_folds, plan.reach

@@ -31,7 +31,7 @@ class SequenceBoost(BatchLearner):
     step that is truly best. No step is longer than ``max_step``: a feature that is never wrong has no best step.
 
     The number of rounds is chosen by the dev corpus, looked at every ``score_every`` rounds, or with ``folds`` above 1
-    by cross-validation over so many parts of the training corpus, dealt by ``seed`` (default 0). ``transitions`` and
+    by cross-validation over so many parts of the training corpus, dealt by ``seed``. ``transitions`` and
     ``start`` are those of the CRF.
     """
 
@@ -40,7 +40,7 @@ class SequenceBoost(BatchLearner):
     max_step: float = 2.0
     folds: int = 0
     score_every: int = 10
-    seed: int | None = None
+    seed: int = 0
 
     reads_names = True
     constraints: ClassVar[Constraints] = {
@@ -50,7 +50,7 @@ class SequenceBoost(BatchLearner):
         "max_step": real(above=True),
         "folds": whole(),
         "score_every": whole(1),
-        "seed": whole(default=0, only=("folds", lambda p: p["folds"] > 0)),
+        "seed": whole(only=("folds", lambda p: p["folds"] > 0)),
     }
 
     def __post_init__(self) -> None:

@@ -25,25 +25,25 @@ class CRF(BatchLearner):
     """Minimise -sum_i log p(gold_i | x_i) + c2 · |w|² + c1 · |w|₁ by L-BFGS, or where c1 > 0 by proximal steps.
 
     ``transitions`` are the label pairs that have weights: those seen in training, or all. ``start`` gives weights to
-    the label a sentence begins with. The first ``warm_up`` epochs (default 3) are passes of stochastic steps of rate
-    ``rate`` (AdaGrad, default 0.2), over sentences shuffled by ``seed`` (default 0); the gradients of ``batch``
-    sentences (default 8) are of the same weights, computed on all threads. ``solver="adagrad"`` takes no other steps:
-    near the optimum in a tenth of the time. Training ends when the objective fell by less than ``tolerance``
-    (default 1e-5) of itself over ten epochs, or after ``epochs`` (default 1000; of "adagrad", which has no tolerance,
-    10). ``precision="auto"`` computes potentials in single precision, sums in double, where a penalty keeps weights
-    small and ``tolerance`` is not below what that resolves (1e-6).
+    the label a sentence begins with. The first ``warm_up`` epochs are passes of stochastic steps of rate ``rate``
+    (AdaGrad), over sentences shuffled by ``seed``; the gradients of ``batch`` sentences are of the same weights,
+    computed on all threads. ``solver="adagrad"`` takes no other steps: near the optimum in a tenth of the time.
+    Training ends when the objective fell by less than ``tolerance`` of itself over ten epochs, or after ``epochs``
+    (default 1000; of "adagrad", which has no tolerance, 10). ``precision="auto"`` computes potentials in single
+    precision, sums in double, where a penalty keeps weights small and ``tolerance`` is not below what that resolves
+    (1e-6).
     """
 
     c1: float = 0.0
     c2: float = 1.0
     epochs: int | None = None
-    tolerance: float | None = None
+    tolerance: float = 1e-5
     precision: Literal["auto", "single", "double"] = "auto"
     solver: Literal["lbfgs", "adagrad"] = "lbfgs"
-    warm_up: int | None = None
-    rate: float | None = None
-    seed: int | None = None
-    batch: int | None = None
+    warm_up: int = 3
+    rate: float = 0.2
+    seed: int = 0
+    batch: int = 8
 
     constraints: ClassVar[Constraints] = {
         **BatchLearner.constraints,
@@ -52,11 +52,11 @@ class CRF(BatchLearner):
         "precision": choice("auto", "single", "double"),
         "solver": choice("lbfgs", "adagrad"),
         "epochs": whole(1, default=lambda p: 1000 if p["solver"] == "lbfgs" else 10),
-        "tolerance": real(default=1e-5, only=_LBFGS),
-        "warm_up": whole(default=3, only=_LBFGS),
-        "rate": real(default=0.2, only=_PASSES),
-        "seed": whole(default=0, only=_PASSES),
-        "batch": whole(1, 2**16, default=8, only=_PASSES),
+        "tolerance": real(only=_LBFGS),
+        "warm_up": whole(only=_LBFGS),
+        "rate": real(only=_PASSES),
+        "seed": whole(only=_PASSES),
+        "batch": whole(1, 2**16, only=_PASSES),
     }
 
     @property

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HMM(Learner):
     """log P(labels, words) = sum_t log P(z | x, y) + sum_t log P(word | z), and log P(end | last label).
 

@@ -21,7 +21,7 @@ from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learne
 from trellis.learning.run import Event, Problem, State, Work, restoring
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HMSVM(Learner):
     """min ½ |w|² + C sum_i xi_i  with  score(gold) - score(y) >= cost(y) - xi_i  for every y but the gold one.
 
@@ -39,15 +39,15 @@ class HMSVM(Learner):
 
     C: float = 1.0
     kernel: str | KernelFunction = "linear"
-    degree: int | None = None
+    degree: int = 2
     gamma: float | None = None
-    coef0: float | None = None
+    coef0: float = 1.0
     cost: Literal["zero-one", "hamming"] = "zero-one"
     solver: Literal["dual", "frank-wolfe"] = "dual"
     tolerance: float = 0.01
     epochs: int = 1000
-    average: bool | None = None
-    memory: float | None = None
+    average: bool = True
+    memory: float = 1024.0
     seed: int = 0
 
     reads_costs = True
@@ -59,7 +59,7 @@ class HMSVM(Learner):
         "solver": choice("dual", "frank-wolfe"),
         "tolerance": real(above=True),
         "epochs": whole(1),
-        "average": flag(default=True, only=("solver='frank-wolfe'", lambda p: p["solver"] == "frank-wolfe")),
+        "average": flag(only=("solver='frank-wolfe'", lambda p: p["solver"] == "frank-wolfe")),
         "seed": whole(),
     }
 

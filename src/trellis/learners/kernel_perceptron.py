@@ -27,10 +27,10 @@ class KernelPerceptron(OnlineLearner):
     """
 
     kernel: str | KernelFunction = "poly"
-    degree: int | None = None
+    degree: int = 2
     gamma: float | None = None
-    coef0: float | None = None
-    memory: float | None = None
+    coef0: float = 1.0
+    memory: float = 1024.0
 
     takes_init = False
     streams = False

@@ -27,13 +27,13 @@ class MaxEnt(BatchLearner):
 
     p is proportional to exp of the sum of weights of label and observations, label and previous label, and at higher
     orders of the label with more labels before it. ``solver="gis"`` is Generalized Iterative Scaling, ``epochs`` of it;
-    ``solver="lbfgs"`` stops by ``tolerance`` (default 1e-5). The other parameters are those of the CRF.
+    ``solver="lbfgs"`` stops by ``tolerance``. The other parameters are those of the CRF.
     """
 
     c2: float = 1.0
     solver: Literal["lbfgs", "gis"] = "lbfgs"
     epochs: int = 1000
-    tolerance: float | None = None
+    tolerance: float = 1e-5
     precision: Literal["single", "double"] = "double"
 
     family = "local"
@@ -42,7 +42,7 @@ class MaxEnt(BatchLearner):
         "c2": real(),
         "solver": choice("lbfgs", "gis"),
         "epochs": whole(1),
-        "tolerance": real(default=1e-5, only=("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")),
+        "tolerance": real(only=("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")),
         "precision": choice("single", "double"),
     }
 

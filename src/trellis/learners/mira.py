@@ -27,6 +27,7 @@ class MIRA(MiniBatchLearner):
 
     k: int = 1
     C: float = 0.1
+    epochs: int = 15
 
     reads_costs = True
     constraints: ClassVar[Constraints] = {

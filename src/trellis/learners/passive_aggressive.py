@@ -21,16 +21,16 @@ class PassiveAggressive(MiniBatchLearner):
 
     Prediction-based: y is the best path by score alone, loss = sqrt(cost(y)) - (score(gold) - score(y)), and the step
     is a · d, d = Phi(gold) - Phi(y), with a = loss / |d|² (``variant`` "PA"), min(C, loss / |d|²) ("PA-I") or
-    loss / (|d|² + 1 / 2C) ("PA-II"); C is 1 by default. The max-loss update is MIRA(k=1).
+    loss / (|d|² + 1 / 2C) ("PA-II"). The max-loss update is MIRA(k=1).
     """
 
     variant: Literal["PA", "PA-I", "PA-II"] = "PA-I"
-    C: float | None = None
+    C: float = 1.0
 
     reads_costs = True
     constraints: ClassVar[Constraints] = {
         "variant": choice("PA", "PA-I", "PA-II"),
-        "C": real(above=True, default=1.0, only=("PA-I and PA-II", lambda p: p["variant"] != "PA")),
+        "C": real(above=True, only=("PA-I and PA-II", lambda p: p["variant"] != "PA")),
         **MiniBatchLearner.constraints,
     }
 

@@ -23,8 +23,7 @@ class Perceptron(MiniBatchLearner):
 
     ``average`` gives the mean of the weights over all moments of training instead of the last ones: almost always
     better. ``vote`` keeps the weights of all moments and tags with the path that most of them find the best, the one
-    first voted for among equals; the other weights are for scores and k best. ``shuffle`` takes the sentences in
-    another order each epoch, the same for the same ``seed`` (default 0).
+    first voted for among equals; the other weights are for scores and k best.
     """
 
     vote: bool = False

@@ -25,10 +25,10 @@ _SCALED = ("kernel='poly' or kernel='rbf'", lambda p: p["kernel"] in ("poly", "r
 _VALUES = ("a kernel that is not linear", lambda p: p["kernel"] != "linear")
 KERNEL: dict[str, Constraint] = {
     "kernel": choice("linear", "poly", "rbf", function=True),
-    "degree": whole(1, 100, default=2, only=_POLY),
+    "degree": whole(1, 100, only=_POLY),
     "gamma": real(above=True, default=None, only=_SCALED),
-    "coef0": real(default=1.0, only=_POLY),
-    "memory": real(default=1024.0, only=_VALUES),
+    "coef0": real(only=_POLY),
+    "memory": real(only=_VALUES),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -20,7 +20,7 @@ Pairs = Literal["seen", "all"]
 Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments", "trees"]
 DEFAULT_UPDATE = "max-violation"  # of a beam from left to right
 ALL_ABILITIES: frozenset[Ability] = frozenset(get_args(Ability))
-REQUIRED = object()  # the default of a parameter for which None does not stand
+REQUIRED = object()  # in place of a value that None stands for, where None is rejected
 
 
 # ------------------------------------------------------------ what a parameter may be
@@ -32,7 +32,7 @@ class Constraint:
 
     wanted: str  # in words
     convert: Callable[[Any], Any]  # to Python's own types; TypeError or ValueError for what is not wanted
-    # What None stands for: a value, or a function of the parameters that stand before this one in the table.
+    # What None stands for, if it is allowed: None, or a function of the parameters before this one in the table.
     default: Any = REQUIRED
     # In words, such as "solver='lbfgs'", and as a function of the parameters before this one.
     only: tuple[str, Callable[[Mapping[str, Any]], bool]] | None = None
@@ -91,21 +91,6 @@ def choice(*words: str, function: bool = False, **more: Any) -> Constraint:
 Constraints = Mapping[str, Constraint]
 
 
-def effective(constraints: Constraints, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters that have an effect, converted and checked, with the defaults of those that are None."""
-    out: dict[str, Any] = {}
-    for name, constraint in constraints.items():
-        value = given[name]
-        if constraint.only is not None and not constraint.only[1](out):
-            if value is not None:
-                raise LearnerError(f"{name} has an effect only with {constraint.only[0]}; omit it")
-        elif value is None and constraint.default is not REQUIRED:
-            out[name] = constraint.default(out) if callable(constraint.default) else constraint.default
-        else:
-            out[name] = constraint.check(name, value)
-    return out
-
-
 # ------------------------------------------------------------ the learner
 
 
@@ -113,7 +98,7 @@ class Learner:
     """Whatever turns a training problem into weights. A learner of one's own is a subclass with a method ``fit``.
 
     Learners of trellis are frozen dataclasses: ``constraints`` says of every parameter what it may be, and is applied
-    when a learner is made. A parameter that is None has the default of the chosen solver.
+    when a learner is made. Defaults are in the fields; None stands for what depends on the solver or on the data.
     """
 
     __slots__ = ()
@@ -133,14 +118,30 @@ class Learner:
     constraints: ClassVar[Constraints] = {}
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in self.constraints}
-        for name, value in effective(self.constraints, given).items():
-            if given[name] is not None:
+        for name, value in self.effective().items():
+            if getattr(self, name) is not None:
                 object.__setattr__(self, name, value)
 
     def effective(self) -> dict[str, Any]:
-        """The parameters that have an effect, with the defaults of those that were left out."""
-        return effective(self.constraints, {name: getattr(self, name) for name in self.constraints})
+        """The parameters that have an effect, converted, with what None stands for.
+
+        Raises
+        ------
+        LearnerError
+            For an invalid value, and for a value other than the default of a parameter without effect.
+        """
+        parameters: dict[str, Any] = {}
+        for name, constraint in self.constraints.items():
+            value = getattr(self, name)
+            if value is not None or constraint.default is REQUIRED:
+                value = constraint.check(name, value)
+            elif callable(constraint.default):
+                value = constraint.default(parameters)
+            if constraint.only is None or constraint.only[1](parameters):
+                parameters[name] = value
+            elif value != _default_of(self, name):
+                raise LearnerError(f"{name} has an effect only with {constraint.only[0]}; omit it")
+        return parameters
 
     def parameters(self) -> dict[str, Any]:
         """What a model's file says of the learner, as JSON can hold it; of a function its name.
@@ -211,6 +212,12 @@ def check_update(update: str | None, *, stepwise: bool) -> None:
     if update is not None and not stepwise:
         why = "update has an effect only with a beam from left to right (docs/beam-search.md)"
         raise LearnerError(f"{why}; omit it")
+
+
+def _default_of(learner: Learner, name: str) -> Any:
+    """The value of a parameter that is omitted."""
+    fields: Mapping[str, Field[Any]] = getattr(learner, "__dataclass_fields__", {})
+    return fields[name].default if name in fields else None
 
 
 def _attributes(learner: Learner) -> Iterator[tuple[str, Any]]:

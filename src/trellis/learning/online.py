@@ -27,18 +27,18 @@ _PARTS = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE, "log": _
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineLearner(Learner):
-    """What all online learners have; the order of sentences has an effect only where they are shuffled."""
+    """What all online learners have. ``shuffle``: sentences in another order in each epoch, the same for a ``seed``."""
 
     epochs: int = 10
     average: bool = True
-    shuffle: bool = False
-    seed: int | None = None
+    shuffle: bool = True
+    seed: int = 0
 
     constraints: ClassVar[Constraints] = {
         "epochs": whole(1),
         "average": flag(),
         "shuffle": flag(),
-        "seed": whole(default=0, only=("shuffle=True", lambda p: p["shuffle"])),
+        "seed": whole(only=("shuffle=True", lambda p: p["shuffle"])),
     }
     streams = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -19,6 +19,10 @@ class Term:
     # last); () of a whole output.
     where: tuple[int, ...] = ()
     label: str = ""  # "B-NP", "O B-NP" of label pairs, a part of a label; of an arc its label, of a phrase its rule
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {"feature": self.feature, "weight": finite(self.weight), "where": list(self.where), "label": self.label}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -96,7 +100,7 @@ def plain_output(output: Any) -> Any:
 def plain_terms(terms: Iterable[Term], n: int | None = None) -> list[dict[str, Any]]:
     """Terms as plain data; with ``n`` so many of the heaviest."""
     shown = terms if n is None else heaviest_first(terms)[:n]
-    return [{**asdict(term), "weight": finite(term.weight), "where": list(term.where)} for term in shown]
+    return [term.to_dict() for term in shown]
 
 
 def finite(number: float) -> float | None:

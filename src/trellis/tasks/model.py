@@ -61,7 +61,7 @@ FORMATS = {
 # Reads and writes the models of other tools; above this layer, and imported by name when such a file is met.
 OTHER_TOOLS = "trellis.interfaces.compat.model_files"
 OTHERS_OF_US = {"trellis-checkpoint-1": "a checkpoint; training continues from it with checkpoint="}
-WHAT = "a model of trellis"
+WHAT = "a trellis model"
 
 
 class KBest(list[tuple[Any, float]]):

@@ -16,8 +16,8 @@ import numpy as np
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.report import right_tokens
 from trellis.evaluation.significance import bootstrap, f1_of, mcnemar, randomisation, sentence_counts
+from trellis.evaluation.tagging import right_tokens
 from trellis.interfaces.cli.file_shape import shape_for
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
 from trellis.interfaces.cli.options import Parser

@@ -12,12 +12,12 @@ import statistics
 from argparse import Namespace
 from typing import Any
 
-from trellis.evaluation.report import Report
+from trellis.evaluation.tagging import TaggingReport
 from trellis.interfaces.cli.file_shape import FileShape
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
+from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner, describe_tagger, tagger_options
 from trellis.tasks.tagging.train import train
 
 
@@ -35,11 +35,11 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Show the figures of each part, and their mean."""
-    learner, shape = tagger_learner(given), FileShape.of(given, given.corpus)
+    learner, shape = chosen_learner(given), FileShape.of(given, given.corpus)
     corpus = shape.read(given.corpus, given.columns)
     is_conllu = shape.format == "conllu" and given.columns is None
     target = given.target or ("upos" if is_conllu else list(corpus.columns)[-1])
-    reports = list[Report]()
+    reports = list[TaggingReport]()
     for number, (some, held_out) in enumerate(corpus.folds(given.folds, seed=given.mix), 1):
         with watch_epochs(given.quiet, f"part {number} of {given.folds}") as observer:
             tagger = train(
@@ -57,7 +57,7 @@ def command(given: Namespace) -> None:
         "sentence accuracy": [report.sentence_accuracy for report in reports],
     }
     if all(report.spans is not None for report in reports):
-        figures["F1 of spans"] = [report.spans.micro.f1 for report in reports if report.spans is not None]
+        figures["F1 of spans"] = [report.f1 for report in reports]
     if given.json:
         show_json({name: _summary(values) for name, values in figures.items()})
         return

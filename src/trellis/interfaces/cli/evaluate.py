@@ -8,7 +8,7 @@ examples:
   trellis evaluate --model chunk.trellis test.txt
   trellis evaluate tagged.txt --columns word,pos,chunk,label --gold chunk --predicted label
   trellis evaluate --model morphology.trellis en-dev.conllu --gold upos+feats
-  trellis evaluate --model ner.trellis test.txt --details --errors mistakes.tsv
+  trellis evaluate --model ner.trellis test.txt --error-analysis --errors mistakes.tsv
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trellis._support.errors import CorpusError
-from trellis.evaluation.details import Details, details_of
+from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
 from trellis.evaluation.parts import Parts
-from trellis.evaluation.report import evaluate_columns, right_tokens
+from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.cli.file_shape import FileShape, open_model
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
 from trellis.interfaces.cli.options import Parser
@@ -34,7 +34,7 @@ from trellis.interfaces.cli.progress import say
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Column, Corpus
     from trellis.evaluation.reliability import Calibration
-    from trellis.evaluation.report import Report
+    from trellis.evaluation.tagging import TaggingReport
 
 
 def describe(parser: Parser) -> None:
@@ -50,7 +50,11 @@ def describe(parser: Parser) -> None:
     add("--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)")
     parser.share("label-parts")
     add("--calibration", action="store_true", help="with a model: show how well calibrated it is")
-    add("--details", action="store_true", help="figures per label, confusions, known words, spans that match in part")
+    add(
+        "--error-analysis",
+        action="store_true",
+        help="scores per label, confusions, known words, partial matches",
+    )
     add("--errors", metavar="FILE", help="write the tokens that are wrong, as a table")
     parser.share("by", "scheme", "threads", "json")
     parser.share_file_options()
@@ -60,11 +64,11 @@ def command(given: Namespace) -> None:
     """Show the figures."""
     check_mistakes(given.errors, given.source, given.model)
     found = _model_figures(given) if given.model else _column_figures(given)
-    more = found.details() if given.details else None
+    more = found.analysis() if given.error_analysis else None
     if given.errors is not None:
         found.write_errors(given.errors)
     if given.json:
-        parts = {"calibration": found.calibration, "details": more}
+        parts = {"calibration": found.calibration, "error_analysis": more}
         known = {name: part.to_dict() for name, part in parts.items() if part is not None}
         show_json({**found.report.to_dict(), **known})
     else:
@@ -75,11 +79,11 @@ def command(given: Namespace) -> None:
 class _Found:
     """What was measured, and what closer looks need."""
 
-    report: Report
+    report: TaggingReport
     corpus: Corpus
     gold: Column
     predicted: Callable[[], Column]  # asked only where someone looks closer
-    details: Callable[[], Details]
+    analysis: Callable[[], ErrorAnalysis]
     word: str  # the column that has the words
     calibration: Calibration | None = None
 
@@ -98,11 +102,11 @@ def _model_figures(given: Namespace) -> _Found:
     corpus = shape.read_for(given.source, tagger, given.columns)
     how = {"target": given.gold, "n_threads": given.threads}
     report = tagger.evaluate(corpus, by=given.by, label_parts=given.label_parts, **how)
-    details = partial(tagger.details, corpus, by=given.by, **how)
+    analysis = partial(tagger.error_analysis, corpus, by=given.by, **how)
     calibration = tagger.reliability(corpus, **how) if given.calibration else None
     gold = corpus.column(given.gold or tagger.target)
     tagged = partial(tagger.tag_column, corpus, by=given.by, n_threads=given.threads)
-    return _Found(report, corpus, gold, tagged, details, tagger.columns[0], calibration)
+    return _Found(report, corpus, gold, tagged, analysis, tagger.columns[0], calibration)
 
 
 def _column_figures(given: Namespace) -> _Found:
@@ -121,5 +125,5 @@ def _column_figures(given: Namespace) -> _Found:
     say(f"column {predicted!r} compared with the true labels in column {gold!r}", given.json)
     parts = Parts.of_column(gold, names, given.label_parts)
     report = evaluate_columns(truth, guess, corpus.starts, parts=parts)
-    details = partial(details_of, truth, guess, corpus.starts)
-    return _Found(report, corpus, truth, lambda: guess, details, "form" if shape.format == "conllu" else names[0])
+    analysis = partial(error_analysis_of, truth, guess, corpus.starts)
+    return _Found(report, corpus, truth, lambda: guess, analysis, "form" if shape.format == "conllu" else names[0])

@@ -11,11 +11,10 @@ import inspect
 import sys
 from argparse import Namespace
 
-from trellis._support.errors import ArgumentError
 from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show
-from trellis.learners import LEARNERS, learner_named
+from trellis.learners import learner_named
 
 
 def describe(parser: Parser) -> None:
@@ -28,8 +27,6 @@ def command(given: Namespace) -> None:
     if given.name is None:
         show(list_parameters())
         return
-    if given.name not in LEARNERS:
-        raise ArgumentError(f"no learner {given.name!r}; there are {', '.join(LEARNERS)}")
     kind = learner_named(given.name)
     module = sys.modules[kind.__module__]
     show(f"{inspect.getdoc(module)}\n\n{inspect.getdoc(kind)}")

@@ -24,7 +24,7 @@ from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.parsing_files import tagging
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.parsing.model import Parser as DependencyParser
-from trellis.tasks.parsing.treebank import read_trees
+from trellis.tasks.parsing.treebank import read_dependencies
 
 if TYPE_CHECKING:
     from trellis.evaluation.attachment import AttachmentReport
@@ -59,7 +59,7 @@ def _of_model(given: Namespace) -> AttachmentReport:
     shape = shape_for(parser, given, given.source)
     trained = parser.training.get("corpus", {}).get("columns")
     columns = given.columns or (",".join(trained) if trained and shape.format == "conll" else None)
-    treebank = read_trees(shape.read(given.source, columns), labelled=bool(parser.labels), lenient=given.lenient)
+    treebank = read_dependencies(shape.read(given.source, columns), labelled=bool(parser.labels), lenient=given.lenient)
     if treebank.n_skipped:
         say(f"{treebank.n_skipped:,} sentences left out: they have no tree", given.json)
     corpus = tagging(given.tagger, given.threads)(treebank.corpus)
@@ -72,8 +72,8 @@ def _of_files(given: Namespace) -> AttachmentReport:
     if given.lenient:
         raise ArgumentError("--lenient skips sentences of a file to be parsed; give --model")
     shape = FileShape.of(given, given.source, others=[given.gold])
-    found = read_trees(shape.read(given.source, given.columns))
-    gold = read_trees(shape.beside(given, given.gold).read(given.gold, given.columns))
+    found = read_dependencies(shape.read(given.source, given.columns))
+    gold = read_dependencies(shape.beside(given, given.gold).read(given.gold, given.columns))
     words = gold.corpus.column(
         next(name for name in ("form", "word", *gold.corpus.columns) if name in gold.corpus.columns)
     )

@@ -18,13 +18,12 @@ from trellis._support.errors import ArgumentError
 from trellis.features.arc_presets import ARC_PRESETS
 from trellis.interfaces.cli.file_shape import FileShape
 from trellis.interfaces.cli.interrupts import keeping_the_best
-from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.parsing_files import tagging
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.tagger_options import OF_LEARNER, describe_learner
-from trellis.tasks.parsing.train import FILTER, train
+from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner
+from trellis.tasks.parsing.train import DEFAULT, FILTER, train
 
 LEARNERS = ("mira", "perceptron", "pa", "arow", "crf", "exponential")  # the others learn chains only
 
@@ -50,7 +49,8 @@ def describe(parser: Parser) -> None:
     add("--checkpoint-every", type=at_least(1), metavar="N", help="epochs between checkpoints (default: 1)")
     parser.share("threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument
-    describe_learner(add, f"one of {', '.join(LEARNERS)} (default: mira with C=0.01)", LEARNERS)
+    learners = f"one of {', '.join(LEARNERS)} (default: mira with C=0.01, epochs=10, shuffle=False)"
+    describe_learner(add, learners, LEARNERS)
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     add("--metric", choices=("auto", "uas", "las"), help="score that compares epochs (default: auto)")
@@ -61,12 +61,7 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Train a parser and write it to a file."""
     begun = time.perf_counter()
-    settings = list(given.set)
-    if given.learner is None and not any(setting.startswith("C=") for setting in settings):
-        settings.append("C=0.01")
-    learner = build_learner(
-        given.learner or "mira", {name: getattr(given, name, None) for name in OF_LEARNER}, settings
-    )
+    learner = chosen_learner(given, DEFAULT)
     outputs = [path for path in (given.model, given.checkpoint) if path is not None]
     for path in outputs:
         check_writable(path)

@@ -44,5 +44,6 @@ def command(given: Namespace) -> None:
     with writing(given.output) as out:
         out.write(page.encode())
     say(
-        f"{given.output}: {found.report.n_tokens:,} tokens, {100 * found.report.token_accuracy:.2f}% right", given.quiet
+        f"{given.output}: {found.report.n_tokens:,} tokens, {100 * found.report.token_accuracy:.2f}% token accuracy",
+        given.quiet,
     )

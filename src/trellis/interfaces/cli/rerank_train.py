@@ -22,7 +22,7 @@ from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.tagger_options import describe_learner, describe_tagger, tagger_learner, tagger_options
+from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner, describe_tagger, tagger_options
 from trellis.tasks.reranking import FEATURES, train
 from trellis.tasks.tagging.train import train as train_tagger
 
@@ -50,7 +50,7 @@ def describe(parser: Parser) -> None:
         help="what a wrong candidate costs: its wrong tokens, or missed and false spans",
     )
     learners = f"learner of the reranker: {', '.join(RERANKERS)} (with --reranker-set solver=frank-wolfe)"
-    add("--reranker", choices=RERANKERS, default="perceptron", metavar="NAME", help=learners)
+    add("--reranker", type=str.lower, choices=RERANKERS, default="perceptron", metavar="NAME", help=learners)
     add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
     names = f"features of whole sequences, between commas: {', '.join(FEATURES)}, or templates (default: all names)"
     add("--reranker-features", metavar="NAMES", help=names)
@@ -61,7 +61,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Train and write."""
-    learner = tagger_learner(given)
+    learner = chosen_learner(given)
     reranking = build_learner(given.reranker, {}, given.reranker_set, "--reranker-set")
     if given.patience is not None and given.dev is None:
         raise ArgumentError("--patience compares epochs on a held-out file; give --dev")

@@ -13,8 +13,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from trellis._support.errors import CorpusError
-from trellis.corpus.files import STANDARD_STREAM, message_name, reading
-from trellis.corpus.unspaced import NOT_UTF8
+from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, message_name, reading
 from trellis.interfaces.cli.labelled_files import PIECE_BYTES, send
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import check_apart, writing

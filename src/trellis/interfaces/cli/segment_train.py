@@ -19,8 +19,9 @@ from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.tagger_options import describe_learner, tagger_learner
-from trellis.tasks.words.model import FEATURES, Segmenter
+from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner
+from trellis.tasks.words.model import Segmenter
+from trellis.tasks.words.train import DEFAULT, FEATURES
 
 AS_GIVEN = ("features", "order", "cutoff", "patience")
 
@@ -37,7 +38,7 @@ def describe(parser: Parser) -> None:
     add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
     parser.share("lenient", "threads", "quiet", "json")
     add = parser.add_argument_group("options of the learner").add_argument
-    describe_learner(add, "see trellis train --help (default: mira, shuffled)")
+    describe_learner(add, "see trellis train --help (default: mira with epochs=10)")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     add("--patience", type=at_least(1), metavar="N", help="stop after N epochs without a better score")
@@ -45,9 +46,7 @@ def describe(parser: Parser) -> None:
 
 def command(given: Namespace) -> None:
     """Train and write."""
-    if given.learner is None:
-        given.learner, given.shuffle = "mira", given.shuffle is not False
-    learner = tagger_learner(given)
+    learner = chosen_learner(given, DEFAULT)
     check_writable(given.model)
     check_apart(given.model, given.text, given.dev, given.features)
     text = read_lines(given.text, given)

@@ -10,12 +10,9 @@ from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import SHARED, SWITCH, at_least
 from trellis.learners import LEARNERS
 from trellis.learning.learner import Learner
-from trellis.tasks.tagging.train import DEFAULT_LEARNER
 
 AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme", "bagging", "document_features")
 OFF_UNLESS_GIVEN = ("tag_dictionary", "segments")
-DEFAULT = next(name for name, kind in LEARNERS.items() if kind == type(DEFAULT_LEARNER).__name__)
-USUAL = f"{DEFAULT}, shuffled, {DEFAULT_LEARNER.epochs} epochs"
 OF_LEARNER = ("epochs", "average", "shuffle", "seed", "update")
 
 
@@ -48,13 +45,13 @@ def describe_tagger(add: Callable[..., Any]) -> None:
 
 
 def describe_learner(
-    add: Callable[..., Any], where: str = f"see trellis learners (default: {USUAL})", learners: Iterable[str] = LEARNERS
+    add: Callable[..., Any], where: str = "see trellis learners (default: mira)", learners: Iterable[str] = LEARNERS
 ) -> None:
     """The options of its learner; ``where`` says which learners there are.
 
     ``--update`` is among those of the model: only beam search over label sequences has it.
     """
-    add("--learner", choices=tuple(learners), metavar="NAME", help=where)
+    add("--learner", type=str.lower, choices=tuple(learners), metavar="NAME", help=where)
     add("--epochs", type=int, metavar="N", help="number of passes over the corpus, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="take the sentences in another order in each epoch")
@@ -70,14 +67,9 @@ def tagger_options(given: Namespace) -> dict[str, Any]:
     return {**options, **{name: getattr(given, name) or False for name in OFF_UNLESS_GIVEN}}
 
 
-def tagger_learner(given: Namespace) -> Learner:
-    """The learner that is given, or the one that is taken where none is, with the parameters that are given."""
-    parameters = {name: getattr(given, name, None) for name in OF_LEARNER}
-    if given.learner is None:
-        keys = {setting.partition("=")[0] for setting in given.set}
-        usual = {"epochs": DEFAULT_LEARNER.epochs, "shuffle": DEFAULT_LEARNER.shuffle}
-        parameters |= {name: value for name, value in usual.items() if name not in keys and parameters[name] is None}
-    return build_learner(given.learner or DEFAULT, parameters, given.set)
+def chosen_learner(given: Namespace, default: str | Learner = "mira") -> Learner:
+    """The learner by ``--learner``, or the default, with the parameters that are given."""
+    return build_learner(given.learner or default, {name: getattr(given, name, None) for name in OF_LEARNER}, given.set)
 
 
 def _dictionary(text: str) -> int | str:

@@ -33,10 +33,9 @@ from trellis.interfaces.cli.outputs import check_apart, check_writable, show_jso
 from trellis.interfaces.cli.plot import check_plot, draw
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.tagger_options import (
-    USUAL,
+    chosen_learner,
     describe_learner,
     describe_tagger,
-    tagger_learner,
     tagger_options,
 )
 from trellis.tasks.tagging.model import Tagger
@@ -66,7 +65,7 @@ def describe(parser: Parser) -> None:
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     parser.share("threads", "quiet", "json")
-    describe_learner(parser.add_argument_group("options of the learner").add_argument, f"see below (default: {USUAL})")
+    describe_learner(parser.add_argument_group("options of the learner").add_argument, "see below (default: mira)")
     add = parser.add_argument_group("options of the dev file").add_argument
     add("--dev", metavar="FILE", help="held-out file; the epoch that is best on it is kept")
     metrics = "score that compares epochs; auto (default): F1 of spans where labels mark spans, else token accuracy"
@@ -78,7 +77,7 @@ def describe(parser: Parser) -> None:
 
 def _more() -> str:
     return f"""\
-learners and their parameters (one without a default has an effect only beside others):
+learners and their parameters (one without a value depends on the others or on the data):
 {list_parameters()}
 
 presets of --features:
@@ -88,7 +87,7 @@ presets of --features:
 def command(given: Namespace) -> None:
     """Train a model and write it to a file."""
     begun = time.perf_counter()
-    learner = tagger_learner(given)
+    learner = chosen_learner(given)
     outputs = [path for path in (given.model, given.plot, given.checkpoint) if path is not None]
     for path in outputs:
         check_writable(path)

@@ -32,7 +32,8 @@ def describe(parser: Parser) -> None:
     parser.add_argument("trees", metavar="FILE", help="trees in brackets; - is standard input")
     parser.share("model")
     add = parser.add_argument
-    add("--learner", choices=LEARNERS, default="perceptron", metavar="NAME", help=f"one of {', '.join(LEARNERS)}")
+    learners = f"one of {', '.join(LEARNERS)} (default: perceptron with epochs=6)"
+    add("--learner", type=str.lower, choices=LEARNERS, metavar="NAME", help=learners)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner: epochs=5")
     add("--features", metavar="NAME", help="spans, rules, or a file of templates of phrases (default: spans)")
     add("--vertical", type=at_least(1), default=1, metavar="N", help="labels that a phrase's symbol is made of")
@@ -50,10 +51,7 @@ def command(given: Namespace) -> None:
     """Train and write."""
     learner: object = PCFG
     if given.learner != PCFG:
-        chosen = {setting.partition("=")[0] for setting in given.set}
-        usual = DEFAULT.parameters() if given.learner == "perceptron" else {}
-        usual = {name: usual[name] for name in ("epochs", "shuffle") if name in usual and name not in chosen}
-        learner = build_learner(given.learner, usual, given.set)
+        learner = build_learner(given.learner or DEFAULT, {}, given.set)
     elif given.set:
         raise ArgumentError("pcfg counts rules and has no parameters; omit --set")
     check_writable(given.model)

@@ -120,12 +120,12 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
     if algorithm == "l2sgd":
         learner = trellis.CRF(transitions=transitions, start=False, c2=values["c2"], solver="adagrad", epochs=epochs)
         return learner, options
-    if algorithm == "ap":
+    if algorithm == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
         return trellis.Perceptron(epochs=epochs), options
     if algorithm == "pa":
         if values["type"] not in (0, 1, 2):
             raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
         variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
-        C = None if variant == "PA" else values["c"]
-        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, C=C), options
+        C = {} if variant == "PA" else {"C": values["c"]}
+        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C), options
     return trellis.AROW(epochs=epochs, r=values["gamma"]), options

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn import metrics
 
-from trellis.evaluation.report import evaluate
+from trellis.evaluation.tagging import evaluate
 
 
 def _flat(y: Any) -> list[Any]:
@@ -64,6 +64,4 @@ def sequence_accuracy_score(y_true: Any, y_pred: Any) -> float:
 
 def span_f1_score(y_true: Any, y_pred: Any) -> float:
     """F1 of the spans that labels such as B-NP and I-NP mark, counted as conlleval counts."""
-    report = evaluate([list(one) for one in y_true], [list(one) for one in y_pred], spans=True)
-    assert report.spans is not None
-    return report.spans.micro.f1
+    return evaluate([list(one) for one in y_true], [list(one) for one in y_pred], spans=True).span_f1

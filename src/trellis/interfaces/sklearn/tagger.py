@@ -12,12 +12,12 @@ from sklearn.exceptions import NotFittedError
 
 import trellis
 from trellis._support.errors import ArgumentError
+from trellis.corpus.objects import with_labels
 from trellis.interfaces.sklearn.sequences import (
     Objects,
     SequenceEstimator,
     as_objects,
-    columns_of,
-    corpus_of,
+    inputs_of,
     token_accuracy,
 )
 from trellis.learners import learner_named
@@ -89,7 +89,7 @@ class SequenceTagger(SequenceEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Train; ``sample_weight`` is how much each sentence counts."""
-        corpus = corpus_of(X, y, self.columns)
+        corpus = with_labels(inputs_of(X, self.columns), "label", y)
         self.tagger_ = trellis.train(
             corpus,
             target="label",
@@ -145,15 +145,15 @@ class SequenceTagger(SequenceEstimator):
     def _corpus(self, X: Any) -> trellis.Corpus | int:
         """The sentences; only their number where none has a token, which would tell what a token is."""
         tagger = self._fitted()
-        columns = columns_of(X, self.columns)
-        if not any(sentence for some in columns.values() for sentence in some):
-            return len(next(iter(columns.values()), []))
-        missing = [name for name in tagger.columns if name not in columns]
+        corpus = inputs_of(X, self.columns)
+        if not corpus.n_tokens:
+            return len(corpus)
+        missing = [name for name in tagger.columns if name not in corpus.columns]
         if missing:
             raise ArgumentError(
                 f"X has no {missing[0]!r}, which the tagger was fitted on; give tokens of the same kind"
             )
-        return trellis.read(columns)
+        return corpus
 
 
 def _fields(learner: trellis.Learner) -> tuple[Any, ...]:

@@ -16,8 +16,8 @@ from pydantic import Field
 from trellis._support.errors import ArgumentError, ModelError, TrellisError
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import tokenize
-from trellis.evaluation.report import evaluate_columns, right_tokens
 from trellis.evaluation.significance import mcnemar
+from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.serve import messages
 from trellis.interfaces.serve.app import LOOPBACK, make_app
 from trellis.interfaces.serve.door import Limits, TurnedAwayError

@@ -18,14 +18,15 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
 from trellis.corpus.read import read
 from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
-from trellis.features.arcs import ArcReader, ArcVocabulary
+from trellis.features.arcs import ArcVocabulary
+from trellis.features.places import ColumnReader
 from trellis.features.templates import ARC_MEASURES, Look
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model
 from trellis.tasks.parsing import file as parser_file
 from trellis.tasks.parsing.tree import DependencyTree
-from trellis.tasks.parsing.treebank import HEAD, LABEL, read_trees
+from trellis.tasks.parsing.treebank import HEAD, LABEL, read_dependencies
 
 if TYPE_CHECKING:
     from trellis.display.trellises import Picture
@@ -40,7 +41,7 @@ def short_sentences(corpus: Corpus) -> Iterator[None]:
         raise CorpusError(corpus.source, None, f"{error}; split it") from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parser(Model):
     """Gives sentences dependency trees. Get one from ``Parser.train`` or ``trellis.load``.
 
@@ -58,13 +59,13 @@ class Parser(Model):
     training: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
-    _reader: ArcReader = field(init=False, repr=False, compare=False)
+    _reader: ColumnReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
         object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
-        object.__setattr__(self, "_reader", ArcReader(self.vocabulary))
+        object.__setattr__(self, "_reader", self.vocabulary.reader)
 
     @property
     def columns(self) -> list[str]:
@@ -192,7 +193,7 @@ class Parser(Model):
 
     def evaluate(self, corpus: Any, *, n_threads: int | None = None, subtypes: bool = True) -> AttachmentReport:
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
-        treebank = read_trees(read(corpus), labelled=bool(self.labels))
+        treebank = read_dependencies(read(corpus), labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
         words = treebank.corpus.column(self.columns[0])
         marks = np.array([is_punctuation(value) for value in words.values], bool)
@@ -212,7 +213,7 @@ class Parser(Model):
 
     def _facts(self) -> dict[str, Any]:
         kind = "projective" if self.projective else "non-projective"
-        facts = {"trees": kind, "reads": ", ".join(self.columns), "order": f"{self.order}", "labels": len(self.labels)}
+        facts = {"trees": kind, "reads": " ".join(self.columns), "order": f"{self.order}", "labels": len(self.labels)}
         return {**facts, "weights": len(self.weights["values"])}
 
     # ------------------------------------------------------------ details

@@ -20,7 +20,7 @@ from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.read import read
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import arc_templates, arc_vocabulary
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner, choice, flag
@@ -29,11 +29,12 @@ from trellis.learning.run import Observer, State, check_observer, run
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
-from trellis.tasks.parsing.treebank import HEAD, LABEL, Treebank, read_trees
+from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, read_dependencies
 from trellis.tasks.tagging.training.encoding import sentence_weights
 from trellis.tasks.tagging.training.parsers import parser_learner, refuse_l1
 
 FILTER = "pos[head] & pos[dep] & direction"
+DEFAULT = MIRA(C=0.01, epochs=10, shuffle=False)
 KEYS = ("keys", "starts", "folds.keys", "folds.starts")
 TABLE = ("values", "sums", "variances")
 
@@ -102,7 +103,7 @@ class _Vector:
 def train(
     corpus: Any,
     *,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     order: int = 2,
     projective: bool = True,
@@ -123,10 +124,10 @@ def train(
 
     ``corpus`` is a Corpus or anything ``trellis.read`` takes. ``features`` is a preset's name ("mst", "ud"), a file or
     a list of templates of arcs (docs/parsing.md); by default the templates of "ud" of columns that are there.
-    ``learner`` is an online learner (default: ``MIRA(C=0.01)``) or a CRF, which trains by the log loss, or the name of
-    one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets arcs cross (order 1 only).
-    ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is considered only if one with the
-    same attribute of the template ``filter`` was seen in training (None: all arcs).
+    ``learner`` is an online learner (default: ``MIRA(C=0.01, epochs=10, shuffle=False)``) or a CRF, which trains by
+    the log loss, or the name of one. ``order`` 1 has scores of arcs, 2 of siblings too. ``projective=False`` lets arcs
+    cross (order 1 only). ``labelled`` None: arcs have labels if the corpus has a column ``deprel``. An arc is
+    considered only if one with the same attribute of the template ``filter`` was seen in training (None: all arcs).
 
     A sentence that has no tree is an error, or with ``lenient`` is left out. ``sample_weight`` is one number per
     sentence. With ``dev`` the best epoch on that corpus is kept, by ``metric`` ("uas", "las"; "auto": "las" if there
@@ -144,11 +145,11 @@ def train(
     metric = "auto" if metric is None else choice("auto", "uas", "las").check("metric", metric)
     corpus, dev = read(corpus), None if dev is None else read(dev)
     check_not_empty(corpus, "train on")
-    treebank = read_trees(corpus, labelled=labelled, lenient=lenient)
+    treebank = read_dependencies(corpus, labelled=labelled, lenient=lenient)
     held_out = None
     if dev is not None:
         check_not_empty(dev, "compare epochs on")
-        held_out = read_trees(dev, labelled=treebank.labels is not None, lenient=lenient)
+        held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=lenient)
     threads = thread_count(n_threads)
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
     if features is None:
@@ -211,7 +212,7 @@ def train(
 
 def parsing_learner(given: Learner | str | None) -> Learner:
     """The learner, or the one of that name; LearnerError if it does not train parsers."""
-    return parser_learner(MIRA(C=0.01) if given is None else given)
+    return parser_learner(DEFAULT if given is None else given)
 
 
 def _is_informative(corpus: Corpus, name: str) -> bool:
@@ -220,13 +221,13 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
 
 
-def _read_by(treebank: Treebank, columns: Sequence[str]) -> list[Any]:
+def _read_by(treebank: DependencyTreebank, columns: Sequence[str]) -> list[Any]:
     """What a parser and its scores depend on of a held-out corpus."""
     found = [treebank.corpus.starts, *(treebank.corpus.column(name) for name in columns)]
     return found if treebank.labels is None else [*found, treebank.labels]
 
 
-def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: int) -> Any:
+def _scorer(treebank: DependencyTreebank, metric: str, labels: Sequence[str], n_threads: int) -> Any:
     by_labels = metric == "las" or (metric == "auto" and bool(labels))
     if metric == "las" and not labels:
         raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
@@ -235,6 +236,6 @@ def _scorer(treebank: Treebank, metric: str, labels: Sequence[str], n_threads: i
 
     def score(parser: Parser) -> float:
         report = parser.evaluate(treebank.corpus, n_threads=n_threads)
-        return report.all.las if by_labels else report.all.uas
+        return report.las if by_labels else report.uas
 
     return score

@@ -15,7 +15,7 @@ HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Treebank:
+class DependencyTreebank:
     """A corpus with its trees."""
 
     corpus: Corpus
@@ -24,7 +24,7 @@ class Treebank:
     n_skipped: int = 0  # sentences left out, as they were no trees
 
 
-def read_trees(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> Treebank:
+def read_dependencies(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> DependencyTreebank:
     """The trees of a corpus, from its columns ``head`` and ``deprel``.
 
     ``labelled`` None: with labels if there is such a column. A sentence that has no tree is a CorpusError that names
@@ -44,9 +44,9 @@ def read_trees(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = 
         kept = np.flatnonzero(~broken)
         if not len(kept):
             raise CorpusError(corpus.source, None, "no sentence in it has a tree")
-        good = read_trees(corpus.take(kept), labelled=labelled)
-        return Treebank(good.corpus, good.heads, good.labels, int(broken.sum()))
-    return Treebank(corpus, heads, corpus.column(LABEL) if labelled else None)
+        good = read_dependencies(corpus.take(kept), labelled=labelled)
+        return DependencyTreebank(good.corpus, good.heads, good.labels, int(broken.sum()))
+    return DependencyTreebank(corpus, heads, corpus.column(LABEL) if labelled else None)
 
 
 def _number(value: str) -> int:

@@ -3,10 +3,10 @@
 Lists for training come from cross-validation, so that they look like those of new sentences.
 """
 
+from trellis.evaluation.reranking import RerankingReport as RerankingReport
 from trellis.tasks.reranking.features import FEATURES as FEATURES
 from trellis.tasks.reranking.lists import Candidate as Candidate
 from trellis.tasks.reranking.lists import KBestList as KBestList
-from trellis.tasks.reranking.lists import ListReport as ListReport
 from trellis.tasks.reranking.lists import Segment as Segment
 from trellis.tasks.reranking.lists import report as report
 from trellis.tasks.reranking.model import Reranker as Reranker
@@ -18,8 +18,8 @@ __all__ = [
     "FEATURES",
     "Candidate",
     "KBestList",
-    "ListReport",
     "Reranker",
+    "RerankingReport",
     "Segment",
     "fit",
     "held_out_lists",

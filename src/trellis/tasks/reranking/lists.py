@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label, starts_anew
-from trellis.evaluation.report import Report, evaluate
+from trellis.evaluation.reranking import RerankingReport
+from trellis.evaluation.tagging import evaluate
 from trellis.tasks.tagging.model import Tagger
 
 Cost = Literal["auto", "tokens", "spans"]
@@ -46,28 +47,6 @@ class KBestList:
 
     candidates: tuple[Candidate, ...]
     gold: tuple[str, ...] | None = None  # the right labels, where they are known
-
-
-@dataclass(frozen=True, slots=True)
-class ListReport:
-    """How good lists are, and what was chosen from them."""
-
-    first: Report  # the tagger's own choice
-    oracle: Report  # the best choice there is: the cheapest candidate of every list
-    chosen: Report | None = None  # the reranker's choice
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as plain dicts, ready for JSON."""
-        reports = {"first": self.first, "chosen": self.chosen, "oracle": self.oracle}
-        return {name: one.to_dict() for name, one in reports.items() if one is not None}
-
-    def __str__(self) -> str:
-        if not self.first.n_tokens:
-            return "no tokens to evaluate"
-        rows = {"tagger": self.first, "reranked": self.chosen, "oracle": self.oracle}
-        what = "token accuracy" if self.first.spans is None else "F1"
-        shown = {name: one for name, one in rows.items() if one is not None}
-        return "\n".join(f"{name:8}  {what} {100 * one.headline:.2f}" for name, one in shown.items())
 
 
 # ------------------------------------------------------------ segments
@@ -196,15 +175,13 @@ class SpanCost:
 
 def report(
     lists: Sequence[KBestList], chosen: Sequence[Sequence[str]] | None = None, *, cost: Cost = "auto"
-) -> ListReport:
-    """Score the first candidates of lists, the cheapest ones (oracle) and, where given, other choices."""
+) -> RerankingReport:
+    """Score choices from lists (default: the first candidates) beside the first and the cheapest ones (oracle)."""
     if any(one.gold is None for one in lists):
         raise ArgumentError("lists without the right labels cannot be scored; make them of a labelled corpus")
     gold = [one.gold or () for one in lists]
     costs = cost_named(cost, sorted({label for labels in gold for label in labels}))
     best = [min(one.candidates, key=functools.partial(costs, y)) for one, y in zip(lists, gold, strict=True)]
-    return ListReport(
-        evaluate(gold, [one.candidates[0].labels for one in lists]),
-        evaluate(gold, [z.labels for z in best]),
-        None if chosen is None else evaluate(gold, chosen),
-    )
+    first = evaluate(gold, [one.candidates[0].labels for one in lists])
+    oracle = evaluate(gold, [z.labels for z in best])
+    return RerankingReport.of(first if chosen is None else evaluate(gold, chosen), first, oracle)

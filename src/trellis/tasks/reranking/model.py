@@ -15,6 +15,7 @@ from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus, column_of
 from trellis.engine.hypergraph import Hypergraph
+from trellis.evaluation.reranking import RerankingReport
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name
@@ -23,7 +24,6 @@ from trellis.tasks.reranking.lists import (
     Cost,
     CostOf,
     KBestList,
-    ListReport,
     cost_named,
     kbest_lists,
     report,
@@ -89,7 +89,7 @@ class ListProblem:
         return edges[0] - (self.parts(x).graph.n_edges - len(x.candidates))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reranker(Model):
     """Labels sequences: a tagger offers its k best, and the reranker chooses. Get one from ``Reranker.train``.
 
@@ -147,7 +147,7 @@ class Reranker(Model):
         """The n weights farthest from zero (None: all), of features of whole label sequences."""
         return self.model.top_features(n)
 
-    def evaluate(self, corpus: Any, *, target: str | None = None, n_threads: int | None = None) -> ListReport:
+    def evaluate(self, corpus: Any, *, target: str | None = None, n_threads: int | None = None) -> RerankingReport:
         """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus."""
         from trellis.corpus.read import read_like
 

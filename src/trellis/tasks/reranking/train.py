@@ -11,7 +11,7 @@ from trellis._support.arguments import instance, items, thread_count, whole_numb
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
-from trellis.evaluation.report import evaluate
+from trellis.evaluation.tagging import evaluate
 from trellis.learning.learner import Learner
 from trellis.learning.options import Schedule, check_not_empty
 from trellis.learning.run import Observer, check_observer

@@ -35,12 +35,12 @@ from trellis.tasks.structured.problem import (
 )
 
 if TYPE_CHECKING:
-    from trellis.evaluation.report import StructuredReport
+    from trellis.evaluation.structured import StructuredReport
 
 FORMAT = "trellis structured model 1"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StructuredModel(Model):
     """Weights of features, and the problem that says what outputs are."""
 
@@ -102,7 +102,7 @@ class StructuredModel(Model):
 
     def evaluate(self, examples: Any, *, n_threads: int | None = None) -> StructuredReport:
         """Compare its outputs with those of pairs of an input and its right output."""
-        from trellis.evaluation.report import StructuredReport
+        from trellis.evaluation.structured import StructuredReport
 
         pairs = items(examples)
         if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
@@ -149,7 +149,7 @@ class StructuredModel(Model):
     @property
     def _searched(self) -> Any:
         """The problem, as one that finds the best output where it is decided step by step."""
-        return BeamSearch(self.problem, self.beam) if isinstance(self.problem, StepProblem) else self.problem
+        return BeamSearch(self.problem, self.beam or 1) if isinstance(self.problem, StepProblem) else self.problem
 
     def _best(self, x: Any, k: int) -> list[tuple[Any, float]]:
         return [(output, score) for output, score, _ in self._with_features(x, k)]
@@ -256,4 +256,4 @@ def check_beam(problem: Problem, beam: Any) -> int | None:
             raise ValueError("no beam, which a problem with choices(x, done) is searched by")
     elif beam is not None:
         raise ValueError("a beam, by which only a problem with choices(x, done) is searched")
-    return beam
+    return None if beam is None else int(beam)

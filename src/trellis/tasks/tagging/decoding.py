@@ -70,7 +70,7 @@ class Decoder:
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
         n_pair = sum(template.history == 1 for template in vocabulary.templates)
         features = _core.Features(
-            plan=vocabulary.plan_arrays,
+            plan=vocabulary.plan.arrays,
             n_emission=vocabulary.n_emission,
             n_pair=0 if stepwise else n_pair,
             n_far=n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
@@ -354,6 +354,7 @@ class Decoder:
         """Sentences as potentials of which best paths can be had, some at a time."""
         from trellis.tasks.tagging.constraints import check_number
 
+        sentences = listed(sentences)
         if allowed is not None:
             check_number(allowed, len(sentences))
         sentences = self.told(sentences, n_threads)  # before documents are cut
@@ -380,7 +381,6 @@ class Decoder:
         """The numbers of the best labels, one per token, and where sentences begin."""
         if by not in get_args(By):
             raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
-        sentences = listed(sentences)
         if by == "label" or self.segments is not None or self.about is not None:
             from trellis.tasks.tagging.constraints import require_possible
             from trellis.tasks.tagging.posterior import best_labels
@@ -444,7 +444,7 @@ class Decoder:
 
         k, labels = whole_number("k", k, 1, 1_000_000), self.labels
         found, best = list[list[tuple[list[str], float]]](), list[float]()
-        for chains in self.searched(listed(sentences), allowed, n_threads):
+        for chains in self.searched(sentences, allowed, n_threads):
             paths, scores, counts = chains.kbest(k, n_threads)
             names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
             rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
@@ -467,14 +467,21 @@ def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
 
 
 def listed(sentences: Any) -> Any:
-    """Sentences that can be sliced."""
+    """Sentences that can be sliced and read twice."""
     if isinstance(sentences, Corpus):
         return sentences
     found = items(sentences)
     if found is None:
         why = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
         raise CorpusError("", None, why)
-    return found
+    return [sentence if type(sentence) is list else _repeatable(sentence) for sentence in found]
+
+
+def _repeatable(sentence: Any) -> Any:
+    """A sentence that can be read twice: what an iterator gives as a list."""
+    if isinstance(sentence, Mapping):
+        return {name: _repeatable(values) for name, values in sentence.items()}
+    return list(sentence) if hasattr(sentence, "__next__") else sentence
 
 
 def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:

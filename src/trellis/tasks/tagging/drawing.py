@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ModelError
 from trellis.display.trellises import Picture, Trellis
+from trellis.tasks.tagging.decoding import listed
 from trellis.tasks.tagging.explain import shown
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ MOST_TOKENS = 200
 def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedLabels | None) -> Picture:
     """The picture, with the marginals of labels and, where the model has them, of label pairs."""
     most_labels = whole_number("most_labels", most_labels, 1)
+    [sentence] = listed([sentence])
     rows = tagger._decoder.rows_of(sentence)
     best = tagger.tag(sentence, allowed=allowed)
     tokens = [shown(t, token) for t, token in enumerate(rows)][:MOST_TOKENS]

@@ -1,4 +1,4 @@
-"""A tagger's mistakes on a corpus, gathered for a page: figures, what is taken for what, and in which sentences."""
+"""A tagger's mistakes on a corpus, gathered for a page: figures, confusions, and the sentences of each confusion."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis._support.errors import ModelError
-from trellis.evaluation.details import Details
+from trellis.evaluation.error_analysis import ErrorAnalysis
 from trellis.evaluation.reliability import Calibration
-from trellis.evaluation.report import Report, right_tokens
+from trellis.evaluation.tagging import TaggingReport, right_tokens
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.decoding import By
@@ -46,8 +46,8 @@ class ErrorsFound:
     """All of it. ``trellis report`` and the studio show it."""
 
     target: str
-    report: Report
-    details: Details
+    report: TaggingReport
+    error_analysis: ErrorAnalysis
     calibration: Calibration | None  # None where the model has no marginals
     lengths: list[LengthScore]
     examples: dict[tuple[str, str], list[int]]  # (true label, label given): some of the sentences, by their numbers
@@ -60,7 +60,7 @@ class ErrorsFound:
         return {
             "target": self.target,
             "report": self.report.to_dict(),
-            "details": self.details.to_dict(),
+            "error_analysis": self.error_analysis.to_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "lengths": [[one.low, one.high, one.n_sentences, one.accuracy] for one in self.lengths],
             "examples": [[*pair, numbers] for pair, numbers in self.examples.items()],
@@ -102,7 +102,7 @@ def find_errors(
     return ErrorsFound(
         target or tagger.target,
         tagger._report(corpus, gold, predicted, target),
-        tagger._details(corpus, gold, predicted),
+        tagger._error_analysis(corpus, gold, predicted),
         calibration,
         _by_length(np.diff(corpus.starts), right, sentence_of),
         dict(examples),

@@ -22,7 +22,7 @@ from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
 from trellis.tasks.explanation import Explanation, Term, output_text, plain_terms
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import Constraints, Decoder
+from trellis.tasks.tagging.decoding import Constraints, Decoder, listed
 from trellis.tasks.tagging.segments.weights import segments_of
 
 END = "<end>"  # the label after the sentence
@@ -107,6 +107,7 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Tag
     """Why a sentence gets its labels."""
     if decoder.expansion is not None:
         raise ModelError("a kernel model has no weights of features to explain; see support()")
+    [sentence] = listed([sentence])
     model, batch = decoder.model, decoder.encode([sentence])
     edge_attributes = None
     if model.weights.edge_rows is not None:
@@ -147,8 +148,8 @@ class _Explainer:
                     said, labels = columns[column]
                     for label in labels:
                         terms[label].append(Term(name, weight * value, (t,), said))
-            for listed in terms.values():
-                listed.sort(key=lambda term: -abs(term.weight))
+            for label_terms in terms.values():
+                label_terms.sort(key=lambda term: -abs(term.weight))
             self.emissions.append(terms)
         ngrams = model.weights.ngrams
         self.longer: dict[tuple[int, ...], float] = {}  # weights of label n-grams

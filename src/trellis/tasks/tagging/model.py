@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from trellis.display.trellises import Picture
     from trellis.engine.dual import SupportSequence
     from trellis.engine.kernels import KernelFunction
-    from trellis.evaluation.details import Details
+    from trellis.evaluation.error_analysis import ErrorAnalysis
     from trellis.evaluation.reliability import Calibration
-    from trellis.evaluation.report import Report
+    from trellis.evaluation.tagging import TaggingReport
     from trellis.tasks.explanation import Term
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.explain import TaggingExplanation
@@ -336,54 +336,60 @@ class Tagger(Model):
     def evaluate(
         self,
         corpus: Any,
+        y: Any = None,
         *,
         target: str | None = None,
         by: By = "path",
         label_parts: str | None = None,
         n_threads: int | None = None,
-    ) -> Report:
-        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes.
+    ) -> TaggingReport:
+        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes, or with ``y``.
+
+        ``y`` has the labels of sentences that are given without, as in ``trellis.train``.
 
         ``label_parts`` is what separates the parts of labels, which are then counted too (default: as in training, and
         ``|`` where it labels two columns, ``upos+feats``).
         """
-        corpus, gold = self._labelled(corpus, target)
+        corpus, gold = self._labelled(corpus, target, y)
         predicted = self.tag_column(corpus, by=by, n_threads=n_threads)
         return self._report(corpus, gold, predicted, target, label_parts)
 
     def _report(
         self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
-    ) -> Report:
+    ) -> TaggingReport:
         from trellis.evaluation.parts import Parts
-        from trellis.evaluation.report import evaluate_columns
+        from trellis.evaluation.tagging import evaluate_columns
 
         if label_parts is None and self._model.weights.parts is not None:
             label_parts = self._model.weights.parts.separator
         parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
-    def details(
+    def error_analysis(
         self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
-    ) -> Details:
-        """What it gets wrong: figures per label, confusions, known and unknown words, spans that match in part."""
+    ) -> ErrorAnalysis:
+        """Scores per label, confusions, accuracy of known and unknown words, partial matches of spans."""
         corpus, gold = self._labelled(corpus, target)
-        return self._details(corpus, gold, self.tag_column(corpus, by=by, n_threads=n_threads))
+        return self._error_analysis(corpus, gold, self.tag_column(corpus, by=by, n_threads=n_threads))
 
-    def _details(self, corpus: Corpus, gold: Column, predicted: Column) -> Details:
-        from trellis.evaluation.details import details_of
+    def _error_analysis(self, corpus: Corpus, gold: Column, predicted: Column) -> ErrorAnalysis:
+        from trellis.evaluation.error_analysis import error_analysis_of
 
         known, given = None, self._model.vocabulary.given
         if given and given[0].name in corpus.columns and "idle_strings" not in self.training:
             column, seen = corpus.column(given[0].name), set(given[0].values)
             known = np.array([value in seen for value in column.values], bool)[column.codes]
-        return details_of(gold, predicted, corpus.starts, known=known)
+        return error_analysis_of(gold, predicted, corpus.starts, known=known)
 
-    def _labelled(self, source: Any, target: str | None) -> tuple[Corpus, Column]:
-        """A corpus and its gold labels; the columns of a file that has no names are named as in training."""
+    def _labelled(self, source: Any, target: str | None, y: Any = None) -> tuple[Corpus, Column]:
+        """A corpus and its gold labels; columns that have no names are named as in training."""
         from trellis.corpus.corpus import labels_of
-        from trellis.corpus.read import read_like
+        from trellis.corpus.read import read_examples, read_like
 
-        corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
+        if y is None:
+            corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
+        else:
+            corpus = read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
         return corpus, labels_of(corpus, target or self.target)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
@@ -415,19 +421,14 @@ class Tagger(Model):
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls.of_model(model_file.model_of(tensors, header), **needs)
-
-    @classmethod
-    def of_model(cls, model: ChainModel, kernel: KernelFunction | None = None) -> Self:
-        """The tagger of a model that a file gave, with the function of its kernel if that is one."""
-        return cls(_with_kernel(model, kernel))
+        return cls(_with_kernel(model_file.model_of(tensors, header), needs.get("kernel")))
 
     def _outside(self) -> dict[str, Any]:
         expansion = self._model.weights.expansion
         return {} if expansion is None or expansion.kernel.function is None else {"kernel": expansion.kernel.function}
 
     def _facts(self) -> dict[str, Any]:
-        facts = {"target": self.target, "reads": ", ".join(self.columns), "labels": len(self.labels)}
+        facts = {"target": self.target, "reads": " ".join(self.columns), "labels": len(self.labels)}
         return {**facts, "order": f"{self.order}", "weights": self._model.weights.n_nonzero}
 
 

@@ -62,7 +62,7 @@ def posteriors(
 ) -> list[Posterior]:
     """The posterior of every sentence."""
     found = list[Posterior]()
-    for chains in decoder.pieces(listed(sentences), allowed, n_threads):
+    for chains in decoder.pieces(sentences, allowed, n_threads):
         pairs: Doubles | None = None
         if edges:
             log_z, node, pairs = chains.pair_marginals(n_threads, decoder.model.temperature)
@@ -81,7 +81,7 @@ def log_partitions(decoder: Decoder, sentences: Any, n_threads: int) -> list[flo
     temperature = decoder.model.temperature
     return [
         log_z
-        for chains in decoder.pieces(listed(sentences), None, n_threads)
+        for chains in decoder.pieces(sentences, None, n_threads)
         for log_z in chains.log_partition(n_threads, temperature).tolist()
     ]
 

@@ -18,17 +18,17 @@ from trellis._support.arguments import items, thread_count, whole_number
 from trellis._support.arrays import Floats, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
-from trellis.corpus.corpus import BagColumn, Corpus, columns_named
+from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import MAX_ORDER, ChainWeights
-from trellis.evaluation.report import METRICS
+from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
-from trellis.features.vocabulary import Features, FeatureSet, Vocabulary, feature_set
+from trellis.features.vocabulary import FeatureSet, TemplateSource, Vocabulary, feature_set
 from trellis.learners import learner_named
 from trellis.learners.mira import MIRA
 from trellis.learning.checkpoint import Checkpoint, fingerprint
@@ -63,18 +63,16 @@ from trellis.tasks.tagging.training.pruning import SURVIVAL
 from trellis.tasks.tagging.training.streaming import check_streamed, encode_stream, survey
 from trellis.tasks.tagging.training.warm_start import check_start, features_of, order_from
 
-# On dev sentences of several kinds it was better than the averaged perceptron, or as good (docs/learners.md); it takes
-# two to three times as long.
-DEFAULT_LEARNER = MIRA(epochs=15, shuffle=True)
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
 SURE = 300  # the same of a smoothed one: a rarer word may also have labels of words that end like it
 
 
 def train(
     corpus: Any,
+    y: Any = None,
     *,
     target: str | None = None,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     order: int | None = None,
     cutoff: int = 0,
@@ -101,13 +99,15 @@ def train(
     n_threads: int | None = None,
     info: Mapping[str, Any] | None = None,
 ) -> Tagger:
-    """Train a tagger that predicts column ``target``.
+    """Train a tagger that predicts column ``target`` (default: label, upos in CoNLL-U, else the last one).
 
-    ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
+    ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks; or
+    sentences without labels (lists of strings, of tuples, of dicts or lists of attributes) whose labels are in ``y``, a
+    list of lists of strings.
     ``features`` is a preset's name (default: "default", or the attributes where there is nothing else), a template
     file or a list of templates. ``learner`` is a learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default:
-    ``MIRA(epochs=15, shuffle=True)``). ``order`` is how many labels back a label looks: any number (some learners: up
-    to 2); 0 where the features ask for no label bigrams.
+    ``MIRA()``). ``order`` is how many labels back a label looks: any number (some learners: up to 2); 0 where the
+    features ask for no label bigrams.
     ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
     with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the
     number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
@@ -148,10 +148,11 @@ def train(
     cores). ``info``, a dict of what JSON can hold, is kept in the model as ``tagger.info``.
     """
     given = dict(locals())
-    stream = corpus if isinstance(corpus, CorpusStream) else None
-    corpus = corpus if stream is not None else read(corpus)
+    stream = corpus if isinstance(corpus, CorpusStream) and y is None else None
+    corpus = corpus if stream is not None else read_examples(corpus, y, target=target or "label")
     if flag().check("document_features", document_features):
-        rest = {name: value for name, value in given.items() if name not in ("corpus", "features", "document_features")}
+        apart = ("corpus", "y", "features", "document_features")
+        rest = {name: value for name, value in given.items() if name not in apart}
         return train_twice(train, corpus, features, rest)
     learner, partial = learner_of(learner), _partial(partial)
     segments = bool(segments) if isinstance(segments, np.bool_) else segments
@@ -237,8 +238,8 @@ def train(
         segmenting=segmenting,
         spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
         init=init,
-        dev=None if dev is None else read(dev),
-        metric=None if metric is None else choice(*METRICS).check("metric", metric),
+        dev=None if dev is None else read_examples(dev, target=target),
+        metric=None if metric is None else choice(*TaggingReport.metrics).check("metric", metric),
         schedule=schedule,
         bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
         n_threads=thread_count(n_threads),
@@ -265,7 +266,7 @@ def learner_of(given: Learner | str | None) -> Learner:
     """The learner that is given, or the one of that name, or the one that is taken where none is given."""
     if isinstance(given, str):
         return learner_named(given)()
-    given = DEFAULT_LEARNER if given is None else given
+    given = MIRA() if given is None else given
     if not isinstance(given, Learner):
         raise LearnerError(
             "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
@@ -279,12 +280,13 @@ def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> 
         if target not in (None, init.target):
             raise LearnerError(f"the older model predicts {init.target!r}, not {target!r}")
         return init.target
+    target = default_target(columns) if target is None else target
     if target is None:
         raise LearnerError(f"target must name the column to learn: one of {', '.join(columns)}")
     return target
 
 
-def _features(features: Features | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
+def _features(features: TemplateSource | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
     if init is not None and features is not None:
         raise LearnerError("an older model brings its own features; omit them")
     if init is not None:
@@ -498,7 +500,7 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
 
     def score(weights: ChainWeights) -> float:
-        return METRICS[setup.metric or "auto"](tagger(weights).evaluate(dev, n_threads=setup.n_threads))
+        return tagger(weights).evaluate(dev, n_threads=setup.n_threads).figure(setup.metric or "auto")
 
     # The sentences of a stream are not there to be tagged.
     return replace(problem, tag=tag if problem.blocks is None else None, score_dev=None if dev is None else score)

@@ -12,7 +12,7 @@ import numpy as np
 from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.features.arcs import ArcReader, Coded
+from trellis.features.places import Coded
 from trellis.features.templates import PHRASE_MEASURES, Template
 from trellis.tasks.trees.grammar import Grammar, Step
 from trellis.tasks.trees.weights import PhraseModel, pcfg, rule_columns
@@ -56,7 +56,7 @@ class Decoder:
 
     def __init__(self, model: PhraseModel) -> None:
         self.model, self.native = model, model.native()
-        self.reader = ArcReader(model.vocabulary)
+        self.reader = model.vocabulary.reader
         self.reads = [column.name for column in model.vocabulary.columns]
         self.number = {tag: len(model.grammar.phrases) + i for i, tag in enumerate(model.grammar.tags)}
 

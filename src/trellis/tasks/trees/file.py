@@ -12,7 +12,8 @@ from trellis._support.arrays import Arrays
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
-from trellis.features.phrases import PhraseVocabulary, parse_phrase_template
+from trellis.features.phrases import PhraseVocabulary
+from trellis.features.templates import parse_template
 from trellis.features.vocabulary_tensors import (
     check_lookups,
     check_strings,
@@ -88,7 +89,7 @@ def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
     check_strings(columns)
     lookups = lookups_of(header["lookups"], tensors)
     check_lookups(columns, lookups)
-    templates = tuple(parse_phrase_template(text) for text in header["templates"])
+    templates = tuple(parse_template(text, of_phrases=True) for text in header["templates"])
     if header["family"] not in FAMILIES:
         raise ValueError(f"no family {header['family']!r} of models")
     base, rows = tensors["base"], Rows.of_tensors("rows", tensors)

@@ -36,7 +36,7 @@ TINY = 1e-9  # of a sum of terms: rounding
 PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilities
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeParser(Model):
     """Gives sentences constituency trees. Get one from ``TreeParser.train`` or ``trellis.load``.
 

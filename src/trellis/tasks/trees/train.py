@@ -19,7 +19,7 @@ from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
-from trellis.features.vocabulary import Features
+from trellis.features.vocabulary import TemplateSource
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.learner import Learner
@@ -36,7 +36,7 @@ from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 PCFG = "pcfg"
-DEFAULT = Perceptron(epochs=6, shuffle=True)
+DEFAULT = Perceptron(epochs=6)
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
 
 
@@ -97,7 +97,7 @@ class _Vector:
 def train(
     trees: Any,
     *,
-    features: Features | None = None,
+    features: TemplateSource | None = None,
     learner: Learner | str | None = None,
     vertical: int = 1,
     horizontal: int = 0,
@@ -114,7 +114,7 @@ def train(
 ) -> TreeParser:
     """Train a parser on trees: a list of ``PhraseTree``, or the name of a file in brackets.
 
-    ``learner`` is an online learner (default: ``Perceptron(epochs=6, shuffle=True)``) or a CRF, which trains by the
+    ``learner`` is an online learner (default: ``Perceptron(epochs=6)``) or a CRF, which trains by the
     log loss, or the name of one; "pcfg" counts rules instead, without features. ``features`` is a preset's name
     ("spans", the default; "rules" has weights of rules only), a file or a list of templates of phrases (docs/trees.md).
 
@@ -136,7 +136,7 @@ def train(
             raise LearnerError(
                 f"tagger must read words alone, as sentences to parse have nothing else; it reads {read}"
             )
-    chosen = None if learner == PCFG else tree_learner(learner)
+    chosen = None if isinstance(learner, str) and learner.lower() == PCFG else tree_learner(learner)
     _check_options(chosen, features, dev, patience, checkpoint)
     schedule, notes = Schedule.of(dev, None, patience, checkpoint, checkpoint_every), user_notes(info)
     threads = thread_count(n_threads)

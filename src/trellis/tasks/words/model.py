@@ -27,7 +27,7 @@ from trellis.corpus.unspaced import (
     to_text,
     words_of,
 )
-from trellis.evaluation.words import WordScores, compare_words
+from trellis.evaluation.words import WordReport, compare_words
 from trellis.features.dictionaries import dictionary_views
 from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model
@@ -134,7 +134,7 @@ class Segmenter(Model):
 
     def evaluate(
         self, gold: Source | SegmentedText, *, lenient: bool = False, n_threads: int | None = None
-    ) -> WordScores:
+    ) -> WordReport:
         """Compare its words with those of a text with blanks between words, as ``train`` takes it."""
         lines = read_segmented(gold, lenient=lenient).lines
         found = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)

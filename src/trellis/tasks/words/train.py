@@ -11,6 +11,7 @@ from trellis.tasks.tagging.train import train as train_tagger
 from trellis.tasks.words.model import Segmenter
 
 FEATURES = "segmentation"
+DEFAULT = MIRA(epochs=10)
 
 
 def train(
@@ -20,8 +21,8 @@ def train(
 
     ``text`` is a file, or a list of lines or of lists of words; so is ``dev``, on which the best epoch is chosen.
     ``lenient`` leaves out lines of blanks alone and lines that are not UTF-8, which else are errors. ``learner`` is
-    as in ``trellis.train`` (default: MIRA, shuffled), and ``more`` are its other parameters: ``features`` (default:
-    the preset "segmentation"), ``segments=True`` for a semi-Markov model...
+    as in ``trellis.train`` (default: ``MIRA(epochs=10)``), and ``more`` are its other parameters: ``features``
+    (default: the preset "segmentation"), ``segments=True`` for a semi-Markov model...
     """
     for name in ("target", "scheme", "partial", "init"):
         if more.get(name) is not None:
@@ -33,5 +34,5 @@ def train(
     corpus = lines.corpus()
     held_out = None if dev is None else read_segmented(dev, lenient=lenient).corpus()
     given = {"features": FEATURES, **more}
-    learner = MIRA(shuffle=True) if learner is None else learner
+    learner = DEFAULT if learner is None else learner
     return Segmenter(train_tagger(corpus, target=LABEL, scheme="bmes", learner=learner, dev=held_out, **given))

@@ -17,45 +17,39 @@ export function errors(view, state) {
     if (!found) { result.replaceChildren(); return; }
     const examples = make("section", { id: "examples", tabindex: "-1", "aria-live": "polite" });
     result.replaceChildren(
-      make("div", { class: "side" }, facts(found), found.report.spans ? spans(found.report.spans) : ""),
+      figures(found),
       make("div", { class: "side" }, ...charts(found)),
       make("h2", {}, "Confusion matrix"), heat(found, examples), examples,
-      make("h2", {}, "Each label"), scores(found.details.labels));
+      make("h2", {}, "Labels"), scores(found.error_analysis.rows));
   }
   run();
 }
 
-function facts(found) {
-  const rows = [["sentences", found.report.n_sentences], ["sentence accuracy, %", percent(found.report.sentence_accuracy)],
-    ["tokens", found.report.n_tokens], ["token accuracy, %", percent(found.report.token_accuracy)]];
-  const known = found.details.known_words;
-  if (known) {
-    if (known.accuracy !== null) rows.push(["accuracy on known words, %", percent(known.accuracy)]);
-    if (found.details.unknown_words.accuracy !== null) rows.push(["accuracy on unknown words, %", percent(found.details.unknown_words.accuracy)]);
-  }
-  return table(["", ""], rows);
+function figures(found) {
+  const { rows, micro_avg, ...report } = found.report, analysis = found.error_analysis;
+  const accuracy = (name, value) => (value === undefined ? {} : { [name]: { f1: value } });
+  return scores({ ...(micro_avg ? { ...rows, "micro avg": micro_avg } : {}),
+    ...accuracy("known words", analysis.known_words), ...accuracy("unknown words", analysis.unknown_words),
+    ...accuracy("token accuracy", report.token_accuracy), ...accuracy("sentence accuracy", report.sentence_accuracy) });
 }
 
-function spans(found) {
-  return scores({ "all spans": found, ...found.types });
-}
-
-function scores(found) {
-  return table(["", "precision", "recall", "F1", "gold", "found", "right"], Object.entries(found).map(([name, one]) =>
-    [name, percent(one.precision), percent(one.recall), percent(one.f1), one.gold, one.predicted, one.correct]));
+function scores(rows) {
+  const share = (value) => (value === undefined ? "" : percent(value));
+  return table(["", "precision", "recall", "F1", "support"], Object.entries(rows).map(([name, row]) =>
+    [name, share(row.precision), share(row.recall), share(row.f1), row.support ?? ""]));
 }
 
 function charts(found) {
   const out = [];
-  for (const [name, one] of [["labels", found.calibration && found.calibration.tokens], ["spans", found.calibration && found.calibration.spans]]) {
-    if (one) out.push(figure(`Reliability (${name}), ECE ${one.expected_error.toFixed(4)}`, reliability(one)));
+  for (const [name, one] of [["tokens", found.calibration && found.calibration.tokens], ["spans", found.calibration && found.calibration.spans]]) {
+    if (one) out.push(figure(`Reliability (${name}), ECE ${one.ece.toFixed(4)}`, reliability(one)));
   }
   const objective = found.history.filter((one) => "objective" in one).map((one) => [one.epoch, one.objective]);
   const dev = found.history.filter((one) => "dev_score" in one).map((one) => [one.epoch, 100 * one.dev_score]);
   if (objective.length > 1) out.push(figure("Training: objective over epochs", line(objective)));
   if (dev.length > 1) out.push(figure("Training: score on dev over epochs, %", line(dev)));
   out.push(make("figure", {}, make("figcaption", {}, "Token accuracy by sentence length"),
-    table(["words", "token accuracy, %", "sentences"], found.lengths.map(([low, high, n, share]) => [high ? `${low} to ${high}` : `${low} and more`, percent(share), n]))));
+    table(["words", "accuracy, %", "sentences"], found.lengths.map(([low, high, n, share]) => [high ? `${low} to ${high}` : `${low} and more`, percent(share), n]))));
   return out;
 }
 
@@ -95,19 +89,19 @@ export function line(points) {
 
 function heat(found, place) {
   const wrong = new Map();
-  for (const [gold, predicted, n] of found.details.confusions) {
+  for (const [gold, predicted, n] of found.error_analysis.confusions) {
     wrong.set(gold, (wrong.get(gold) || 0) + n);
     wrong.set(predicted, (wrong.get(predicted) || 0) + n);
   }
   const names = [...wrong.keys()].sort((a, b) => wrong.get(b) - wrong.get(a)).slice(0, 30).sort();
-  if (!names.length) return make("p", {}, "Nothing is wrong.");
-  const count = new Map(found.details.confusions.map(([gold, predicted, n]) => [`${gold}\n${predicted}`, n]));
+  if (!names.length) return make("p", {}, "No errors.");
+  const count = new Map(found.error_analysis.confusions.map(([gold, predicted, n]) => [`${gold}\n${predicted}`, n]));
   const shade = (n, total) => (n ? `h${Math.max(1, Math.min(5, Math.ceil(5 * Math.sqrt(n / Math.max(1, total)))))}` : "");
   const cell = (gold, predicted) => {
-    const total = found.details.labels[gold].gold;
-    if (gold === predicted) return make("td", { class: shade(found.details.labels[gold].correct, total) }, String(found.details.labels[gold].correct || ""));
+    const total = found.error_analysis.rows[gold].support;
+    if (gold === predicted) return make("td", { class: shade(found.error_analysis.rows[gold].correct, total) }, String(found.error_analysis.rows[gold].correct || ""));
     const n = count.get(`${gold}\n${predicted}`) || 0;
-    return make("td", { class: shade(n, total) }, n ? make("button", { "aria-label": `${n} times ${gold} taken for ${predicted}`, onclick: () => show(found, gold, predicted, place) }, String(n)) : "");
+    return make("td", { class: shade(n, total) }, n ? make("button", { "aria-label": `${n} times gold ${gold}, predicted ${predicted}`, onclick: () => show(found, gold, predicted, place) }, String(n)) : "");
   };
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "confusions" }, make("table", { class: "heat" },
     make("thead", {}, make("tr", {}, make("td", {}), names.map((name) => make("th", { scope: "col" }, name)))),
@@ -117,11 +111,11 @@ function heat(found, place) {
 function show(found, gold, predicted, place) {
   const entry = found.examples.find(([a, b]) => a === gold && b === predicted);
   const numbers = entry ? entry[2] : [];
-  place.replaceChildren(make("h2", {}, `${gold} taken for ${predicted}`), make("ol", {}, numbers.map((number) => {
+  place.replaceChildren(make("h2", {}, `Gold ${gold}, predicted ${predicted}`), make("ol", {}, numbers.map((number) => {
     const one = found.sentences[number];
     return make("li", { value: number, dir: "auto" }, one.words.map((word, t) => {
       if (one.gold[t] === gold && one.predicted[t] === predicted) return [make("mark", { class: "c1" }, word), " "];
-      if (one.gold[t] !== one.predicted[t]) return [make("span", { class: "wrong", title: `${one.gold[t]} taken for ${one.predicted[t]}` }, word), " "];
+      if (one.gold[t] !== one.predicted[t]) return [make("span", { class: "wrong", title: `gold ${one.gold[t]}, predicted ${one.predicted[t]}` }, word), " "];
       return `${word} `;
     }));
   })));

@@ -18,7 +18,7 @@ from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.ngram_tables import more_labels
 from trellis.engine.weights import MOST_PAIRS, Rows, dense_cells
-from trellis.features.dictionaries import Spans
+from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
@@ -265,7 +265,7 @@ class Setup:
     shares: tuple[float, ...]  # of gold labels that each level of pruning must leave; none: no pruning
     prunes_by_default: bool  # because there are so many labels
     segmenting: Segmenting | None  # of a semi-Markov model
-    spans: Spans | None  # what dictionaries are learned from; then the corpus has every sentence twice
+    spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     init: Tagger | None
     dev: Corpus | None
     metric: str | None

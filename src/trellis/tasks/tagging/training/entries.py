@@ -17,7 +17,7 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.spans import SpanReading
-from trellis.features.dictionaries import NOBODY, Spans
+from trellis.features.dictionaries import NOBODY, EntrySpans
 from trellis.features.templates import Template
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def twice(corpus: Corpus, weights: Doubles | None) -> tuple[Corpus, Doubles | No
     return corpus.take(np.tile(np.arange(len(corpus)), 2)), None if weights is None else np.tile(weights, 2)
 
 
-def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> Spans:
+def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> EntrySpans:
     """The spans of a corpus that has every sentence twice."""
     if guess_scheme(labelling.labels) is None:
         known = ", ".join(labelling.labels[:3])
@@ -50,4 +50,4 @@ def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> Spans:
     found = SpanReading.of(labelling.labels).find(labelling.gold[: starts[-1]], starts)
     folds = (np.arange(n) * FOLDS // max(n, 1)).astype(np.int32)
     of_span = folds[np.searchsorted(starts, found.begins, side="right") - 1]
-    return Spans(found.begins, found.ends - found.begins, of_span, np.append(folds, np.full(n, NOBODY, np.int32)))
+    return EntrySpans(found.begins, found.ends - found.begins, of_span, np.append(folds, np.full(n, NOBODY, np.int32)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import Done, refused
 
-from trellis.evaluation.details import details
+from trellis.evaluation.error_analysis import error_analysis
 
 Call = Callable[..., Done]
 
@@ -18,7 +18,7 @@ FOUND = [["B-PER", "I-PER", "O", "B-ORG", "O"], ["B-ORG", "I-ORG", "O", "O", "O"
 
 
 def test_labels_and_confusions_by_hand() -> None:
-    found = details(GOLD, FOUND, known=[[True] * 5, [True, True, False, False, False], [False, False]])
+    found = error_analysis(GOLD, FOUND, known=[[True] * 5, [True, True, False, False, False], [False, False]])
     assert (found.labels["O"].gold, found.labels["O"].predicted, found.labels["O"].correct) == (5, 6, 4)
     assert found.labels["B-PER"].recall == 0.5
     assert found.confusions[0].times == 1
@@ -37,7 +37,7 @@ def test_labels_and_confusions_by_hand() -> None:
 
 def test_spans_that_match_in_part_by_hand() -> None:
     # gold PER(0,2) LOC(3,4) | ORG(5,8) PER(9,10); found PER(0,2) ORG(3,4) | ORG(5,7) | LOC(10,11)
-    found = details(GOLD, FOUND).partial
+    found = error_analysis(GOLD, FOUND).partial
     assert found is not None
     as_counts = {
         name: (one.correct, one.incorrect, one.partial, one.missed, one.spurious) for name, one in found.items()
@@ -63,9 +63,9 @@ def test_spans_that_match_in_part_by_hand() -> None:
     ],
 )
 def test_each_span_has_one_partner(gold: list[str], found: list[str], counts: tuple[int, ...]) -> None:
-    spans = details([gold], [found]).partial
+    spans = error_analysis([gold], [found]).partial
     if spans is None:  # no label of gold marks a span
-        spans = details([gold, ["B-A"]], [found, ["O"]]).partial
+        spans = error_analysis([gold, ["B-A"]], [found, ["O"]]).partial
         counts = (*counts[:3], counts[3] + 1, counts[4])
     assert spans is not None
     one = spans["partial"]
@@ -73,10 +73,10 @@ def test_each_span_has_one_partner(gold: list[str], found: list[str], counts: tu
 
 
 def test_labels_without_spans() -> None:
-    found = details([["D", "N"]], [["D", "V"]])
+    found = error_analysis([["D", "N"]], [["D", "V"]])
     assert found.partial is None
     assert found.n_known is None
-    assert "D  " in str(found)
+    assert "D     100.00  100.00  100.00        1" in str(found)
     assert found.to_dict()["confusions"] == [["N", "V", 1]]
 
 
@@ -85,17 +85,17 @@ def test_the_commands(chunk: Path, call: Call) -> None:
         Path("test.txt").read_text().replace("dog NN I-NP", "dog NN O", 1).replace("the DT B-NP\n", "some DT B-NP\n", 1)
     )
     Path("wrong.txt").write_text(text)
-    done = call("evaluate --model chunk.trellis wrong.txt --details --errors errors.tsv")
+    done = call("evaluate --model chunk.trellis wrong.txt --error-analysis --errors errors.tsv")
     assert done.code == 0
-    assert "macro-averaged F1" in done.out
-    assert "of unknown words right" in done.out
+    assert "macro avg" in done.out
+    assert "unknown words" in done.out
     assert "strict" in done.out
     lines = Path("errors.tsv").read_text().splitlines()
     assert lines[0].split("\t") == ["sentence", "token", "word", "true", "given", "around"]
     assert lines[1].split("\t")[:5] == ["1", "2", "dog", "O", "I-NP"]
     assert lines[1].endswith("some [dog] sees")
-    figures = json.loads(call("evaluate --model chunk.trellis wrong.txt --details --json").out)["details"]
-    assert figures["labels"]["O"]["recall"] == 0.0
+    figures = json.loads(call("evaluate --model chunk.trellis wrong.txt --error-analysis --json").out)["error_analysis"]
+    assert figures["rows"]["O"]["recall"] == 0.0
     assert figures["partial"]["strict"]["missed"] == 0
     done = call("evaluate wrong.txt --columns word,pos,gold,label --gold gold --predicted label")
     assert done.code == 2  # three columns
@@ -136,8 +136,10 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     assert call("dump chunk.trellis --top 3 --output w.tsv").code == 0
     assert Path("w.tsv").read_text().splitlines() == lines[:4]
     refused(call("dump chunk.trellis --output chunk.trellis"), "would replace")
-    assert "perceptron" in call("learners").out
-    assert "c2" in call("learners crf").out
+    shown = " ".join(call("learners").out.split())
+    assert "mira k=1, C=0.1, epochs=15, average=True, shuffle=True, seed=0, batch=1, update pa" in shown
+    assert "c2" in call("learners CRF").out
+    assert call("train train.txt --learner HMM --features hmm --model m --quiet").code == 0
     refused(call("learners svm"), "no learner 'svm'")
     assert "ratnaparkhi-pos" in call("presets").out
     assert "word[-1]" in call("presets default").out.splitlines()
@@ -159,7 +161,7 @@ def test_cross_validation(here: Path, call: Call) -> None:
 
 def test_two_columns_looked_at_closely(here: Path, call: Call) -> None:
     Path("tagged.txt").write_text("Ann NNP B-NP B-NP\nran VBD O B-VP\n\nBob NNP B-NP O\n")
-    done = call("evaluate tagged.txt --columns word,pos,gold,found --details --errors errors.tsv")
+    done = call("evaluate tagged.txt --columns word,pos,gold,found --error-analysis --errors errors.tsv")
     assert done.code == 0
     assert "known words" not in done.out  # no model, so nobody knows
     assert [line.split("\t")[:5] for line in Path("errors.tsv").read_text().splitlines()[1:]] == [

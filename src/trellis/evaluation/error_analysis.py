@@ -1,11 +1,11 @@
-"""A tagging looked at closely: by label, what is taken for what, known and new words, spans that match in part."""
+"""Error analysis of a tagging: labels, confusions, known and unknown words, partial matches of spans."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,15 +13,19 @@ from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.report import right_tokens, score_figures, score_table
-from trellis.evaluation.spans import Score, SpanReading
+from trellis.display.html import Number
+from trellis.display.tables import Figure, Row, Table
+from trellis.evaluation.report import Report
+from trellis.evaluation.scores import Score, macro_average
+from trellis.evaluation.spans import SpanReading
+from trellis.evaluation.tagging import label_scores, right_tokens
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Plot
 
 
 class Confusion(NamedTuple):
-    """A label that was taken for another, and how often."""
+    """A gold label, the label predicted in its place, and how often."""
 
     gold: str
     predicted: str
@@ -56,10 +60,14 @@ class PartialScore:
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
+    def to_dict(self) -> dict[str, float]:
+        """Counts and figures as plain data."""
+        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Details:
-    """What a tagging gets wrong."""
+class ErrorAnalysis(Report):
+    """What a tagging gets wrong: scores of labels, confusions, known and unknown words, partial matches of spans."""
 
     labels: dict[str, Score]  # in alphabetical order
     confusions: list[Confusion]  # the most frequent first
@@ -69,84 +77,84 @@ class Details:
     # strict: the same span of the same type; exact: the same span; partial: at least overlapping; type: overlapping and
     # of the same type. None where labels mark no spans.
     partial: dict[str, PartialScore] | None = None
+    counts: ClassVar[tuple[str, ...]] = ("n_tokens",)
+    metrics: ClassVar[Mapping[str, str]] = {"auto": "macro_f1"}
+
+    @property
+    def name(self) -> str:
+        """Name of the headline figure."""
+        return "macro F1"
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of tokens."""
+        return sum(score.gold for score in self.labels.values())
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of all labels that occur in gold: rare ones count as much as frequent ones."""
-        there = [score.f1 for score in self.labels.values() if score.gold]
-        return sum(there) / len(there) if there else 0.0
+        """The mean F1 of all labels: rare ones count as much as frequent ones."""
+        return macro_average(self.labels.values())["f1"]
+
+    def rows(self) -> Mapping[str, Row]:
+        """Figures by label."""
+        return {label: score.to_dict() for label, score in self.labels.items()}
+
+    def summary(self) -> Mapping[str, Row | Figure]:
+        """Macro average, and accuracy of known and unknown words."""
+        n_known = self.n_known or 0
+        words = {"known words": (self.known_accuracy, n_known)}
+        words["unknown words"] = (self.unknown_accuracy, self.n_tokens - n_known)
+        accuracies = {name: Figure(share, n) for name, (share, n) in words.items() if share is not None}
+        return {"macro avg": macro_average(self.labels.values()), **accuracies}
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
-        out: dict[str, Any] = {
-            "macro_f1": self.macro_f1,
-            "labels": {label: score_figures(score) for label, score in self.labels.items()},
-            "confusions": [list(confusion) for confusion in self.confusions],
-        }
-        if self.n_known is not None:
-            words = {"tokens": self.n_known, "accuracy": self.known_accuracy}
-            out |= {"known_words": words, "unknown_words": {"accuracy": self.unknown_accuracy}}
-        if self.partial is not None:
-            figures = {"precision", "recall", "f1"}
-            out["partial"] = {
-                name: asdict(score) | {figure: getattr(score, figure) for figure in sorted(figures)}
-                for name, score in self.partial.items()
-            }
-        return out
+        """All figures as plain data, ready for JSON."""
+        partial = {name: score.to_dict() for name, score in (self.partial or {}).items()}
+        confusions = {"confusions": [list(confusion) for confusion in self.confusions]}
+        return {**Report.to_dict(self), **confusions, **({} if self.partial is None else {"partial": partial})}
 
-    def plot(self) -> Figure:
-        """What is taken for what, as a figure of matplotlib."""
+    def tables(self) -> Iterable[tuple[str, Table | None]]:
+        """Labels, confusions and partial matches."""
+        yield from Report.tables(self)
+        if self.confusions:
+            rows = [(gold, predicted, Number(times)) for gold, predicted, times in self.confusions[:10]]
+            yield "most frequent confusions", Table(("gold", "predicted", "count"), [rows])
+        if self.partial is not None:
+            yield "partial matches of spans", self.partial_table()
+
+    def partial_table(self) -> Table:
+        """Precision, recall and F1 of spans by the four ways to count."""
+        scores = {name: score.to_dict() for name, score in (self.partial or {}).items()}
+        return Table.of(("precision", "recall", "f1"), scores)
+
+    def plot(self) -> Plot:
+        """The confusion matrix as a figure of matplotlib."""
         from trellis.display.figures import confusion_figure
 
         return confusion_figure(self)
 
-    def __repr__(self) -> str:
-        return str(self)
 
-    def _repr_html_(self) -> str:
-        from trellis.display.models import details_html
-
-        return details_html(self)
-
-    def __str__(self) -> str:
-        lines = [f"labels, macro-averaged F1 {100 * self.macro_f1:.2f}", *score_table(self.labels)]
-        if self.n_known is not None:
-            shares = [(self.known_accuracy, "known"), (self.unknown_accuracy, "unknown")]
-            lines += [f"{100 * share:.2f}% of {name} words right" for share, name in shares if share is not None]
-        if self.confusions:
-            lines.append("taken for one another most often: true label, label given, how often")
-            lines += [f"  {gold}  {predicted}  {times}" for gold, predicted, times in self.confusions[:10]]
-        if self.partial is not None:
-            lines.append("spans, also those that match in part: precision, recall, F1")
-            lines += [
-                f"  {name:8}{100 * one.precision:7.2f}{100 * one.recall:7.2f}{100 * one.f1:7.2f}"
-                for name, one in self.partial.items()
-            ]
-        return "\n".join(lines)
-
-
-def details(
+def error_analysis(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, known: Sequence[Sequence[bool]] | None = None
-) -> Details:
-    """Compare label sequences closely; ``known`` says of each token whether its word was seen in training."""
+) -> ErrorAnalysis:
+    """Analyse the errors of label sequences; ``known`` says of each token whether its word was seen in training."""
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
     flat = None if known is None else np.array([one for some in known for one in some], bool)
-    return details_of(both.column("gold"), both.column("predicted"), both.starts, known=flat)
+    return error_analysis_of(both.column("gold"), both.column("predicted"), both.starts, known=flat)
 
 
-def details_of(gold: Column, predicted: Column, starts: Longs, *, known: Bools | None = None) -> Details:
+def error_analysis_of(gold: Column, predicted: Column, starts: Longs, *, known: Bools | None = None) -> ErrorAnalysis:
     """The same on columns over sentences that begin at starts [n_sentences + 1]."""
     right = right_tokens(gold, predicted)
     pairs = Counter(zip(gold.tolist(), predicted.tolist(), strict=True))
-    wanted, found = Counter(gold.tolist()), Counter(predicted.tolist())
-    labels = {label: Score(wanted[label], found[label], pairs[label, label]) for label in sorted({*wanted, *found})}
+    labels = label_scores(gold, predicted, right)
     wrong = [Confusion(a, b, n) for (a, b), n in pairs.items() if a != b]
     wrong.sort(key=lambda one: (-one.times, one.gold, one.predicted))
     spans = partial_matches(gold, predicted, starts) if guess_scheme(gold.values) is not None else None
     if known is None:
-        return Details(labels, wrong, partial=spans)
+        return ErrorAnalysis(labels, wrong, partial=spans)
     seen, new = (float(right[some].mean()) if some.any() else None for some in (known, ~known))
-    return Details(labels, wrong, int(known.sum()), seen, new, spans)
+    return ErrorAnalysis(labels, wrong, int(known.sum()), seen, new, spans)
 
 
 def partial_matches(gold: Column, predicted: Column, starts: Longs) -> dict[str, PartialScore]:

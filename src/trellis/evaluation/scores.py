@@ -1,0 +1,129 @@
+"""Precision, recall and F1: of spans counted as conlleval counts, and of anything else that is found or missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from trellis._support.arrays import Bools, Longs
+from trellis.corpus.corpus import Column
+from trellis.display.tables import Figure, Row
+from trellis.evaluation.report import Report
+from trellis.evaluation.spans import SpanReading, SpanTable
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Counts of labels, spans or words, with precision, recall and F1; 0/0 is 0."""
+
+    gold: int
+    predicted: int
+    correct: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the predicted that is correct."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of gold that was found."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        both = self.gold + self.predicted
+        return 2 * self.correct / both if both else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """The figures as a row of a report."""
+        shares = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {**shares, "support": self.gold, "predicted": self.predicted, "correct": self.correct}
+
+
+def macro_average(scores: Iterable[Score]) -> dict[str, float]:
+    """The mean of the figures of all labels or types as a row of a report."""
+    rows = [score.to_dict() for score in scores]
+    means = {name: sum(row[name] for row in rows) / max(1, len(rows)) for name in ("precision", "recall", "f1")}
+    return {**means, "support": sum(row["support"] for row in rows)}
+
+
+class ScoreReport(Report):
+    """Base class of reports with precision, recall and F1."""
+
+    __slots__ = ()
+    micro: Score
+    metrics: ClassVar[Mapping[str, str]] = {"auto": "f1", "f1": "f1"}
+
+    @property
+    def name(self) -> str:
+        """Name of the headline figure."""
+        return "F1"
+
+    @property
+    def precision(self) -> float:
+        """The share of the predicted that is correct."""
+        return self.micro.precision
+
+    @property
+    def recall(self) -> float:
+        """The share of gold that was found."""
+        return self.micro.recall
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return self.micro.f1
+
+    def summary(self) -> Mapping[str, Row | Figure]:
+        """Figures of all predictions together."""
+        return {"micro avg": self.micro.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScores:
+    """All spans together (micro), and type by type in alphabetical order."""
+
+    micro: Score
+    types: dict[str, Score]
+
+
+def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
+    """Compare two columns of span labels; starts [n_sentences + 1].
+
+    A predicted span is correct if gold has one of the same type with the same first and last token.
+    """
+    types, wanted, found, correct = _matched(gold, predicted, starts)
+    counts = [
+        np.bincount(chosen, minlength=len(types)).tolist()
+        for chosen in (wanted.types, found.types, found.types[correct])
+    ]
+    scores = {name: Score(*row) for name, *row in zip(types, *counts, strict=True) if row[0] or row[1]}
+    return SpanScores(Score(*(sum(column) for column in counts)), scores)
+
+
+def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:
+    """Of each sentence how many spans are correct, predicted and gold: [n_sentences, 3]."""
+    _, wanted, found, correct = _matched(gold, predicted, starts)
+    begins = (found.begins[correct], found.begins, wanted.begins)
+    n = len(starts) - 1
+    of = [np.bincount(np.searchsorted(starts, one, "right") - 1, minlength=n) for one in begins]
+    return np.stack(of, axis=1).astype(np.int64)
+
+
+def _matched(gold: Column, predicted: Column, starts: Longs) -> tuple[tuple[str, ...], SpanTable, SpanTable, Bools]:
+    """The types, the spans of gold, those predicted, and which of the latter are correct."""
+    sides = [(gold, predicted), (predicted, gold)]
+    readings = [SpanReading.of(one.values.tolist(), other.values.tolist()) for one, other in sides]
+    types = readings[0].types
+    wanted, found = (r.find(side.codes, starts) for r, (side, _) in zip(readings, sides, strict=True))
+    # Two spans of one side never begin at the same token, so a token's span there is unique.
+    end_at = np.zeros(len(gold.codes) + 1, np.int64)
+    type_at = np.zeros(len(gold.codes) + 1, np.int64)
+    end_at[wanted.begins], type_at[wanted.begins] = wanted.ends, wanted.types
+    correct = (end_at[found.begins] == found.ends) & (type_at[found.begins] == found.types)
+    return types, wanted, found, correct
