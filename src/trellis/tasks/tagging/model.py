@@ -22,7 +22,7 @@ from trellis.tasks.tagging.decoding import By, Decoder, one
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
-    from trellis.display.trellises import Picture
+    from trellis.display.svg import Picture
     from trellis.engine.dual import SupportSequence
     from trellis.engine.kernels import KernelFunction
     from trellis.evaluation.error_analysis import ErrorAnalysis
@@ -318,6 +318,11 @@ class Tagger(Model):
         from trellis.tasks.tagging.drawing import draw
 
         return draw(self, sentence, most_labels, allowed)
+
+    def _score_name(self) -> str:
+        from trellis.tasks.tagging.drawing import score_name
+
+        return score_name(self.training.get("metric"), self.labels)
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
