@@ -97,11 +97,6 @@ class FeatureProblem(Problem):
         return self.n_examples
 
     @property
-    def n_parts(self) -> int:
-        """How many parts right outputs have."""
-        return len(self.gold)
-
-    @property
     def start(self) -> Doubles:
         """The weights of all features to start with."""
         first = np.zeros(0) if self.initial is None else self.initial

@@ -68,7 +68,7 @@ class OnlineRun(Work):
         mistakes = updates = parts = 0
         for block in self.problem.in_blocks():
             wrong, stepped = self.native.epoch(sentence_order(block, number, self.seed), block)
-            mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + block.n_parts
+            mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + len(block.gold)
             del block  # before the next one is made
         return Event(number, tokens=parts, updates=updates, **wrong_parts(self.options.rule, mistakes))
 

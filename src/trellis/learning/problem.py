@@ -14,7 +14,7 @@ structures are chains (`ChainProblem`), any structure with named features (`Feat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -53,10 +53,12 @@ class Vector(Protocol):
         """Some of them; LearnerError where that is not possible."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A training problem: the examples, how much each counts, and what the loop does between epochs."""
 
+    gold: npt.NDArray[np.int32 | np.int64]  # what stands in right outputs, one number per part
+    _: KW_ONLY
     n_threads: int = 1
     sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
     score_dev: Callable[[Any], float] | None = None  # of weights
@@ -68,11 +70,6 @@ class Problem:
     @property
     def n_sentences(self) -> int:
         """How many examples there are."""
-        raise NotImplementedError
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts right outputs have, such as labels."""
         raise NotImplementedError
 
     @property
@@ -91,7 +88,7 @@ class Problem:
     def vector(self, learner: BatchLearner) -> Vector:
         """Weights for a batch learner; LearnerError for its options of chains."""
         for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
-            if getattr(learner, name) == value:
+            if getattr(learner, name, None) == value:
                 raise LearnerError(f"{name}={value!r} is for chains; omit it")
         return self.flat_vector()
 

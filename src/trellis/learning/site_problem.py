@@ -58,11 +58,6 @@ class SiteProblem(Problem):
         """How many examples there are."""
         return self.n_examples
 
-    @property
-    def n_parts(self) -> int:
-        """How many parts right outputs have."""
-        return len(self.gold)
-
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
         if options.vote:
