@@ -17,8 +17,6 @@ from trellis.learning.problem import FlatVector, NativeWeights, Problem, StatePa
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
 
-NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
-
 
 @dataclass(frozen=True, slots=True)
 class SiteWeights:
@@ -85,7 +83,7 @@ class SiteProblem(Problem):
 
         def objective_of(kept: Bools | None) -> _core.Objective:
             if kept is not None:  # as the L1 penalty asks for
-                raise LearnerError(NO_L1)
+                raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
             return native
 
         return FlatVector(first, objective_of, lambda vector: self._named(learnt(vector)))
