@@ -14,7 +14,8 @@ from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.features.vocabulary import Sources
-from trellis.learning.problem import MarginWeights, NativeWeights, Problem, StateParts
+from trellis.learning.online import MarginWeights, NativeWeights
+from trellis.learning.problem import Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner

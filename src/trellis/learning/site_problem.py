@@ -12,7 +12,8 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.problem import FlatVector, NativeWeights, Problem, StateParts
+from trellis.learning.online import NativeWeights
+from trellis.learning.problem import FlatVector, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
