@@ -58,10 +58,10 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         asked.dev = held_out.corpus
     templates = _templates(treebank, asked)
     asked.features = [str(template) for template in templates.all]
-    older = None if asked.init is None else check_start(asked.init, templates, bool(names))
+    older = None if asked.init is None else check_start(asked.init, templates, treebank.labels is not None)
+    vocabulary, coded = arc_vocabulary(templates, treebank.corpus, () if older is None else older.vocabulary.columns)
     if older is not None:
         names = tuple(dict.fromkeys((*names, *older.labels)))
-    vocabulary, coded = arc_vocabulary(templates, treebank.corpus, () if older is None else older.vocabulary.columns)
     plan = vocabulary.plan(max(1, len(names)))
     heads = treebank.heads
     if asked.projective:
