@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -121,19 +121,36 @@ class TrainingOptions(TypedDict, total=False):
     ]
 
 
+FIRST = ("target", "problem", "tagger", "features", "learner")
+
+
 @cache
 def options_of(kind: type) -> dict[str, Option]:
-    """The options of a TypedDict that extends `TrainingOptions`, its own first."""
+    """The options of `TrainingOptions` or a TypedDict that extends it, the most used first."""
     declared = {name: hint.__metadata__[0] for name, hint in kind.__annotations__.items()}
     shared = TrainingOptions.__annotations__
-    return {name: declared[name] for name in sorted(declared, key=lambda name: name in shared)}
+    order = sorted(declared, key=lambda name: (name in shared, name not in FIRST))
+    return {name: declared[name] for name in order}
 
 
-def markdown_table(kind: type) -> str:
-    """The options as a table of the documentation."""
+def markdown_table(kind: type, *, shared: bool = True) -> str:
+    """The options as a table of the documentation; without those that all tasks share unless ``shared``."""
     rows = [("option", "default", "meaning"), ("---", "---", "---")]
-    rows += [(f"`{name}`", f"`{option.default!r}`", option.help) for name, option in options_of(kind).items()]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    for name, option in options_of(kind).items():
+        if shared or name not in TrainingOptions.__annotations__:
+            rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _shown(default: Any) -> str:
+    """A default as code; of a learner only the parameters that its class has not."""
+    if default is None:
+        return ""
+    if not is_dataclass(default) or isinstance(default, type):
+        return f"`{default!r}`"
+    changed = {one.name: getattr(default, one.name) for one in fields(default) if one.init}
+    given = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(type(default)(), name)]
+    return f"`{type(default).__name__}({', '.join(given)})`"
 
 
 def plain(value: Any) -> Any:

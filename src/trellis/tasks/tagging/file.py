@@ -148,9 +148,9 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         label_filter = LabelFilter.of_tensors(tensors, told, len(labels))
     segments = None
     if (of_segments := header.get("segments")) is not None:
-        from trellis.tasks.tagging.segments.weights import Segments
+        from trellis.tasks.tagging.segments.weights import SegmentModel
 
-        segments = Segments.of_tensors(of_segments, labels, tensors)
+        segments = SegmentModel.of_tensors(of_segments, labels, tensors)
     first = None
     if "first" in tensors:
         opened = unpack_tensors(tensors["first"].tobytes(), "a trellis model").of(FORMAT)

@@ -31,8 +31,8 @@ from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.options import Costs, Pruning, TaggingOptions
-from trellis.tasks.tagging.segments import weights as segment_weights
 from trellis.tasks.tagging.segments.training import segment_features, segmented
+from trellis.tasks.tagging.segments.weights import SegmentModel
 from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
 from trellis.tasks.tagging.training.encoding import (
     SEPARATOR,
@@ -394,7 +394,7 @@ def _tagger(
     weights: ChainWeights,
     label_filter: LabelFilter | None,
     training: dict[str, Any],
-    segments: segment_weights.Segments | None,
+    segments: SegmentModel | None,
 ) -> Tagger:
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it

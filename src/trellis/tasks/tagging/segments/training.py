@@ -19,7 +19,7 @@ from trellis.learning.learner import Learner
 from trellis.tasks.tagging.constraints import fitting_scheme, scheme_rules
 from trellis.tasks.tagging.options import LONGEST
 from trellis.tasks.tagging.segments.features import SegmentExtraction, extract_segments, segment_templates
-from trellis.tasks.tagging.segments.weights import SHAPE, Segments, SegmentTypes, segments_of
+from trellis.tasks.tagging.segments.weights import SHAPE, SegmentModel, SegmentTypes, segments_of
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling, Setup
@@ -125,12 +125,12 @@ class EncodedSegments:
         lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
         return self.types.native(), lists.arrays, first
 
-    def frozen(self, first: int, kept: Ints | None = None) -> Segments:
+    def frozen(self, first: int, kept: Ints | None = None) -> SegmentModel:
         """For a model; ``kept`` renumbers those that are left, -1 drops one."""
         rank = self.rank
         if kept is not None:
             rank = np.where(rank < 0, -1, kept[np.maximum(rank, 0)]).astype(np.int32) if len(kept) else rank
-        return Segments(self.types, self.extraction.freeze(rank), first)
+        return SegmentModel(self.types, self.extraction.freeze(rank), first)
 
 
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
