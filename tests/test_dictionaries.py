@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import save_model
 from equal_models import learnt
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -310,7 +311,7 @@ def test_damaged_dictionaries_in_a_model_are_errors(tmp_path: Path) -> None:
     for dictionary in bad:
         broken = replace(tagger.model, vocabulary=replace(vocabulary, dictionaries=(dictionary, other)))
         path = tmp_path / "broken"
-        trellis.tasks.tagging.file.save(broken, path)
+        save_model(broken, path)
         with pytest.raises(ModelError):
             trellis.load(path)
     # One of another view: fewer tokens than the view has strings.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import save_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,7 +176,7 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         bad.append(trellis.train(other, target="name", features=features).model)
     bad.append(tagger.model)
     for first in bad:
-        trellis.tasks.tagging.file.save(replace(tagger.model, first=first), tmp_path / "m")
+        save_model(replace(tagger.model, first=first), tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
     for info in (
@@ -186,7 +187,7 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         {"history": [{"epoch": []}]},
     ):
         changed = replace(tagger.model, info={**tagger.info, **info})
-        trellis.tasks.tagging.file.save(changed, tmp_path / "m")
+        save_model(changed, tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
 

@@ -167,7 +167,7 @@ def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
         best = min((set(spans(z.labels)) for z in one.candidates), key=lambda z: len(gold ^ z))
         right, missed, false = right + len(gold & best), missed + len(gold - best), false + len(best - gold)
     told = reranking.report(found)
-    assert told.oracle.spans is not None
+    assert told.oracle.has_spans
     assert told.oracle.f1 == pytest.approx(2 * right / (2 * right + missed + false))
     assert told.oracle.headline > told.first.headline
     assert "oracle" in str(told)
@@ -304,7 +304,7 @@ def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trell
     assert trellis.Reranker.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
     with pytest.raises(trellis.ModelError, match=r"functions must be a list of functions, such as .*, not <"):
         trellis.Reranker.load(tmp_path / "m", functions=noun)  # type: ignore[arg-type]
-    with pytest.raises(trellis.ArgumentError, match="two functions have the name Has"):
+    with pytest.raises(trellis.ModelError, match="two functions have the name Has"):
         trellis.Reranker.load(tmp_path / "m", functions=[Has("N"), Has("V")])
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import model_bytes
 
 import trellis
 from trellis._support.errors import LearnerError, ModelError
-from trellis.tasks.tagging.file import from_bytes, to_bytes
 from trellis.tasks.tagging.training import dictionary
 
 SENTENCES = [
@@ -84,7 +84,7 @@ def test_endings_are_in_the_file(tmp_path: Path) -> None:
     assert endings is not None
     damaged = replace(tagger.model, endings=endings._replace(set_of=np.full_like(endings.set_of, 1000)))
     with pytest.raises(ModelError):
-        trellis.Tagger(from_bytes(to_bytes(damaged))).tag(words)
+        trellis.Tagger.from_bytes(model_bytes(damaged)).tag(words)
 
 
 def test_without_enough_rare_words_there_are_no_endings() -> None:

@@ -101,13 +101,13 @@ def tree_parser(folder: Path) -> Any:
 # What trains a model of each kind, and what loads one.
 FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "tagger": (lambda folder: tagger(), trellis.load),
-    "parser": (lambda folder: parsing.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), parsing.load),
-    "tree parser": (tree_parser, trees.load),
+    "parser": (lambda folder: parsing.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), trellis.load),
+    "tree parser": (tree_parser, trellis.load),
     "segmenter": (lambda folder: trellis.Segmenter.train(SEGMENTED), trellis.Segmenter.load),
-    "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger, k=2, folds=2), reranking.load),
+    "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger=tagger, k=2, folds=2), trellis.load),
     "structured": (
         lambda folder: structured.train([("x", "a"), ("y", "b"), ("z", "c")], problem=Colours()),
-        lambda path: trellis.StructuredModel.load(path, Colours()),
+        lambda path: trellis.StructuredModel.load(path, problem=Colours()),
     ),
 }
 

@@ -82,9 +82,9 @@ def scores(train: list[Line], gold: list[Line], found: list[Line]) -> Figures:
         "precision": counted.precision,
         "recall": counted.recall,
         "F1": counted.f1,
-        "known": counted.recall_of_known,
+        "known": counted.known.value,
         "unknown": _recall_of_unwritten(gold, found, written),
-        "unknown in any width": counted.recall_of_unknown,
+        "unknown in any width": counted.unknown.value,
     }
     return {name: 100 * value for name, value in figures.items()}
 
