@@ -363,3 +363,17 @@ def test_options_are_declared_once(task: str) -> None:
         assert option.help
         assert not option.help.endswith(".")
         assert option.role in ("setting", "data", "run")
+
+
+def test_texts_of_the_command_line() -> None:
+    declared = options_of(TaggingOptions)
+    texts = {"order": "2", "tag_dictionary": "smoothed", "prune": "off", "segments": "8", "label_weights": "A=B=2.5"}
+    values = {"order": 2, "tag_dictionary": "smoothed", "prune": False, "segments": trellis.Segments(8)}
+    values["label_weights"] = ("A=B", 2.5)
+    assert {name: declared[name].parse(text) for name, text in texts.items()} == values
+    assert declared["prune"].parse("0.9,0.8") == trellis.Pruning((0.9, 0.8))
+    assert declared["tag_dictionary"].parse("3") == 3
+    assert options_of(TreeOptions)["prune"].parse("0.5") == 0.5
+    assert [name for name, option in declared.items() if option.metavar == "N"] == [
+        *("order", "cutoff", "beam", "bagging", "patience", "checkpoint_every", "n_threads")
+    ]
