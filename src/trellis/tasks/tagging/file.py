@@ -17,8 +17,15 @@ from trellis import _core
 from trellis._support.arrays import Arrays, LabelSets
 from trellis._support.tensor_file import Tensors, pack_tensors, parse_header, unpack_tensors
 from trellis.engine.weights import MAX_ORDER, MOST_PAIRS, ChainWeights, dense_cells
-from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
-from trellis.features.templates import Template, parse_template, vector_file
+from trellis.features.dictionaries import Dictionary
+from trellis.features.templates import (
+    DictionaryView,
+    Template,
+    derived_names,
+    dictionary_views,
+    parse_template,
+    vector_file,
+)
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
 from trellis.features.vocabulary_tensors import (

@@ -159,9 +159,7 @@ class ChainOptions(TrainingOptions, total=False):
 class TaggingOptions(ChainOptions, total=False):
     """Options of `train` of a tagger."""
 
-    target: Annotated[
-        str | None, Option(None, None, "column to learn (default: label, upos or the last)")
-    ]
+    target: Annotated[str | None, Option(None, None, "column to learn (default: label, upos or the last)")]
     features: Annotated[TemplateSource | None, Option(None, None, "preset, file or list of templates", "data")]
     learner: Annotated[Learner | str | None, Option(MIRA(), LEARNER, "learner, or its name", "data")]
     partial: Annotated[Partial, Option(False, PARTIAL, PARTIAL_HELP, offered=False)]
