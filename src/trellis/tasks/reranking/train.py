@@ -115,11 +115,8 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     settings = Fit(ListOptions, options, metrics=TaggingReport.metrics).settings
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
     found = _labelled("lists", lists, tagger)
-    problem = ListProblem(
-        GlobalFeatures(settings.features, text_columns(tagger)),
-        _typical_gap(found),
-        cost_named(settings.cost, tagger.labels),
-    )
+    features = GlobalFeatures(settings.features, text_columns(tagger))
+    problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
     if settings.init is not None:
         settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
 

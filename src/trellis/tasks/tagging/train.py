@@ -124,9 +124,9 @@ def check(fit: Fit, source: Any) -> Setup:
         corpus, labelling, sizes = survey_.corpus, survey_.labelling, (survey_.n_sentences, survey_.n_tokens)
     else:
         digest, weights = fingerprint(corpus), fit.weights(len(corpus))
-        corpus, weights, labelling = _labelled(
-            settings, *(twice(corpus, weights) if copies == 2 else (corpus, weights))
-        )
+        if copies == 2:
+            corpus, weights = twice(corpus, weights)
+        labelling, weights = _labelling(settings, corpus, weights)
         sizes = len(corpus), corpus.n_tokens
     settings.scheme, segmenting = _scheme(settings), None
     if settings.segments:
@@ -168,15 +168,13 @@ def check(fit: Fit, source: Any) -> Setup:
     return setup
 
 
-def _labelled(
-    settings: SimpleNamespace, corpus: Corpus, weights: Doubles | None
-) -> tuple[Corpus, Doubles | None, Labelling]:
-    """The corpus with its labels, and how much its sentences count by these too."""
+def _labelling(settings: SimpleNamespace, corpus: Corpus, weights: Doubles | None) -> tuple[Labelling, Doubles | None]:
+    """The labels of a corpus, and how much its sentences count by these too."""
     known = () if settings.init is None else settings.init.labels
     labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
     if settings.label_weights is not None:
         weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
-    return corpus, weights, labelling
+    return labelling, weights
 
 
 def _target(settings: SimpleNamespace, columns: Sequence[str]) -> str:

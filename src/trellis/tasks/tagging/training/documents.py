@@ -45,11 +45,9 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
         raise LearnerError(f"documents=True trains several models, so {what} has no place beside it; leave one out")
     if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
         raise LearnerError(f"documents=True makes a column {taken!r}, and the corpus has one; rename it")
-    features = (
-        settings.features
-        if isinstance(settings.features, str | Path | None)
-        else items(settings.features) or settings.features
-    )
+    features = settings.features
+    if not isinstance(features, str | Path | None):
+        features = items(features) or features
     watched = Watched(fit.observer)
     fit = fit.changed(features=features, observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)
