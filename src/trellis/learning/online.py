@@ -104,11 +104,20 @@ class MiniBatchLearner(OnlineLearner):
     batch: int = 1
     update: Update | None = None
 
+    rule: ClassVar[str]  # of native code, unless there is a parameter ``variant``
+    constant: ClassVar[str] = ""  # the parameter that is the constant c of the rule
+
     constraints: ClassVar[Constraints] = {
         **OnlineLearner.constraints,
         "batch": whole(1, 2**16),
         "update": choice(*get_args(Update), default=None),
     }
+
+    def begin(self, problem: Problem) -> OnlineRun:
+        """The weights in training."""
+        given = self.effective()
+        rule = given.pop("variant", None) or self.rule
+        return OnlineRun(problem, rule, c=given.pop(self.constant, 1.0), **given)
 
 
 class OnlineRun(Work):
