@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 from studio_browser import check_access, launched, opened, shot, studio
 
 import trellis

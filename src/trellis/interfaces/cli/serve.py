@@ -48,7 +48,7 @@ def command(given: Namespace) -> None:
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"serve needs {error.name}: pip install fastapi uvicorn") from None
+        raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
     show_log(given.quiet)
     models = Models(given.models)
     limits = Limits(

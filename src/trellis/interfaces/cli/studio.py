@@ -50,7 +50,7 @@ def command(given: Namespace) -> None:
         from trellis.interfaces.serve.server import run
         from trellis.interfaces.studio.app import make_studio
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"studio needs {error.name}: pip install fastapi uvicorn") from None
+        raise ArgumentError(f"studio needs {error.name}: pip install pydantic uvicorn") from None
     paths, corpora = _told_apart(given.files)
     if len(corpora) > 1:
         raise ArgumentError(f"{corpora[1]}: one corpus at a time; {corpora[0]} is one already")
