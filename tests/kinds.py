@@ -9,7 +9,7 @@ from typing import Any
 
 from test_parsing import TEMPLATES, treebank
 from test_structured import SENTENCES, Listed, Searched
-from test_tree_parser import TREES
+from test_tree_parser import AMBIGUOUS, TREES
 
 import trellis
 
@@ -24,7 +24,7 @@ class Kind:
     other: Any  # other data of the same size
     inputs: tuple[Any, ...]
     token: Any  # an input of one token
-    empty: Any  # an input without tokens
+    empty: tuple[Any, ...]  # an input without tokens, in all forms
     nothing: Any  # the output of that
     hostile: Any  # an input with markup in it
     no_data: Any  # gold data without a sentence
@@ -37,8 +37,9 @@ class Kind:
     needs: Mapping[str, Any] = field(default_factory=dict)  # to load it with
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
-    tokens_of: Callable[[Any], int] = len  # the length of an input
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
+    has_epochs: bool = True
+    resumes: bool = True  # whether a warm start is the same as more epochs
 
     def train(self, data: Any = None, **options: Any) -> Any:
         """A model of the data, with the options of this kind and these."""
@@ -63,12 +64,17 @@ def words_with_labels(*sentences: str) -> trellis.Corpus:
 
 CORPUS = words_with_labels("ab bc", "bc ab ca", "ab", "ca ab", "bb ca", "cc bb ab")
 OTHER = words_with_labels("ab bc", "bc cc ca", "ab", "ca ab", "bb ca", "cc bb ab")
-SPANS = trellis.read({"word": [["a", "b", "c"], ["c", "b"]] * 3, "label": [["B-X", "I-X", "O"], ["O", "B-X"]] * 3})
-OTHER_SPANS = trellis.read(
-    {"word": [["a", "b", "c"], ["c", "b"]] * 3, "label": [["B-X", "O", "O"], ["O", "B-X"]] * 3}
+# The same words with other labels: no tagger gets all of them right.
+SPANS, OTHER_SPANS = (
+    trellis.read(
+        {
+            "word": [["a", "b", "c"], ["c", "b"]] * 3,
+            "label": [labels, ["O", "B-X"]] * 2 + [["B-X", "O", "B-X"], ["B-X", "I-X"]],
+        }
+    )
+    for labels in (["B-X", "I-X", "O"], ["B-X", "O", "O"])
 )
-LINES = [["a", "bc"], ["bc", "d"], ["ab", "c"], ["d"]]
-HOSTILE = '<script>"&\'x'
+HOSTILE = "<script>\"&'x"
 WORDS = ("ab", "ca", "bb zz ab")
 
 
@@ -87,10 +93,15 @@ def dependencies(tree: trellis.DependencyTree) -> list[int]:
     return list(tree.heads)
 
 
+def letters_of(length: int) -> str:
+    """The labels of the characters of a word."""
+    return "S" if length == 1 else f"B{'M' * (length - 2)}E"
+
+
 TAGGED: dict[str, Any] = {
     "inputs": sentences(*WORDS),
     "token": ["ab"],
-    "empty": [],
+    "empty": ([], (), {"word": []}),
     "nothing": [],
     "hostile": [HOSTILE, "ab"],
     "no_data": {"word": [], "label": []},
@@ -102,9 +113,13 @@ TAGGED: dict[str, Any] = {
 PARSED: dict[str, Any] = {
     "data": treebank(8, 1),
     "other": treebank(8, 2),
-    "inputs": ([("N", "dog"), ("V", "sees")], {"pos": ["N", "V", "N"], "word": ["dog", "likes", "cat"]}),
+    "inputs": (
+        [("N", "dog"), ("V", "sees")],
+        [("N", "dog"), ("V", "likes"), ("D", "the"), ("N", "cat")],
+        [("?", "now"), ("N", "?"), ("N", "dog")],
+    ),
     "token": [("N", "dog")],
-    "empty": [],
+    "empty": ([], (), {"pos": [], "word": []}),
     "nothing": trellis.DependencyTree([], [], []),
     "hostile": [("N", HOSTILE), (HOSTILE, "sees")],
     "no_data": {name: [] for name in ("word", "pos", "head", "deprel")},
@@ -112,17 +127,17 @@ PARSED: dict[str, Any] = {
     "corpus": treebank(3, 5),
     "sentences": [{name: one[name] for name in ("word", "pos")} for one in treebank(3, 5)],
     "columns": lambda tree: {"head": list(map(str, tree.heads)), "deprel": tree.labels},
-    "tokens_of": lambda x: len(x["word"]) if isinstance(x, dict) else len(x),
     "distinct": dependencies,
     "no_answer": ("top_features",),
 }
+SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("VB", (), "go"),)),))
 PHRASES: dict[str, Any] = {
-    "data": TREES,
-    "other": [*TREES[1:], TREES[-1]],
-    # The grammar derives the second by a tag that it does not know, and the last one not at all.
-    "inputs": (["the", "dog", "saw", "a", "cat", "."], [("the", "DT"), ("dog", "??"), (".", ".")], ["the"]),
+    "data": [*TREES, SHORT],
+    "other": [*TREES[1:], SHORT, SHORT],
+    # The second is ambiguous; the grammar cannot derive the last one.
+    "inputs": sentences("the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the"),
     "token": ["go"],
-    "empty": [],
+    "empty": ([], (), {"word": []}),
     "nothing": trellis.PhraseTree("TOP"),
     "hostile": [(HOSTILE, HOSTILE), ("sat", "VBD"), (".", ".")],
     "no_data": [],
@@ -132,12 +147,29 @@ PHRASES: dict[str, Any] = {
     "columns": lambda tree: {"tree": tree.pieces()},
     "no_answer": ("top_features",),
 }
+SEGMENTED: dict[str, Any] = {
+    "data": [["a", "bc"], ["bc", "d"], ["ab", "c"], ["d"]],
+    "other": [["a", "bc"], ["bc", "d"], ["a", "bc"], ["d"]],
+    # White space of several kinds, letters in full width, a word of training across a blank.
+    "inputs": ("abcd", "bc d\u3000ab", "\ufeffab c\x1fd", "\uff42\uff43\uff44 b c"),
+    "token": "a",
+    "empty": ("", " ", "\u3000\n"),
+    "nothing": [],
+    "hostile": f"a{HOSTILE}",
+    "no_data": [],
+    "no_gold": [["a", 3]],
+    "corpus": trellis.read({"character": [[*"abcd"], [*"bcd"], ["a"]]}),
+    "sentences": ["abcd", "bcd", "a"],
+    "columns": lambda words: {"label": [letter for word in words for letter in letters_of(len(word))]},
+    "no_answer": ("draw",),
+}
+RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
 STRUCTURED: dict[str, Any] = {
     "data": SENTENCES,
     "other": [*SENTENCES[1:], SENTENCES[-1]],
     "inputs": (("the", "dog"), ("a", "cat", "sees")),
     "token": ("dogs",),
-    "empty": (),
+    "empty": ((),),
     "nothing": (),
     "hostile": (HOSTILE, "dog"),
     "no_data": [],
@@ -157,6 +189,7 @@ KINDS = [
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
         options={"target": "label", "segments": True},
+        no_effect=("init",),
     ),
     Kind("parser", trellis.Parser, **PARSED, options={"features": TEMPLATES}),
     Kind(
@@ -166,13 +199,14 @@ KINDS = [
         options={"features": TEMPLATES[:8], "order": 1, "projective": False},
     ),
     Kind("tree parser", trellis.TreeParser, **PHRASES),
-    Kind("markovised tree parser", trellis.TreeParser, **PHRASES, options={"vertical": 2, "horizontal": 1}),
+    Kind("markovised tree parser", trellis.TreeParser, **PHRASES, options={"vertical": 2}),
     Kind(
         "pcfg",
         trellis.TreeParser,
         **PHRASES,
         learner="pcfg",
-        no_effect=("dev", "patience", "checkpoint", "observer", "verbose", "sample_weight", "init"),
+        no_effect=("dev", "checkpoint", "sample_weight", "init"),
+        has_epochs=False,
     ),
     Kind(
         "pcfg with a tagger of its own tags",
@@ -180,37 +214,25 @@ KINDS = [
         **PHRASES,
         options={"tagger": train_tagger(CORPUS)},
         learner="pcfg",
-        no_effect=("dev", "patience", "checkpoint", "observer", "verbose", "sample_weight", "init"),
+        no_effect=("dev", "checkpoint", "sample_weight", "init"),
+        has_epochs=False,
     ),
     Kind(
         "segmenter",
         trellis.Segmenter,
-        LINES,
-        [["a", "bc"], ["bc", "d"], ["a", "bc"], ["d"]],
-        # White space of several kinds, letters in full width, a word of training across a blank.
-        inputs=("abcd", "bc d\u3000ab", "\ufeffab c\x1fd", "\uff42\uff43\uff44 b c"),
-        token="a",
-        empty="",
-        nothing=[],
-        hostile=f"a{HOSTILE}",
-        no_data=[],
-        no_gold=[["a", 3]],
-        corpus=trellis.read({"character": [[*"abcd"], [*"bcd"], ["a"]]}),
-        sentences=["abcd", "bcd", "a"],
-        columns=lambda words: {"label": [*"".join("S" if len(w) == 1 else f"B{'M' * (len(w) - 2)}E" for w in words)]},
-        no_answer=("draw",),
+        **SEGMENTED,
+        options={"features": ["character[0]", "character[-1] & character[0]", "character[0] & character[+1]"]},
     ),
-    Kind(
-        "reranker", trellis.Reranker, CORPUS, OTHER, **TAGGED, options={"tagger": train_tagger, "k": 3, "folds": 2},
-        no_answer=("draw",),
-    ),
+    # Its templates have a dictionary of the words of training, which is learned in folds.
+    Kind("segmenter with a dictionary", trellis.Segmenter, **SEGMENTED, resumes=False),
+    Kind("reranker", trellis.Reranker, CORPUS, OTHER, **TAGGED, options=RERANKED, no_answer=("draw",)),
     Kind(
         "reranker of spans",
         trellis.Reranker,
         SPANS,
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a")},
-        options={"tagger": train_tagger, "k": 3, "folds": 2},
+        options=RERANKED,
         no_answer=("draw",),
     ),
     Kind(

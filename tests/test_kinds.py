@@ -48,7 +48,7 @@ def one_line(error: pytest.ExceptionInfo[BaseException]) -> str:
 
 def answers(kind: Kind, model: Any) -> list[Any]:
     """What a model says of the inputs of its kind."""
-    return [model.kbest(x, 3) for x in (*kind.inputs, kind.token, kind.empty)]
+    return [model.kbest(x, 3) for x in (*kind.inputs, kind.token, kind.empty[0])]
 
 
 def test_every_task_has_a_kind() -> None:
@@ -129,7 +129,14 @@ def test_what_no_file_can_hold(kind: Kind, model: Any, tmp_path: Path) -> None:
 
 def test_damaged_files_are_rejected(kind: Kind, model: Any, tmp_path: Path) -> None:
     data = model.to_bytes()
-    for damaged in (b"", data[:7], data[: len(data) // 2], data[:-1], data + b"x", data.replace(b"trellis", b"trellus")):
+    for damaged in (
+        b"",
+        data[:7],
+        data[: len(data) // 2],
+        data[:-1],
+        data + b"x",
+        data.replace(b"trellis", b"trellus"),
+    ):
         (tmp_path / "model").write_bytes(damaged)
         with pytest.raises(ModelError, match="model: ") as error:
             trellis.load(tmp_path / "model", **kind.needs)
@@ -146,18 +153,19 @@ def test_damaged_files_are_rejected(kind: Kind, model: Any, tmp_path: Path) -> N
 
 
 def test_empty_input(kind: Kind, model: Any) -> None:
-    assert model.predict(kind.empty) == kind.nothing
     assert model.predict_batch([]) == model.predict_batch(iter(())) == []
-    assert model.predict_batch([kind.empty, kind.token]) == [kind.nothing, model.predict(kind.token)]
-    assert model.kbest(kind.empty, 3) == [(kind.nothing, 0.0)]
-    explanation = model.explain(kind.empty)
-    assert (explanation.output, explanation.score, explanation.second) == (kind.nothing, 0.0, None)
-    assert (explanation.terms, explanation.difference, explanation.gap) == ([], [], math.inf)
-    json.dumps(explanation.to_dict(), allow_nan=False)
+    for empty in kind.empty:
+        assert model.predict(empty) == kind.nothing
+        assert model.kbest(empty, 3) == [(kind.nothing, 0.0)]
+        explanation = model.explain(empty)
+        assert (explanation.output, explanation.score, explanation.second) == (kind.nothing, 0.0, None)
+        assert (explanation.terms, explanation.difference, explanation.gap) == ([], [], math.inf)
+        json.dumps(explanation.to_dict(), allow_nan=False)
+    assert model.predict_batch([kind.empty[0], kind.token]) == [kind.nothing, model.predict(kind.token)]
 
 
 def test_one_token(kind: Kind, model: Any) -> None:
-    assert kind.tokens_of(kind.token) == 1
+    assert len(kind.token) == 1
     best, score = model.kbest(kind.token, 1)[0]
     assert best == model.predict(kind.token)
     assert math.isfinite(score)
@@ -165,7 +173,7 @@ def test_one_token(kind: Kind, model: Any) -> None:
 
 
 def test_a_batch_is_its_inputs_one_by_one(kind: Kind, model: Any) -> None:
-    inputs = [*kind.inputs, kind.token, kind.empty] * 3
+    inputs = [*kind.inputs, kind.token, kind.empty[0]] * 3
     expected = [model.predict(x) for x in inputs]
     for n_threads in (None, 1, 2):
         assert model.predict_batch(inputs, n_threads=n_threads) == expected
@@ -185,7 +193,7 @@ def test_kbest(kind: Kind, model: Any) -> None:
         assert len({str(kind.distinct(output)) for output, _ in found}) == len(found)
         assert found[0][0] == model.predict(x)
         assert model.kbest(x, 1) == found[:1]
-    assert any(len(model.kbest(x, 3)) == 3 for x in kind.inputs)
+    assert any(len(model.kbest(x, 3)) > 1 for x in kind.inputs)
     for k in (0, -1, 1.5, "2", True):
         with pytest.raises(ArgumentError, match="^k must be") as error:
             model.kbest(kind.token, k)
@@ -249,7 +257,7 @@ def rejected(kind: Kind, ask: Callable[[], Any]) -> None:
 def test_pictures(kind: Kind, model: Any) -> None:
     if "draw" in kind.no_answer:
         return rejected(kind, lambda: model.draw(kind.token))
-    for x in (*kind.inputs, kind.token, kind.empty, kind.hostile):
+    for x in (*kind.inputs, kind.token, *kind.empty, kind.hostile):
         picture = model.draw(x)
         assert isinstance(picture, trellis.Picture)
         assert ElementTree.fromstring(picture.to_svg()).tag.endswith("svg")
@@ -289,8 +297,6 @@ def test_reports(kind: Kind, model: Any) -> None:
     assert len(frame)
     assert all(str(name) in str(report) for name in frame.index)
     assert "<table" in report._repr_html_()
-    for name in report.metrics:
-        assert 0 <= report.figure(name) <= 1
     with pytest.raises(ArgumentError, match="metric must be one of"):
         report.figure("xyz")
     for n_threads in (1, 2):
@@ -325,15 +331,20 @@ def test_summary_and_display(kind: Kind, model: Any) -> None:
     page = model._repr_html_()
     assert kind.model.__name__ in page
     assert "<table" in page
-    if "history" in model.training:
-        model.plot_history()
+    if kind.has_epochs:
+        assert model.plot_history().axes
 
 
 def test_markup_is_escaped(kind: Kind) -> None:
     """Inputs and notes come from anywhere; pages show them as text."""
     model = kind.train(info={HOSTILE: HOSTILE})
     found, explanation = model.kbest(kind.hostile, 2), model.explain(kind.hostile)
-    pages = [model._repr_html_(), found._repr_html_(), explanation._repr_html_(), model.evaluate(kind.data)._repr_html_()]
+    pages = [
+        model._repr_html_(),
+        found._repr_html_(),
+        explanation._repr_html_(),
+        model.evaluate(kind.data)._repr_html_(),
+    ]
     outputs = [output for output, _ in found]
     pages += [output._repr_svg_() for output in outputs if hasattr(output, "_repr_svg_")]
     for page in pages:
@@ -379,8 +390,6 @@ def plain(epochs: int) -> trellis.Perceptron:
 
 def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
     """StopTrainingError in the observer, which is how Ctrl-C ends a training, is like a training of fewer epochs."""
-    if not effective(kind, "observer", print):
-        return
     events = list[trellis.Event]()
 
     def stop(event: trellis.Event) -> None:
@@ -388,6 +397,9 @@ def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
         if len(events) == 3:
             raise trellis.StopTrainingError
 
+    if not kind.has_epochs:
+        assert kind.train(observer=stop).training["history"] == events == []
+        return
     for options in ({}, {"dev": kind.other}):
         events.clear()
         stopped = kind.train(learner=plain(5), observer=stop, **options)
@@ -412,19 +424,19 @@ def test_the_best_epoch_on_dev_is_kept(kind: Kind) -> None:
     assert model.evaluate(kind.other).headline == pytest.approx(max(scores))
     assert model.training["dev_score"] == max(scores)
     patient = kind.train(learner=plain(4), dev=kind.other, patience=1)
-    assert len(patient.training["history"]) == next(
-        (n for n in range(1, 4) if scores[n] <= max(scores[:n])), 3
-    ) + 1
+    assert len(patient.training["history"]) == next((n for n in range(1, 4) if scores[n] <= max(scores[:n])), 3) + 1
 
 
 def test_warm_start(kind: Kind, model: Any) -> None:
-    """Two epochs and three more from the model of those are five."""
+    """An epoch and one more from its model are two."""
     if not effective(kind, "init", model):
         return
-    again = kind.train(learner=plain(3), init=kind.train(learner=plain(2)))
-    assert answers(kind, again) == answers(kind, kind.train(learner=plain(5)))
-    other = next(model_of(one.name) for one in KINDS if one.model is not kind.model)
-    for init in (other, 3):
+    first = kind.train(learner=plain(1))
+    again = kind.train(learner=plain(1), init=first)
+    assert (answers(kind, again) == answers(kind, kind.train(learner=plain(2)))) == kind.resumes
+    other = kind.train(kind.other, learner=plain(1))
+    assert answers(kind, kind.train(learner=plain(1), init=other)) != answers(kind, first)
+    for init in (next(model_of(one.name) for one in KINDS if one.model is not kind.model), 3):
         with pytest.raises((LearnerError, ArgumentError), match="init") as error:
             kind.train(init=init)
         one_line(error)
@@ -447,25 +459,24 @@ def test_a_checkpoint_continues_with_more_epochs(kind: Kind, tmp_path: Path) -> 
     path = tmp_path / "checkpoint"
     if not effective(kind, "checkpoint", path):
         return
-    kind.train(checkpoint=path)
-    assert answers(kind, kind.train(learner=trellis.Perceptron(epochs=5), checkpoint=path)) == answers(kind, kind.train(learner=trellis.Perceptron(epochs=5)))
+    kind.train(learner=plain(3), checkpoint=path)
+    again = kind.train(learner=plain(5), checkpoint=path)
+    assert answers(kind, again) == answers(kind, kind.train(learner=plain(5)))
+    assert len(again.training["history"]) == 5
     with pytest.raises(ModelError, match="a checkpoint after 5 epochs, more than the 3 of this training") as error:
-        kind.train(checkpoint=path)
+        kind.train(learner=plain(3), checkpoint=path)
     one_line(error)
     with pytest.raises(ModelError, match="a checkpoint of another training") as error:
-        kind.train(kind.other, learner=trellis.Perceptron(epochs=5), checkpoint=path)
+        kind.train(kind.other, learner=plain(5), checkpoint=path)
     one_line(error)
     with pytest.raises(ModelError, match="a checkpoint; training continues from it with checkpoint="):
         trellis.load(path)
 
 
 def test_empty_data_is_an_error(kind: Kind) -> None:
-    with pytest.raises((CorpusError, ArgumentError), match=r"no (sentences|trees|examples)") as error:
-        kind.train(kind.no_data)
-    one_line(error)
-    if effective(kind, "dev", kind.other):
-        with pytest.raises((CorpusError, ArgumentError), match=r"no (sentences|trees|examples)") as error:
-            kind.train(dev=kind.no_data)
+    for options in ({}, {"dev": kind.no_data}) if effective(kind, "dev", kind.other) else ({},):
+        with pytest.raises((CorpusError, ArgumentError)) as error:
+            kind.train(kind.data if options else kind.no_data, **options)
         one_line(error)
 
 

@@ -104,8 +104,8 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     if asked.learner == PCFG:
         fit.reject(dict.fromkeys(OF_LEARNERS, 'with learner="pcfg", which counts rules'))
     markov = Markov(asked.vertical, asked.horizontal)
-    treebank = clean_trees(trees, lenient=asked.lenient)
-    held_out = None if asked.dev is None else clean_trees(asked.dev, lenient=asked.lenient)
+    treebank = _treebank(trees, "train on", asked.lenient)
+    held_out = None if asked.dev is None else _treebank(asked.dev, "compare epochs on", asked.lenient)
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
@@ -139,6 +139,13 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         right[:, 0], n, asked.n_threads, examples.online, examples.vector, fit.weights(n, "tree"), unit="rules"
     )
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
+
+
+def _treebank(trees: Any, purpose: str, lenient: bool) -> list[PhraseTree]:
+    cleaned = clean_trees(trees, lenient=lenient)
+    if not cleaned:
+        raise CorpusError("", None, f"no trees to {purpose}; give at least one")
+    return cleaned
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:
