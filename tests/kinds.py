@@ -134,8 +134,10 @@ SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("
 PHRASES: dict[str, Any] = {
     "data": [*TREES, SHORT],
     "other": [*TREES[1:], SHORT, SHORT],
-    # The second is ambiguous; the grammar cannot derive the last one.
-    "inputs": sentences("the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the"),
+    # The second and the third are ambiguous; the grammar cannot derive the last one.
+    "inputs": sentences(
+        "the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the man saw the dog with eyes .", "the"
+    ),
     "token": ["go"],
     "empty": ([], (), {"word": []}),
     "nothing": trellis.PhraseTree("TOP"),
@@ -149,7 +151,7 @@ PHRASES: dict[str, Any] = {
 }
 SEGMENTED: dict[str, Any] = {
     "data": [["a", "bc"], ["bc", "d"], ["ab", "c"], ["d"]],
-    "other": [["a", "bc"], ["bc", "d"], ["a", "bc"], ["d"]],
+    "other": [["d"], ["bc", "a"], ["ab", "d"], ["d", "d"]],
     # White space of several kinds, letters in full width, a word of training across a blank.
     "inputs": ("abcd", "bc d\u3000ab", "\ufeffab c\x1fd", "\uff42\uff43\uff44 b c"),
     "token": "a",

@@ -18,11 +18,10 @@ from trellis._support import errors
 from trellis._support.errors import UnknownFunctionError
 from trellis.interfaces.compat.pycrfsuite import CRFSuiteError, NotOpenError
 from trellis.interfaces.serve.door import TurnedAwayError
-from trellis.interfaces.serve.models import UnknownModelError
 from trellis.interfaces.studio.workbook import ConflictError
 
 EXCEPTIONS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-OTHERS = [trellis.StopTrainingError, TurnedAwayError, UnknownModelError, ConflictError, UnknownFunctionError]
+OTHERS = [trellis.StopTrainingError, TurnedAwayError, ConflictError, UnknownFunctionError]
 OTHERS += [MissingCorpusError, CRFSuiteError, NotOpenError]
 
 
