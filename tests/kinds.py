@@ -136,7 +136,7 @@ PHRASES: dict[str, Any] = {
     "other": [*TREES[1:], SHORT, SHORT],
     # The second and the third are ambiguous; the grammar cannot derive the last one.
     "inputs": sentences(
-        "the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the man saw the dog with eyes .", "the"
+        "the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the man saw the dog with eyes .", "the the"
     ),
     "token": ["go"],
     "empty": ([], (), {"word": []}),
