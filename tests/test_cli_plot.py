@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from command_line import TRAIN, refused
 
-from trellis.display.figures import history_figure, score_name
+from trellis.display.figures import history_figure
+from trellis.tasks.tagging.drawing import score_name
 
 
 def texts(path: Path) -> str:
