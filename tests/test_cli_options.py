@@ -66,8 +66,9 @@ LINES = {
         "test.csv --folds 3 --reranker-folds 2",
     ],
     "compare": [
-        *("-m chunk.m -m chunk.m test.txt", "-m word.m -m word.rerank test.csv"),
-        *("-m p.parser -m p.parser train.conllu", "-m trees.m -m trees.m train.trees", "-m words.m -m words.m text.txt"),
+        *("--model chunk.m --model chunk.m test.txt", "--model word.m --model word.rerank test.csv"),
+        *("--model p.parser --model p.parser train.conllu", "--model heads.parser --model heads.parser heads.csv"),
+        *("--model trees.m --model trees.m train.trees", "--model words.m --model words.m text.txt"),
     ],
     "calibrate": ["--model chunk.m test.txt --output out.m", "--model word.m test.csv --output out.m"],
     "explain": [
@@ -86,7 +87,7 @@ LINES = {
         ),
         "text.txt --words --output out.tsv --classes 2 --min-count 1",
     ],
-    "serve": ["-m chunk.m --port 0"],
+    "serve": ["--model chunk.m --port 0"],
     "studio": ["-m chunk.m test.txt --port 0", "-m chunk.m --port 0", "-m word.m test.csv"],
     "learners": ["", "crf"],
     "features": ["", "chunking"],
@@ -161,10 +162,14 @@ VALUES = {
     "cross-validate --task parse --seed": "2 --shuffle",
     "cross-validate --task trees --features": "rules",
     "cross-validate --task words --features": "segmentation",
+    "cross-validate --task words --label-weights": "B=2",
+    "train --task words --label-weights": "B=2",
 }
 # Without effect on any result: nothing to be quiet about, no bad line, nothing to be done at the same time. These are
 # read in one line at least, all others in all lines that they are no error in.
 HARMLESS = {"quiet", "lenient", "threads"}
+# Options of the shared table that a task does not support yet.
+UNSUPPORTED = {"train --task parse": {"init"}, "train --task trees": {"init"}}
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +319,8 @@ def test_every_option_is_read_or_refused(name: str, recorded: Callable[[list[str
                 worked |= {dest} if code == 0 and not names else set()
                 ignored += [f"{' '.join(line)}: {' '.join(way)}"] if names and dest not in HARMLESS else []
     assert "\n".join(ignored) == ""
-    assert " ".join(set(settings_of(name)) - worked) == "", "always an error, or never read"
+    unread_options = set(settings_of(name)) - worked - UNSUPPORTED.get(name, set())
+    assert " ".join(unread_options) == "", "always an error, or never read"
 
 
 @pytest.mark.slow

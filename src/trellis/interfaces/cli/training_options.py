@@ -134,7 +134,7 @@ def _add(add: Callable[..., Any], name: str, option: Option) -> None:
     if default not in (None, False, True, "auto") and "default" not in help:
         help += f" (default: {default})"
     more: dict[str, Any] = dict(PARSERS.get(name, {}))
-    if not more:
+    if more.get("metavar") != option.metavar or not more:
         words = re.findall(r"'([^']+)'", option.check.wanted) if option.check is not None else []
         if option.metavar is None and name not in ("dev", "reranker_features"):
             more = {"action": "store_true", "default": None} if default is False else {"action": SWITCH}
