@@ -128,9 +128,8 @@ def test_control_c_keeps_a_model_only_where_there_is_one(epochs: int) -> None:
         "train --task parse train.conllu --epochs 9",
         "train --task trees train.trees --set epochs=9",
         "train --task words words.txt --epochs 9",
-        "train --task rerank train.txt --columns word,pos,chunk --folds 2 --kbest 3 --reranker-set epochs=9",
+        "train --task rerank train.txt --columns word,pos,chunk --reranker-folds 2 --kbest 3 --reranker-set epochs=9",
     ],
-    ids=lambda line: line.split(" train")[0],
 )
 def test_control_c_keeps_the_best_epoch_of_every_kind(
     line: str, here: Path, call: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
@@ -147,8 +146,7 @@ def test_control_c_keeps_the_best_epoch_of_every_kind(
 
         yield observe
 
-    name = line.partition(" train.")[0].partition(" words")[0]
-    monkeypatch.setattr(f"{module_of(name)}.watch_epochs", interrupting)
+    monkeypatch.setattr(f"{module_of('train')}.watch_epochs", interrupting)
     done = call(f"{line} --model m --json")
     assert done.code == 0
     assert len(json.loads(done.out)["history"]) == 2
@@ -176,7 +174,7 @@ def test_a_background_job_does_not_hear_control_c(here: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_output_leaves_nothing_behind(chunk: Path, here: Path, number: int) -> None:
     before = children(here)
-    command = [*COMMAND, "tag", "-m", "chunk.trellis", "-o", "out.txt"]
+    command = [*COMMAND, "predict", "-m", "chunk.trellis", "-o", "out.txt"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: children(here) != before)  # its temporary file
         process.send_signal(number)
@@ -188,7 +186,7 @@ def test_an_interrupted_output_leaves_nothing_behind(chunk: Path, here: Path, nu
 
 def test_what_a_killed_process_leaves_is_removed_by_the_next(chunk: Path, here: Path) -> None:
     before = children(here)
-    command = [*COMMAND, "tag", "-m", "chunk.trellis", "-o", "out.txt"]
+    command = [*COMMAND, "predict", "-m", "chunk.trellis", "-o", "out.txt"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         wait_for(lambda: children(here) != before)
         process.kill()
@@ -306,7 +304,7 @@ def test_tagging_to_a_file_counts_tokens(chunk: Path, here: Path) -> None:
     (here / "long.txt").write_text(COLUMNS * 3000)
     _, shown = on_terminal("predict -m chunk.trellis long.txt -o out.txt")
     seen = states(shown)
-    assert re.fullmatch(r"tagging: [\d,]+ tokens, [\d,]+ tokens/s", seen[0])
+    assert re.fullmatch(r"predicting: [\d,]+ tokens, [\d,]+ tokens/s", seen[0])
     assert shown.endswith("\r\x1b[K")  # nothing stays
     assert on_terminal("predict -m chunk.trellis test.txt -o out.txt --quiet")[1] == ""
 
@@ -314,7 +312,7 @@ def test_tagging_to_a_file_counts_tokens(chunk: Path, here: Path) -> None:
 def test_comparing_shows_its_steps(chunk: Path, here: Path) -> None:
     out, shown = on_terminal("compare -m chunk.trellis -m chunk.trellis test.txt")
     assert "p < 0.05" in out
-    steps = ["tagging 36 tokens with chunk.trellis"] * 2 + ["approximate randomisation", "bootstrap intervals"]
+    steps = ["predicting with chunk.trellis"] * 2 + ["approximate randomisation", "bootstrap intervals"]
     assert states(shown) == steps
     assert shown.endswith("\r\x1b[K")  # nothing stays
 
