@@ -46,4 +46,4 @@ def test_text_is_tagged_before_anyone_has_a_model(here: Path, call: Any) -> None
     assert "builtin:truecase" in done.err
     assert call("predict --text -q -m builtin:truecase", "in python").err == ""
     assert "case" in call("info -m builtin:truecase").out
-    refused(call("tag", "in python"), "--model", "--text")
+    refused(call("predict", "in python"), "--model", "--text")

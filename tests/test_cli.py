@@ -62,7 +62,9 @@ def test_help_and_unknown_words(call) -> None:
 def test_tag_with_and_without_the_target(chunk: Path, call) -> None:
     with_target = call("predict -m chunk.trellis test.txt").out
     assert with_target.splitlines()[:2] == ["the DT B-NP B-NP", "dog NN I-NP I-NP"]
-    without = call("predict -m chunk.trellis", given=COLUMNS.replace(" B-NP", "").replace(" I-NP", "").replace(" B-VP", ""))
+    without = call(
+        "predict -m chunk.trellis", given=COLUMNS.replace(" B-NP", "").replace(" I-NP", "").replace(" B-VP", "")
+    )
     assert without.out == COLUMNS
     refused(call("predict -m chunk.trellis", given="a b c d\n"), "<stdin>", "4 columns", "word, pos, chunk")
     refused(call("predict -m chunk.trellis", given="a\n"), "1 column,", "--columns")
@@ -145,7 +147,9 @@ def test_only_what_is_needed_is_imported(chunk: Path) -> None:
 
 
 def test_a_command_starts_no_threads_of_linear_algebra(chunk: Path) -> None:
-    code = "import os, sys, trellis.__main__ as m; sys.argv[1:] = 'predict -m chunk.trellis -q test.txt'.split(); m.main()"
+    code = (
+        "import os, sys, trellis.__main__ as m; sys.argv[1:] = 'predict -m chunk.trellis -q test.txt'.split(); m.main()"
+    )
     watched = "len(os.listdir('/proc/self/task')) if os.path.isdir('/proc/self/task') else 1"
     before = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     done = subprocess.run(
@@ -230,7 +234,9 @@ def test_info(chunk: Path, call) -> None:
     assert len(facts["training"]["history"]) == 5
     assert facts["bytes"] == chunk.stat().st_size
     shown = call("info -m chunk.trellis").out
-    assert all(word in shown for word in ("tagger", "word pos", "epochs=5", "largest weights", "epoch 5", trellis.__version__))
+    assert all(
+        word in shown for word in ("tagger", "word pos", "epochs=5", "largest weights", "epoch 5", trellis.__version__)
+    )
 
 
 def test_weights_have_the_names_of_their_features(here: Path, call) -> None:

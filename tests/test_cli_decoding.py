@@ -121,7 +121,9 @@ def test_calibrate_in_place(noisy: Path, call) -> None:
 
 
 def test_explain_with_options_between(noisy: Path, call) -> None:
-    assert call("explain -m noisy.trellis --labels 1 a b").out == call("explain -m noisy.trellis a b --labels 1").out != ""
+    assert (
+        call("explain -m noisy.trellis --labels 1 a b").out == call("explain -m noisy.trellis a b --labels 1").out != ""
+    )
 
 
 def test_explain_of_bytes_that_are_not_utf_8(noisy: Path, call) -> None:

@@ -48,9 +48,16 @@ def test_train_run_evaluate(trees: Path, call: Call) -> None:
     assert "no punctuation  100.00  100.00        9" in shown
     other = TREES.replace("nsubj:outer", "nsubj")
     (trees / "other.conllu").write_text(other)
-    assert json.loads(call("evaluate --task parse --predicted other.conllu --gold train.conllu --json").out)["all_words"]["las"] == 0.75
     assert (
-        json.loads(call("evaluate --task parse --predicted other.conllu --gold train.conllu --no-subtypes --json").out)["all_words"]["las"]
+        json.loads(call("evaluate --task parse --predicted other.conllu --gold train.conllu --json").out)["all_words"][
+            "las"
+        ]
+        == 0.75
+    )
+    assert (
+        json.loads(call("evaluate --task parse --predicted other.conllu --gold train.conllu --no-subtypes --json").out)[
+            "all_words"
+        ]["las"]
         == 1
     )
     assert call("predict --model p.parser blank.conllu").out == TREES
@@ -99,7 +106,10 @@ def test_sentences_without_a_tree_are_said(trees: Path, call: Call) -> None:
     [
         ("train --task parse train.conllu --model p.parser --order 3", "order"),
         ("train --task parse train.conllu --model p.parser --no-projective", "order 1"),
-        ("train --task parse train.conllu --model p.parser --learner hmm", "HMM with these settings does not train parsers"),
+        (
+            "train --task parse train.conllu --model p.parser --learner hmm",
+            "HMM with these settings does not train parsers",
+        ),
         ("train --task parse train.conllu --model p.parser --features nowhere", "no preset and no file 'nowhere'"),
         ("train --task parse train.conllu --model train.conllu", "would replace"),
         ("train --task parse train.conllu --model p --checkpoint p", "name different ones"),

@@ -57,7 +57,10 @@ def test_a_pcfg(model: str, call: Call) -> None:
 
 def test_bad_input_is_one_line_and_lenient_skips(model: str, call: Call) -> None:
     Path("bad.trees").write_text(TEXT + "(S (NP (NN a))\n\n" + TEXT)
-    refused(call("train --task trees bad.trees --model n"), "bad.trees:5: an empty line inside the tree that begins in line 4")
+    refused(
+        call("train --task trees bad.trees --model n"),
+        "bad.trees:5: an empty line inside the tree that begins in line 4",
+    )
     assert not Path("n").exists()
     done = call("train --task trees bad.trees --lenient --set epochs=1 --model n")
     assert done.code == 0

@@ -217,7 +217,7 @@ def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any
         "B-LOC"
     ] * 2
     assert said.count("-DOCSTART-") == 2
-    assert "name from word, in two passes" in call(f"info -m {model}").out
+    assert "2, over documents" in call(f"info -m {model}").out
     (tmp_path / "plain.txt").write_text("Mr New.\nthen New went\n")
     said = call(f"predict {tmp_path}/plain.txt --lines --inline --model {model} --quiet").out
     assert said.splitlines()[1] == "then [PER New] went"
@@ -229,7 +229,9 @@ def test_a_file_keeps_its_bytes(corpus: trellis.Corpus, tmp_path: Path, call: An
     given = f"predict {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --quiet"
     assert call(given).out == "-DOCSTART-\n\nMr\tO\tO\nNew  O B-PER\n\n\nthen O O\nNew\tO\tB-PER\n"
     assert call(f"predict --model {tmp_path}/m --quiet", given="").code == 0
-    assert call(f"predict {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --json --quiet").out.count("\n") == 2
+    assert (
+        call(f"predict {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --json --quiet").out.count("\n") == 2
+    )
 
 
 def test_parts_of_a_corpus_keep_its_documents(corpus: trellis.Corpus) -> None:

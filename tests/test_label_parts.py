@@ -287,7 +287,7 @@ def test_the_command_line_has_parts(file: Path, call: Any, monkeypatch: pytest.M
     assert call("train gold.conllu --target upos+feats --label-parts | --model m -q --learner perceptron").code == 0
     assert trellis.load("m").model.row_names[4:] == ("NOUN",)
     assert json.loads(call("info -m m --json").out)["label_parts"] == ["NOUN"]
-    assert "1 parts" in call("info -m m").out
+    assert "label parts   1: NOUN" in call("info -m m").out
     assert "(NOUN)" in call("explain -m m dogs").out
 
 
@@ -327,10 +327,12 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
     tagger.save("m")
     done = call("evaluate --model m gold.conllu --json")
     assert json.loads(done.out) == report.to_dict()
-    # Two columns of a file, with and without a separator of their own.
-    done = call("evaluate gold.conllu --gold upos+feats --predicted upos+feats --json")
+    # Columns of two files, with and without a separator of their own.
+    copied = Path("copy.conllu")
+    copied.write_bytes(file.read_bytes())
+    done = call("evaluate --gold gold.conllu --predicted copy.conllu --target upos+feats --json")
     assert json.loads(done.out)["upos_accuracy"] == 1
-    done = call("evaluate gold.conllu --gold feats --predicted feats --label-parts |")
+    done = call("evaluate --gold gold.conllu --predicted copy.conllu --target feats --label-parts |")
     assert "first part" in done.out
     assert "Number" not in done.out
 

@@ -215,7 +215,7 @@ def test_training_with_such_patterns(here: Path, call: Any) -> None:
 @pytest.mark.parametrize("name", ["crfpp.model", "wapiti.model", "wapiti.memm", "regex.model"])
 def test_what_other_commands_say_of_such_a_model(call: Any, name: str) -> None:
     model = FILES / name
-    assert "predicts      label from word, pos" in call(f"info -m {model}").out
+    assert "reads         word pos" in call(f"info -m {model}").out
     assert call(f"dump -m {model} --top 3").out.count("\n") == 4
     assert call(f"explain -m {model} the/DT dog/NN").code == 0
     assert "Tagger" in trellis.load(model)._repr_html_()

@@ -258,7 +258,6 @@ def test_labels_must_be_known_where_runs_are_pruned() -> None:
 
 def test_info_and_command_line(here: Path, call: Any) -> None:
     facts = facts_of(usual(3), 0)
-    facts["sizes"]["bytes"] = 1
     shown = " ".join(facts_text(facts, 0).split())
     levels = usual(3).model.filter.levels  # type: ignore[union-attr]
     assert f"{levels[0].n_runs:.1f} runs of 2 labels per token; {levels[0].survival:.2%} of held-out gold ones" in shown

@@ -236,7 +236,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_commands(words: Path, call: Callable[..., Done]) -> None:
     done = call("train --task words words.txt --dev words.txt --epochs 5 --model m --json")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["words"] == 13
+    assert json.loads(done.out)["known words"] == 13
     assert "18 lines" in done.err
     done = call("predict --model m text.txt --output out.txt")
     assert (done.code, done.out) == (0, "")
@@ -259,7 +259,7 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     assert not (words / "m").exists()
     done = call("train --task words bad.txt --model m --lenient")
     assert done.code == 0
-    assert "3 lines, 9 words from bad.txt; 3 skipped" in done.err
+    assert "skipped 3 lines\n3 lines, 9 words from bad.txt\n" in done.err
     done = call("predict --model m bad.txt -o out.txt")
     assert done.code == 2
     assert "bad.txt:4: not valid UTF-8" in done.err
@@ -271,6 +271,6 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     done = call("evaluate --model m bad.txt")
     assert done.code == 2
     done = call("evaluate --model m bad.txt --lenient --json")
-    assert json.loads(done.out)["lines_skipped"] == 3
+    assert "skipped 3 lines" in done.err
     done = call("predict --model m bad.txt -o bad.txt")
     assert (done.code, "would replace" in done.err) == (2, True)

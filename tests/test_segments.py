@@ -499,8 +499,8 @@ def test_the_command_line_trains_and_tags_segments(here: Path, call: Callable[..
     with (here / "train.txt").open("a") as file:
         file.write("\nyes UH B-NP\n\n")
     done = call(f"train {TRAIN} --segments 1 --epochs 1 --model seg.trellis")
-    assert "sentences left out: a segment of more than 1 tokens" in done.err
-    assert "trained on    1 sentences, 1 tokens" in call("info -m seg.trellis").out
+    assert "sentences with a segment of more than 1 tokens" in done.err
+    assert "12 sentences skipped" in call("info -m seg.trellis").out
     refused(call(f"train {TRAIN} --segments 0 --model seg.trellis"), "--segments")
 
 

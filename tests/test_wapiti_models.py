@@ -212,7 +212,7 @@ def test_comments_and_document_marks_stay_in_rows_of_several_widths(finder: Path
 def test_info_of_doubled_patterns(here: Path, call: Any) -> None:
     (here / "m").write_bytes(wapiti_file(["u:%x[0,0]", "b"] * 2, {"u:a": [1.0, 0.0, 0.0]}))
     out = call("info -m m").out
-    assert re.search(r"^1 templates +word\[0\]$", out, re.MULTILINE)
+    assert re.search(r"^templates +1: word\[0\]$", out, re.MULTILINE)
     assert "4 patterns, 2 of them different" in out
     (here / "pattern").write_text("u:%x[0,0]\nu:%x[0,0]  # again\nu:%x[-1,0]\n")
     (here / "data").write_text("a A\nb B\n\n")

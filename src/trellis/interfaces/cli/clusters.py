@@ -51,7 +51,12 @@ def command(options: Namespace) -> None:
             say(f"clustering: {done:,} of {n_words:,} words", options.quiet)
 
     found = brown_clusters(
-        corpus, options.classes, column=options.column, min_count=options.min_count, told=told, n_threads=options.threads
+        corpus,
+        options.classes,
+        column=options.column,
+        min_count=options.min_count,
+        told=told,
+        n_threads=options.threads,
     )
     found.save(options.output)
     say(f"{options.output}: {len(found):,} words in {len(set(found.paths)):,} classes", options.quiet)

@@ -32,6 +32,8 @@ def command(options: Namespace) -> None:
     check_apart(options.output, options.model)
     model = load(options.model)
     if model.task != "tag" and extension(options.output) == ".crfsuite":
-        raise ArgumentError(f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}")
+        raise ArgumentError(
+            f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}"
+        )
     model.save(options.output)
     say(f"wrote {options.output}: {model}", options.quiet)

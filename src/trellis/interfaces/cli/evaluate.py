@@ -65,7 +65,11 @@ def describe(parser: Parser) -> None:
     add("--task", choices=("tag", "parse", "trees", "words"), metavar="TASK", help=tasks)
     parser.share("target", "label-parts")
     add("--calibration", action="store_true", help="reliability of a tagger's probabilities")
-    add("--error-analysis", action="store_true", help="scores per label, confusions, known words, partial matches of spans")
+    add(
+        "--error-analysis",
+        action="store_true",
+        help="scores per label, confusions, known words, partial matches of spans",
+    )
     add("--errors", metavar="FILE", help="write the tokens with a wrong label, as a table")
     parser.share("by", "scheme", "tagger")
     add("--no-subtypes", action="store_true", help="of dependency parsers: nsubj:pass counts as nsubj")

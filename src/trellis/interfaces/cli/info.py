@@ -101,6 +101,8 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
 def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     """Rows about the parts of a model."""
     rows, pruned = dict[str, str](), facts.get("prune")
+    if "note" in training:  # of a model of another tool
+        rows["note"] = training["note"]
     for name in ("labels", "label_parts"):
         if names := facts.get(name):
             rows[name.replace("_", " ")] = f"{len(names)}: {' '.join(names)}"

@@ -50,7 +50,9 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError:
             return "tag"
         if task == "structured":
-            raise ArgumentError("structured models learn from Python objects, not from files; see StructuredModel.train")
+            raise ArgumentError(
+                "structured models learn from Python objects, not from files; see StructuredModel.train"
+            )
         return task if task in tasks else "tag"
 
     def error(self, message: str) -> NoReturn:

@@ -69,7 +69,9 @@ def labelled_texts(options: Namespace, tagger: Tagger) -> Iterator[tuple[str, in
     for base, text, sentences in text_pieces(options, whole=tagger.model.first is not None):
         if sentences:
             wanted = options.confidence and options.json
-            tagged = tag_sentences(tagger, text, sentences, confidence=wanted, by=options.by or "path", n_threads=options.threads)
+            tagged = tag_sentences(
+                tagger, text, sentences, confidence=wanted, by=options.by or "path", n_threads=options.threads
+            )
             lines = _json(tagged, base) if options.json else map(tagged.inline, tagged)
             yield "".join(f"{line}\n" for line in lines), sum(map(len, sentences))
 

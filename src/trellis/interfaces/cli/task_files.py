@@ -10,7 +10,7 @@ from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import extension
+from trellis.corpus.files import extension, message_name
 from trellis.interfaces.cli.file_shape import BRACKETS, FileShape, reject_file_options, shape_for
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.model import load
@@ -31,8 +31,12 @@ def training_data(options: Namespace, task: str, paths: list[str], dev: str | No
     """The files of a training, read as the task needs them; reports their size."""
     read = _READERS.get(task)
     if read is not None:
-        data, *others = [read(path, options) for path in paths]
-        return TrainingData(sum(others, data), None if dev is None else read(dev, options))
+        data = [example for path in paths for example in read(path, options)]
+        noun, n_words = (
+            ("trees", sum(len(tree.words) for tree in data)) if task == "trees" else ("lines", sum(map(len, data)))
+        )
+        say(f"{len(data):,} {noun}, {n_words:,} words from {', '.join(map(message_name, paths))}", options.quiet)
+        return TrainingData(data, None if dev is None else read(dev, options))
     shape = FileShape.of(options, paths[0], others=(*paths[1:], dev))
     if getattr(options, "stream", False):
         from trellis.corpus.blocks import BLOCK_BYTES

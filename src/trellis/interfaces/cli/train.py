@@ -77,7 +77,7 @@ def command(options: Namespace) -> None:
     with watch_epochs(options.quiet) as shown, keeping_the_best(shown, options.quiet) as observer:
         info = {"note": options.note} if options.note else None
         model = trained(options, task, data, values, observer, dev=data.dev, info=info)
-    _say_what_was_skipped(options, data, model)
+    _say_figures(options, data, model)
     model.save(options.model)
     if options.plot is not None:
         model.plot_history().savefig(options.plot)
@@ -111,20 +111,23 @@ def trained(
     return model
 
 
-def _say_what_was_skipped(options: Namespace, data: TrainingData, model: Any) -> None:
-    """Report sentences, passes and columns that the training did without."""
+def _say_figures(options: Namespace, data: TrainingData, model: Any) -> None:
+    """Report sentences, passes and columns that the training did without, and the lists of a reranker."""
     if skipped := model.training.get("skipped"):
         say(f"skipped {skipped:,} sentences without a tree", options.quiet)
     if skipped := model.training.get("segments", {}).get("sentences_left_out"):
         sentences = "1 sentence" if skipped == 1 else f"{skipped:,} sentences"
         say(f"skipped {sentences} with a segment of more than {options.segments.longest} tokens", options.quiet)
-    if model.task != "tag" or data.shape is None:
+    if lists := model.training.get("lists"):
+        first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
+        say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
+    if model.task != "tag":
         return
     if options.documents and model.model.first is None:
         say("stopped before the second pass over documents: a model of one pass", options.quiet)
     columns = list(data.data.columns)
     unread = [name for name in columns if name not in (*model.columns, *columns_named(model.target, tuple(columns)))]
-    if unread and data.shape.format == "conll" and options.columns is None:
+    if unread and data.shape is not None and data.shape.format == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
         why = "--features says what is read, --columns names the columns"
