@@ -201,7 +201,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"train --task parse {HEADS} --model heads.parser {quick}",
             "train --task trees train.trees --model trees.m --set epochs=1 --quiet",
             f"train --task rerank {CHUNKS} --model chunk.rerank --kbest 3 --reranker-folds 2 {quick}",
-            f"train --task rerank test.csv --features templates.txt --model word.rerank --kbest 3 --reranker-folds 2 {quick}",
+            f"train --task rerank test.csv --features templates.txt --model word.rerank --reranker-folds 2 {quick}",
             f"train --task words text.txt --model words.m {quick}",
         ):
             done = call_within(line)

@@ -161,7 +161,8 @@ def test_cross_validation(here: Path, call: Call) -> None:
 def test_two_columns_looked_at_closely(here: Path, call: Call) -> None:
     Path("tagged.txt").write_text("Ann NNP B-NP B-NP\nran VBD O B-VP\n\nBob NNP B-NP O\n")
     done = call(
-        "evaluate --gold tagged.txt --predicted tagged.txt --columns word,pos,gold,found --error-analysis --errors errors.tsv"
+        "evaluate --gold tagged.txt --predicted tagged.txt --columns word,pos,gold,found --error-analysis"
+        " --errors errors.tsv"
     )
     assert done.code == 0
     assert "known words" not in done.out  # no model, so nobody knows

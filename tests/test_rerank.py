@@ -549,7 +549,8 @@ def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagg
 
 
 def test_command_line_round_trip(here: Path, call: Call) -> None:
-    train = "train --task rerank train.txt --columns word,pos,chunk --features chunking --epochs 2 --kbest 4 --reranker-folds 3"
+    train = "train --task rerank train.txt --columns word,pos,chunk --features chunking --epochs 2 --kbest 4"
+    train += " --reranker-folds 3"
     done = call(f"{train} --reranker mira --reranker-set epochs=2 --dev test.txt --model r --json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
@@ -580,7 +581,8 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
 
 
 def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call: Call, chunk: Path) -> None:
-    train = "train --task rerank train.txt --columns word,pos,chunk --features chunking --kbest 3 --reranker-folds 2 --model r --quiet"
+    train = "train --task rerank train.txt --columns word,pos,chunk --features chunking --kbest 3"
+    train += " --reranker-folds 2 --model r --quiet"
     assert call(train).code == 0
     wanted = trellis.Reranker.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
     for name in ("o.jsonl", "o.parquet", "o.feather", "o.tsv", "o.jsonl.gz"):
@@ -623,7 +625,8 @@ def test_options_of_the_tagger_are_those_of_train(
     monkeypatch.setattr(trellis.Tagger, "train", classmethod(noted))
     epochs = "" if "crf" in options else "--epochs 2"
     done = call(
-        f"train --task rerank train.txt --columns word,pos,chunk --kbest 2 --reranker-folds 2 --model r -q {epochs} {options}"
+        "train --task rerank train.txt --columns word,pos,chunk --kbest 2 --reranker-folds 2 --model r -q "
+        f"{epochs} {options}"
     )
     assert done.code == 0, done.err
     assert seen == [value] * 3

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from trellis._support.errors import ArgumentError, ModelError
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.tagging import right_tokens
 from trellis.evaluation.significance import bootstrap, f1_of, mcnemar, randomisation, sentence_counts
+from trellis.evaluation.tagging import right_tokens
 from trellis.interfaces.cli.file_shape import FILES, open_model, tagger_of
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
 from trellis.interfaces.cli.options import Parser, reject_other_tasks

@@ -14,6 +14,7 @@ from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.interfaces.cli.labelled_files import Label, check_place
 
 if TYPE_CHECKING:
+    from trellis.tasks.tagging.decoding import By
     from trellis.tasks.tagging.model import Tagger
 
 NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
@@ -90,7 +91,7 @@ def inputs_of(model: Any, corpus: Corpus) -> Iterable[dict[str, Any]]:
 
 def tag_records(tagger: Tagger, corpus: Corpus, options: Namespace) -> Iterator[dict[str, Any]]:
     """The labels of every sentence; with confidence that of each, and spans with theirs."""
-    by = options.by or "path"
+    by: By = options.by or "path"
     tagged = tagger.tag_batch(corpus, by=by, n_threads=options.threads)
     if not (options.confidence or options.all_labels):
         yield from ({"labels": labels} for labels in tagged)
