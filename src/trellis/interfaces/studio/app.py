@@ -223,7 +223,7 @@ def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
 
 def _needed(corpus: Shape | None) -> Shape:
     if corpus is None:
-        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS MODEL")
+        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS -m MODEL")
     return corpus
 
 

@@ -3,7 +3,7 @@ import { ask, chooseModel, make, percent, table } from "/studio/page.js";
 
 export function compare(view, state) {
   if (state.models.length < 2) {
-    view.append(make("p", {}, "Open the studio with two models to compare them: trellis studio CORPUS ONE OTHER"));
+    view.append(make("p", {}, "Open the studio with two models to compare them: trellis studio CORPUS -m ONE -m OTHER"));
     return;
   }
   const chosen = [state.models[0].name, state.models[1].name];
