@@ -147,7 +147,7 @@ def _seeded(learner: trellis.Learner, random_state: Any) -> trellis.Learner:
         return learner
     is_number = isinstance(random_state, numbers.Integral)
     seed = int(random_state) if is_number else int(check_random_state(random_state).randint(2**31))
-    return replace(learner, seed=seed)  # type: ignore[type-var]
+    return replace(learner, seed=seed)
 
 
 def _fields(learner: trellis.Learner) -> tuple[Any, ...]:
