@@ -96,7 +96,6 @@ TASKS = {
             "init": (None, A_MODEL),
             "dev": (treebank(4, 3), treebank(4, 4)),
             "metric": ("uas", "las"),
-            "init": (None, "a model"),
         },
     ),
     "tree parser": Task(
@@ -115,7 +114,6 @@ TASKS = {
             "init": (None, A_MODEL),
             "dev": (TREES[:2], TREES[2:]),
             "metric": ("auto", "f1"),
-            "init": (None, "a model"),
         },
     ),
     "segmenter": Task(
