@@ -28,7 +28,7 @@ from trellis.tasks.trees.warm_start import PhraseStart, check_start
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 # Options without effect where nothing but counts is learnt.
-OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight")
+OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
 STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
