@@ -44,7 +44,7 @@ def _notes(info: Any) -> dict[str, Any]:
     if not isinstance(info, Mapping):
         raise TypeError
     try:
-        text = json.dumps(dict(info), default=plain, ensure_ascii=False)
+        text = json.dumps(dict(info), default=plain, ensure_ascii=False, allow_nan=False)
         text.encode()
     except RecursionError:
         raise ValueError from None

@@ -51,8 +51,8 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     if settings.learner == PCFG:
         fit.reject(dict.fromkeys(OF_LEARNERS, 'with learner="pcfg", which counts rules'))
     markov = Markov(settings.vertical, settings.horizontal)
-    treebank = clean_trees(trees, lenient=settings.lenient)
-    held_out = None if settings.dev is None else clean_trees(settings.dev, lenient=settings.lenient)
+    treebank = _treebank(trees, "train on", settings.lenient)
+    held_out = None if settings.dev is None else _treebank(settings.dev, "compare epochs on", settings.lenient)
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
@@ -102,6 +102,13 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         initial=None if older is None else PhraseStart(older, vocabulary, grammar, native),
     )
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
+
+
+def _treebank(trees: Any, purpose: str, lenient: bool) -> list[PhraseTree]:
+    cleaned = clean_trees(trees, lenient=lenient)
+    if not cleaned:
+        raise CorpusError("", None, f"no trees to {purpose}; give at least one")
+    return cleaned
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:
