@@ -139,8 +139,8 @@ class Models:
 
     def _open(self, name: str) -> Served:
         path = self._paths[name]
-        self._states[name] = _state(path)
-        if _is_special(path):
+        self._states[name] = state = _state(path)
+        if state and not stat.S_ISREG(state[0]) and not stat.S_ISDIR(state[0]):  # reading a pipe may never end
             raise ModelError(f"{path}: not a regular file; give the file of a model")
         try:
             return Served(name, load(path))
@@ -151,18 +151,9 @@ class Models:
 
 
 def _state(path: str) -> tuple[int, ...]:
-    """What changes when a file is replaced."""
+    """What changes when a file is replaced; its kind first. Nothing if it cannot be read."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):  # loading reports it
         return ()
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _is_special(path: str) -> bool:
-    """Whether it is a pipe or a device, whose reading may never end."""
-    try:
-        mode = Path(path).stat().st_mode
-    except (OSError, ValueError):
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    return status.st_mode, status.st_mtime_ns, status.st_size, status.st_ino
