@@ -16,6 +16,7 @@ from trellis.tasks.model import TASKS, Model, load
 from trellis.tasks.reranking.model import Reranker
 from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.trees.model import TreeParser
 
 LOG = logging.getLogger("trellis.serve")
 PYTHON_CODE = (*StructuredModel.needs, *Reranker.needs, *Tagger.needs)  # what no file can hold
@@ -80,10 +81,12 @@ class Served:
                 raise TurnedAwayError(422, f"sentence {i}: every token must be {what}")
 
     def work(self, n: int) -> int:
-        """What it takes to predict the output of n tokens, in the time of about a microsecond."""
-        if self.model.task in ("parse", "trees"):
-            return n * n * (n + 50) // 20
-        return n * self.model.k if isinstance(self.model, Reranker) else n
+        """What it takes to predict the output of n tokens, in values: of a tagger n, of a parser n cubed."""
+        model, arcs = self.model, n * n * (n + 50) // 20
+        if isinstance(model, TreeParser):
+            rules = model.grammar.n_rules * (1 if model.model.prune else 10)  # a pruner leaves about a tenth of them
+            return max(arcs, n**3 * rules // 5000)
+        return arcs if model.task == "parse" else n * model.k if isinstance(model, Reranker) else n
 
 
 class Models:
