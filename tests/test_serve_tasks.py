@@ -28,7 +28,7 @@ TREES = parse_trees("(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat)))) (
 CORPUS = {"word": [["a", "b"], ["b", "a"], ["a"], ["c", "a"]], "label": [[*"AB"], [*"BA"], ["A"], [*"CA"]]}
 
 TOKENS = st.sampled_from(["a", "dog", "", "\x00", "é", ["a"], ["N", "dog"], ["a", "b", "c"], [], {}, {"w": "a"}])
-SENTENCES = st.lists(TOKENS, max_size=4) | st.lists(st.sampled_from([["N", "dog"], ["", ""]]), max_size=6)
+INPUTS = st.lists(TOKENS, max_size=4) | st.lists(st.sampled_from([["N", "dog"], ["", ""]]), max_size=6)
 
 # Of each task: how a model is made, an input as Python takes it, and the same as a request.
 TASKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -147,7 +147,7 @@ def test_nothing_in_nothing_out(client: TestClient, task: str) -> None:
 @given(
     path=st.sampled_from(["/v1/predict", "/v1/kbest", "/v1/explain"]),
     task=st.sampled_from(sorted(TASKS)),
-    body=BODIES | st.lists(SENTENCES, max_size=3).map(lambda sentences: {"sentences": sentences}),
+    body=BODIES | st.lists(INPUTS, max_size=3).map(lambda sentences: {"sentences": sentences}),
 )
 @settings(max_examples=200, deadline=None)
 def test_answers_are_as_described(client: TestClient, path: str, task: str, body: dict[str, Any]) -> None:
