@@ -13,13 +13,10 @@ from typing import Any
 from trellis._support.errors import ArgumentError, ModelError, TrellisError
 from trellis.interfaces.serve.door import TurnedAwayError
 from trellis.tasks.model import TASKS, Model, load
-from trellis.tasks.reranking.model import Reranker
-from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees.model import TreeParser
 
 LOG = logging.getLogger("trellis.serve")
-PYTHON_CODE = (*StructuredModel.needs, *Reranker.needs, *Tagger.needs)  # what no file can hold
+PYTHON_CODE = ("problem", "functions", "kernel")  # what no file can hold
 TAGGERS_ALONE = "marginals, spans, allowed labels and labelled corpora are for taggers"
 
 
@@ -41,7 +38,8 @@ class Served:
     @property
     def reader(self) -> Any:
         """What reads its sentences: the model; of a reranker its tagger."""
-        return self.model.tagger if isinstance(self.model, Reranker) else self.model
+        model: Any = self.model
+        return model.tagger if model.task == "rerank" else model
 
     @property
     def columns(self) -> list[str]:
@@ -82,11 +80,16 @@ class Served:
 
     def work(self, n: int) -> int:
         """What it takes to predict the output of n tokens, in values: of a tagger n, of a parser n cubed."""
-        model, arcs = self.model, n * n * (n + 50) // 20
-        if isinstance(model, TreeParser):
-            rules = model.grammar.n_rules * (1 if model.model.prune else 10)  # a pruner leaves about a tenth of them
-            return max(arcs, n**3 * rules // 5000)
-        return arcs if model.task == "parse" else n * model.k if isinstance(model, Reranker) else n
+        model: Any = self.model
+        if model.task in ("tag", "words"):
+            return n
+        if model.task == "rerank":
+            return int(n * model.k)
+        arcs = n * n * (n + 50) // 20
+        if model.task == "parse":
+            return arcs
+        rules = model.grammar.n_rules * (1 if model.model.prune else 10)  # a pruner leaves about a tenth of them
+        return int(max(arcs, n**3 * rules // 5000))
 
 
 class Models:
