@@ -44,7 +44,7 @@ def folder(visit: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    with studio(folder, "test.txt", "worse.trellis", "good.trellis", "--columns", "word,ner") as found:
+    with studio(folder, "test.txt", "-m", "worse.trellis", "-m", "good.trellis", "--columns", "word,ner") as found:
         yield found
 
 

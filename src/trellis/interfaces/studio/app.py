@@ -249,7 +249,7 @@ def _labelling(work: Shared, book: Workbook) -> Addresses:
 
 def _needed(corpus: Shape | None) -> Shape:
     if corpus is None:
-        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS MODEL")
+        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS -m MODEL")
     return corpus
 
 

@@ -51,6 +51,7 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
     watched = Watched(fit.observer)
     fit = fit.changed(features=features, observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)
+    fit = fit.changed(target=first.target)  # the column that it took by default
     words, dev, settings = word_column(first.model), settings.dev, fit.settings
     labels = Column(_labels_of_others(fit, watched, corpus, first), Strings.of(first.labels))
     if watched.stopped:  # with what there is: one pass
