@@ -84,7 +84,7 @@ class Served:
         if model.task in ("tag", "words"):
             return n
         if model.task == "rerank":
-            return int(n * model.k)
+            return int(5 * n * model.k)  # features of candidates are made in Python
         arcs = n * n * (n + 50) // 20
         if model.task == "parse":
             return arcs
