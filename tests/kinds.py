@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from test_parsing import TEMPLATES, treebank
-from test_structured import SENTENCES, Listed, Searched
+from test_structured import SENTENCES, Listed, ListedWithCosts, Searched
 from test_tree_parser import AMBIGUOUS, TREES
 
 import trellis
+from trellis.tasks.parsing.options import ParsingOptions
+from trellis.tasks.reranking.options import RerankingOptions
+from trellis.tasks.structured.options import StructuredOptions
+from trellis.tasks.tagging.options import TaggingOptions
+from trellis.tasks.trees.options import TreeOptions
+from trellis.tasks.words.options import WordsOptions
+
+
+@dataclass(frozen=True)
+class Change:
+    """Two values of an option of training: a checkpoint that was written with the first is rejected with the other."""
+
+    first: Any
+    then: Any
+    beside: Mapping[str, Any] = field(default_factory=dict)  # options of both trainings
+    why: str = "a checkpoint of another training"
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,8 @@ class Kind:
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
+    table: type | None = None  # TypedDict of the options of training; at one kind of every task
+    changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
     resumes: bool = True  # whether a warm start is the same as more epochs
 
@@ -86,6 +105,21 @@ def sentences(*texts: str) -> tuple[list[str], ...]:
 def train_tagger(part: trellis.Corpus) -> trellis.Tagger:
     """The tagger of a reranker."""
     return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=2))
+
+
+def train_other_tagger(part: trellis.Corpus) -> trellis.Tagger:
+    """Another one."""
+    return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=1), features=["word[0]"])
+
+
+def share_right(outputs: list[Any], right: list[Any]) -> float:
+    """A metric."""
+    return sum(map(operator.eq, outputs, right)) / len(right)
+
+
+def half_right(outputs: list[Any], right: list[Any]) -> float:
+    """Another one."""
+    return share_right(outputs, right) / 2
 
 
 def dependencies(tree: trellis.DependencyTree) -> list[int]:
@@ -165,6 +199,15 @@ SEGMENTED: dict[str, Any] = {
     "columns": lambda words: {"label": [letter for word in words for letter in letters_of(len(word))]},
     "no_answer": ("draw",),
 }
+OF_CHAINS = {
+    "order": Change(1, 2),
+    "cutoff": Change(0, 1),
+    "pairs": Change("all", "seen"),
+    "tag_dictionary": Change(False, 1),
+    "beam": Change(2, 3, {"order": 3}),
+    "prune": Change(False, trellis.Pruning(0.9)),
+    "bagging": Change(1, 2, why="a checkpoint has no place beside it"),
+}
 RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
 STRUCTURED: dict[str, Any] = {
     "data": SENTENCES,
@@ -185,6 +228,28 @@ STRUCTURED: dict[str, Any] = {
 KINDS = [
     Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, options={"target": "label"}),
     Kind(
+        "tagger of spans",
+        trellis.Tagger,
+        SPANS.with_column("other", OTHER_SPANS.column("label")),
+        OTHER_SPANS,
+        **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        options={"target": "label", "features": ["word[0]", "word[-1]"]},
+        table=TaggingOptions,
+        changes={
+            **OF_CHAINS,
+            "target": Change("label", "other"),
+            "features": Change(["word[0]"], ["word[0]", "word[-1]"]),
+            "label_weights": Change(None, {"O": 2.0}),
+            "label_costs": Change(None, {"O": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
+            "segments": Change(False, True),
+            "partial": Change(False, True),
+            "scheme": Change(None, "iob2"),
+            "label_parts": Change(None, "-"),
+            "documents": Change(False, True, why="documents"),
+            "metric": Change("token", "sentence", {"dev": OTHER_SPANS}),
+        },
+    ),
+    Kind(
         "semi-Markov tagger",
         trellis.Tagger,
         SPANS,
@@ -193,14 +258,43 @@ KINDS = [
         options={"target": "label", "segments": True},
         no_effect=("init",),
     ),
-    Kind("parser", trellis.Parser, **PARSED, options={"features": TEMPLATES}),
+    Kind(
+        "parser",
+        trellis.Parser,
+        **PARSED,
+        options={"features": TEMPLATES},
+        table=ParsingOptions,
+        changes={
+            "features": Change(TEMPLATES, TEMPLATES[1:]),
+            "order": Change(1, 2),
+            "projective": Change(True, False, {"order": 1}),
+            "labelled": Change(True, False, {"features": TEMPLATES[:6], "order": 1}),
+            "filter": Change(None, "pos[head] & pos[dep]"),
+            "lenient": Change(False, True),
+            "metric": Change("uas", "las", {"dev": PARSED["other"]}),
+        },
+    ),
     Kind(
         "non-projective parser",
         trellis.Parser,
         **PARSED,
         options={"features": TEMPLATES[:8], "order": 1, "projective": False},
     ),
-    Kind("tree parser", trellis.TreeParser, **PHRASES),
+    Kind(
+        "tree parser",
+        trellis.TreeParser,
+        **PHRASES,
+        table=TreeOptions,
+        changes={
+            "features": Change("spans", "rules"),
+            "vertical": Change(1, 2),
+            "horizontal": Change(0, 1),
+            "prune": Change(1e-4, 1e-3),
+            "tagger": Change(None, train_tagger(CORPUS)),
+            "lenient": Change(False, True),
+            "metric": Change("auto", "f1", {"dev": TREES}),
+        },
+    ),
     Kind("markovised tree parser", trellis.TreeParser, **PHRASES, options={"vertical": 2}),
     Kind(
         "pcfg",
@@ -224,10 +318,38 @@ KINDS = [
         trellis.Segmenter,
         **SEGMENTED,
         options={"features": ["character[0]", "character[-1] & character[0]", "character[0] & character[+1]"]},
+        table=WordsOptions,
+        changes={
+            **OF_CHAINS,
+            "features": Change(["character[0]"], ["character[0]", "character[-1]"]),
+            "label_weights": Change(None, {"S": 2.0}),
+            "label_costs": Change(None, {"S": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
+            "segments": Change(False, True),
+            "lenient": Change(False, True),
+            "metric": Change("token", "sentence", {"dev": SEGMENTED["other"]}),
+        },
     ),
     # Its templates have a dictionary of the words of training, which is learned in folds.
     Kind("segmenter with a dictionary", trellis.Segmenter, **SEGMENTED, resumes=False),
-    Kind("reranker", trellis.Reranker, CORPUS, OTHER, **TAGGED, options=RERANKED, no_answer=("draw",)),
+    Kind(
+        "reranker",
+        trellis.Reranker,
+        CORPUS,
+        OTHER,
+        **TAGGED,
+        options=RERANKED,
+        no_answer=("draw",),
+        table=RerankingOptions,
+        changes={
+            "tagger": Change(train_tagger, train_other_tagger),
+            "k": Change(3, 4),
+            "folds": Change(2, 3),
+            "features": Change(["score", "counts"], ["score"]),
+            # Labels that mark no spans: costs are those of tokens.
+            "cost": Change("auto", "tokens", why=""),
+            "metric": Change("token", "sentence", {"dev": OTHER}),
+        },
+    ),
     Kind(
         "reranker of spans",
         trellis.Reranker,
@@ -243,6 +365,12 @@ KINDS = [
         **STRUCTURED,
         options={"problem": Listed()},
         needs={"problem": Listed()},
+        table=StructuredOptions,
+        changes={
+            "problem": Change(Listed(), ListedWithCosts()),
+            "beam": Change(None, 3, why="beam has an effect only where a problem has choices"),
+            "metric": Change(share_right, half_right, {"dev": SENTENCES}),
+        },
     ),
     Kind(
         "structured model by search",

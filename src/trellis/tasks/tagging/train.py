@@ -191,9 +191,10 @@ def _target(asked: SimpleNamespace, columns: Sequence[str]) -> str:
 def _features(asked: SimpleNamespace, corpus: Any, inputs: Sequence[str]) -> FeatureSet:
     features = asked.features
     if asked.init is not None:
-        if features is not None:
-            raise LearnerError("an older model brings its own features; omit them")
-        features = features_of(asked.init)
+        older = features_of(asked.init)
+        if features is not None and feature_set(features, inputs).templates != feature_set(older, inputs).templates:
+            raise LearnerError("init has other features than the option features; omit them")
+        features = older
     elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
         alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
         features = [f"{inputs[0]}[0]"] if alone else None

@@ -35,6 +35,6 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
         asked.dev = read_segmented(asked.dev, lenient=asked.lenient).corpus()
     if asked.init is not None:
         older = instance("init", asked.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
-        asked.init, asked.features = older, None
+        asked.init, asked.features = older, options.get("features")
     shared = {name: value for name, value in vars(asked).items() if name != "lenient"}
     return Segmenter(train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared))
