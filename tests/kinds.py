@@ -21,6 +21,9 @@ from trellis.tasks.trees.options import TreeOptions
 from trellis.tasks.words.options import WordsOptions
 
 
+PERCEPTRON = trellis.Perceptron(epochs=3)
+
+
 @dataclass(frozen=True)
 class Change:
     """Two values of an option of training: a checkpoint that was written with the first is rejected with the other."""
@@ -50,7 +53,7 @@ class Kind:
     sentences: list[Any]  # the same as inputs
     columns: Callable[[Any], dict[str, list[str]]]  # the predicted columns of an output
     options: Mapping[str, Any] = field(default_factory=dict)  # of training
-    learner: Any = trellis.Perceptron(epochs=3)
+    learner: Any = PERCEPTRON
     needs: Mapping[str, Any] = field(default_factory=dict)  # to load it with
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected

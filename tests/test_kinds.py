@@ -198,7 +198,7 @@ def test_kbest(kind: Kind, model: Any) -> None:
         assert model.kbest(x, 1) == found[:1]
     assert any(len(model.kbest(x, 3)) > 1 for x in kind.inputs)
     for k in (0, -1, 1.5, "2", True):
-        with pytest.raises(ArgumentError, match="^k must be") as error:
+        with pytest.raises(ArgumentError, match=r"^k must be") as error:
             model.kbest(kind.token, k)
         one_line(error)
 
@@ -279,7 +279,7 @@ def test_top_features(kind: Kind, model: Any) -> None:
     assert model.top_features(n=3) == everything[:3]
     assert model.top_features(0) == []
     for n in (-1, 1.5, "2"):
-        with pytest.raises(ArgumentError, match="^n must be") as error:
+        with pytest.raises(ArgumentError, match=r"^n must be") as error:
             model.top_features(n)
         one_line(error)
     return None

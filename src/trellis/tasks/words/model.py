@@ -29,7 +29,7 @@ from trellis.corpus.unspaced import (
     words_of,
 )
 from trellis.evaluation.words import WordReport, compare_words
-from trellis.features.dictionaries import dictionary_views
+from trellis.features.templates import dictionary_views
 from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model
 from trellis.tasks.tagging.model import Tagger
