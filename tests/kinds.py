@@ -20,7 +20,7 @@ from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.trees.options import TreeOptions
 from trellis.tasks.words.options import WordsOptions
 
-
+CHECKPOINT = "a checkpoint of another training"
 PERCEPTRON = trellis.Perceptron(epochs=3)
 
 
@@ -31,7 +31,7 @@ class Change:
     first: Any
     then: Any
     beside: Mapping[str, Any] = field(default_factory=dict)  # options of both trainings
-    why: str = "a checkpoint of another training"
+    why: str = CHECKPOINT
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Kind:
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
-    table: type | None = None  # TypedDict of the options of training; at one kind of every task
+    table: Any = None  # TypedDict of the options of training; at one kind of every task
     changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
     resumes: bool = True  # whether a warm start is the same as more epochs
@@ -385,3 +385,4 @@ KINDS = [
     ),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}
+DECLARED = [kind for kind in KINDS if kind.table is not None]  # one per task
