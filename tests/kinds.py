@@ -58,6 +58,10 @@ class Kind:
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
+    file: tuple[str, str] = ("data.txt", "")  # name and content of a file of gold data
+    file_options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # of a sentence on the command line
+    no_verbs: tuple[str, ...] = ()  # commands that reject the model
     table: Any = None  # TypedDict of the options of training; at one kind of every task
     changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
@@ -96,6 +100,11 @@ SPANS, OTHER_SPANS = (
     )
     for labels in (["B-X", "I-X", "O"], ["B-X", "O", "O"])
 )
+# Commands that take a model of any task, or say of which.
+VERBS = (
+    *("predict", "evaluate", "explain", "draw", "info", "dump", "compare", "report", "calibrate", "convert"),
+    *("serve", "studio"),
+)
 HOSTILE = "<script>\"&'x"
 WORDS = ("ab", "ca", "bb zz ab")
 
@@ -130,6 +139,13 @@ def dependencies(tree: trellis.DependencyTree) -> list[int]:
     return list(tree.heads)
 
 
+def lines_of(corpus: trellis.Corpus, *names: str) -> str:
+    """A file of these columns."""
+    columns = [corpus.sentences(name) for name in names]
+    blocks = (zip(*sentence, strict=True) for sentence in zip(*columns, strict=True))
+    return "".join("".join(f"{' '.join(row)}\n" for row in block) + "\n" for block in blocks)
+
+
 def letters_of(length: int) -> str:
     """The labels of the characters of a word."""
     return "S" if length == 1 else f"B{'M' * (length - 2)}E"
@@ -146,7 +162,10 @@ TAGGED: dict[str, Any] = {
     "corpus": trellis.read({"word": [sentence.split() for sentence in WORDS], "label": [["?"], ["?"], [*"???"]]}),
     "sentences": [sentence.split() for sentence in WORDS],
     "columns": lambda labels: {"label": labels},
+    "file_options": ("--columns", "word,label"),
 }
+OF_CORPUS: dict[str, Any] = {"file": ("data.txt", lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
+OF_SPANS: dict[str, Any] = {"file": ("data.txt", lines_of(SPANS, "word", "label")), "words": ("a", "b")}
 PARSED: dict[str, Any] = {
     "data": treebank(8, 1),
     "other": treebank(8, 2),
@@ -165,6 +184,10 @@ PARSED: dict[str, Any] = {
     "sentences": [{name: one[name] for name in ("word", "pos")} for one in treebank(3, 5)],
     "columns": lambda tree: {"head": list(map(str, tree.heads)), "deprel": tree.labels},
     "distinct": dependencies,
+    "file": ("data.txt", lines_of(treebank(8, 1), "word", "pos", "head", "deprel")),
+    "file_options": ("--columns", "word,pos,head,deprel"),
+    "words": ("N/dog", "V/sees"),
+    "no_verbs": ("dump", "report", "calibrate"),
     "no_answer": ("top_features",),
 }
 SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("VB", (), "go"),)),))
@@ -184,6 +207,9 @@ PHRASES: dict[str, Any] = {
     "corpus": trellis.read({"word": [["the", "dog", "saw", "a", "cat", "."], ["the"], ["go"]]}),
     "sentences": [["the", "dog", "saw", "a", "cat", "."], ["the"], ["go"]],
     "columns": lambda tree: {"tree": tree.pieces()},
+    "file": ("data.trees", "".join(f"{tree}\n" for tree in TREES)),
+    "words": ("the", "dog", "saw", "a", "cat", "."),
+    "no_verbs": ("dump", "report", "calibrate"),
     "no_answer": ("top_features",),
 }
 SEGMENTED: dict[str, Any] = {
@@ -201,6 +227,9 @@ SEGMENTED: dict[str, Any] = {
     "sentences": ["abcd", "bcd", "a"],
     "columns": lambda words: {"label": [letter for word in words for letter in letters_of(len(word))]},
     "no_answer": ("draw",),
+    "file": ("data.txt", "a bc\nbc d\nab c\nd\n"),
+    "words": ("abcd",),
+    "no_verbs": ("draw", "report", "calibrate"),
 }
 OF_CHAINS = {
     "order": Change(1, 2),
@@ -226,16 +255,19 @@ STRUCTURED: dict[str, Any] = {
     "sentences": [],
     "columns": dict,
     "no_answer": ("predict_corpus", "draw"),
+    "words": ("the", "dog"),
+    "no_verbs": tuple(verb for verb in VERBS if verb not in ("info", "dump", "convert")),
 }
 
 KINDS = [
-    Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, options={"target": "label"}),
+    Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, **OF_CORPUS, options={"target": "label"}),
     Kind(
         "tagger of spans",
         trellis.Tagger,
         SPANS.with_column("other", OTHER_SPANS.column("label")),
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        **OF_SPANS,
         options={"target": "label", "features": ["word[0]", "word[-1]"]},
         table=TaggingOptions,
         changes={
@@ -258,6 +290,7 @@ KINDS = [
         SPANS,
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        **OF_SPANS,
         options={"target": "label", "segments": True},
         no_effect=("init",),
     ),
@@ -340,8 +373,10 @@ KINDS = [
         CORPUS,
         OTHER,
         **TAGGED,
+        **OF_CORPUS,
         options=RERANKED,
         no_answer=("draw",),
+        no_verbs=("draw", "report", "calibrate"),
         table=RerankingOptions,
         changes={
             "tagger": Change(train_tagger, train_other_tagger),
@@ -359,8 +394,10 @@ KINDS = [
         SPANS,
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a")},
+        **OF_SPANS,
         options=RERANKED,
         no_answer=("draw",),
+        no_verbs=("draw", "report", "calibrate"),
     ),
     Kind(
         "structured model",
