@@ -164,7 +164,7 @@ TAGGED: dict[str, Any] = {
     "columns": lambda labels: {"label": labels},
     "file_options": ("--columns", "word,label"),
 }
-OF_CORPUS: dict[str, Any] = {"file": ("data.txt", lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
+OF_CORPUS: dict[str, Any] = {"file": ("data.txt", 2 * lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
 OF_SPANS: dict[str, Any] = {"file": ("data.txt", lines_of(SPANS, "word", "label")), "words": ("a", "b")}
 PARSED: dict[str, Any] = {
     "data": treebank(8, 1),

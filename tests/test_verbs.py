@@ -99,4 +99,5 @@ def test_tasks_without_files_are_trained_in_python(folder: Path, call: Callable[
     for verb in TRAINING:
         for kind in DECLARED:
             if not kind.file[1]:
-                refused(call([verb, "--task", kind.model.task, "data.txt", *["-m", "m"] * (verb == "train")]), "--task")
+                done = call([verb, "--task", kind.model.task, "data.txt", *["-m", "m"] * (verb == "train")])
+                refused(done, f"{TASKS[kind.model.task].noun}s", f"{kind.model.__name__}.train")
