@@ -60,6 +60,7 @@ class Kind:
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
     file: tuple[str, str] = ("data.txt", "")  # name and content of a file of gold data
     file_options: tuple[str, ...] = ()
+    seven_epochs: tuple[str, ...] = ("--epochs", "7")  # as an option of trellis train
     words: tuple[str, ...] = ()  # of a sentence on the command line
     no_verbs: tuple[str, ...] = ()  # commands that reject the model
     table: Any = None  # TypedDict of the options of training; at one kind of every task
@@ -377,6 +378,7 @@ KINDS = [
         options=RERANKED,
         no_answer=("draw",),
         no_verbs=("draw", "report", "calibrate"),
+        seven_epochs=("--reranker-set", "epochs=7"),
         table=RerankingOptions,
         changes={
             "tagger": Change(train_tagger, train_other_tagger),
