@@ -71,12 +71,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
 
     lists = held_out_lists(corpus, checked, k=settings.k, folds=settings.folds, n_threads=settings.n_threads)
     tagger = checked(corpus)
-    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    settings.features = chosen
     if held_out is not None:
-        rest["dev"] = kbest_lists(tagger, held_out, settings.k, held_out.sentences(tagger.target), settings.n_threads)
-    reranker = fit(tagger, lists, **{**rest, "features": chosen})
-    reranker.training["options"] = training.differing
-    return reranker
+        gold = held_out.sentences(tagger.target)
+        settings.dev = kbest_lists(tagger, held_out, settings.k, gold, settings.n_threads)
+    return _learnt(tagger, lists, training)
 
 
 def held_out_lists(
@@ -114,7 +113,10 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     **options
         See `ListOptions`; ``dev`` are lists of that tagger.
     """
-    training = Fit(ListOptions, options, metrics=TaggingReport.metrics)
+    return _learnt(tagger, lists, Fit(ListOptions, options, metrics=TaggingReport.metrics))
+
+
+def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Reranker:
     settings = training.settings
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
     found = _labelled("lists", lists, tagger)
@@ -122,7 +124,6 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
     if settings.init is not None:
         settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
-
     shared = {name: getattr(settings, name) for name in SHARED}
     if settings.dev is not None:
         shared |= {
@@ -131,14 +132,18 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
         }
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=settings.cost)
-    of_lists = {
-        "sentences": len(found),
-        "candidates": sum(len(one.candidates) for one in found),
-        "first": figures.first.headline,
-        "oracle": figures.oracle.headline,
+    # The options of the structured model, but for those above, are no options of the reranker.
+    record = {name: value for name, value in model.training.items() if name not in ("options", "problem")}
+    record |= {"options": training.differing} if training.differing else {}
+    record |= {"metric": settings.metric} if settings.dev is not None else {}
+    record |= {
+        "lists": {
+            "sentences": len(found),
+            "candidates": sum(len(one.candidates) for one in found),
+            "first": figures.first.headline,
+            "oracle": figures.oracle.headline,
+        }
     }
-    record = {**model.training, "options": training.differing, "lists": of_lists}
-    record |= {} if settings.dev is None else {"metric": settings.metric}
     return Reranker(tagger, model, settings.k, settings.cost, model.info, record)
 
 
