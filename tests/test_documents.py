@@ -179,14 +179,14 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         save_model(replace(tagger.model, first=first), tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
-    for info in (
+    for record in (
         {"learner": "x"},
         {"history": None},
         {"history": [3]},
         {"history": [{}]},
         {"history": [{"epoch": []}]},
     ):
-        changed = replace(tagger.model, info={**tagger.info, **info})
+        changed = replace(tagger.model, training={**tagger.training, **record})
         save_model(changed, tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")

@@ -233,7 +233,7 @@ def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest
     """At orders below 2 a CRF sums over listed labels where they are few; over a table the objective is the same."""
     found = []
     for pair in (1, 10**9):
-        monkeypatch.setattr("trellis.learning.run.LISTED_PAIR", pair)
+        monkeypatch.setattr("trellis.learning.chain_problem.LISTED_PAIR", pair)
         events: list[trellis.Event] = []
         learner = trellis.CRF(epochs=6, precision="double")
         given = {"target": "tag", "features": FEATURES, "order": order, "prune": trellis.Pruning(0.95)}

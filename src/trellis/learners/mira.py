@@ -8,11 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, real, whole
-from trellis.learning.online import MiniBatchLearner, online_work
-from trellis.learning.run import Problem, Work
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.online import MiniBatchLearner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +26,10 @@ class MIRA(MiniBatchLearner):
     C: float = 0.1
     epochs: int = 15
 
+    rule, constant = "MIRA", "C"
     reads_costs = True
     constraints: ClassVar[Constraints] = {
         "k": whole(1, 2**31 - 1),
         "C": real(above=True),
         **MiniBatchLearner.constraints,
     }
-
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
-        """The weights in training."""
-        given = self.effective()
-        return online_work(problem, "MIRA", c=given.pop("C"), **given)

@@ -10,11 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, flag
-from trellis.learning.online import MiniBatchLearner, online_work
-from trellis.learning.run import Problem, Work
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.online import MiniBatchLearner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +25,10 @@ class Perceptron(MiniBatchLearner):
 
     vote: bool = False
 
+    rule = "perceptron"
     constraints: ClassVar[Constraints] = {**MiniBatchLearner.constraints, "vote": flag()}
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """Votes are kept by labels alone."""
         return ALL_ABILITIES - {"parts", "histories", "beam", "segments", "trees"} if self.vote else ALL_ABILITIES
-
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
-        """The weights in training."""
-        return online_work(problem, "perceptron", **self.effective())

@@ -6,7 +6,7 @@ changed; requests go on meanwhile. SIGTERM and Ctrl-C finish the requests under 
 examples:
   trellis serve -m ner.trellis
   trellis serve -m ner.trellis -m pos.trellis --port 8080 --watch --token-file secret.txt
-  curl -s localhost:8000/v1/tag -H 'content-type: application/json' -d '{"text": "The dog barks."}'
+  curl -s localhost:8000/v1/predict -H 'content-type: application/json' -d '{"text": "The dog barks."}'
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def command(options: Namespace) -> None:
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"serve needs {error.name}: pip install fastapi uvicorn") from None
+        raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
     show_log(options.quiet)
     models = Models(options.model)
     limits = Limits(

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from trellis.interfaces.studio.workbook import Workbook
 
 
-SECONDS = 600.0  # for one answer: whole corpora are evaluated
-
-
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
@@ -45,12 +42,11 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Serve the page until it is told to stop."""
     try:
-        from trellis.interfaces.serve import Models, make_app
-        from trellis.interfaces.serve.app import LOOPBACK
-        from trellis.interfaces.serve.door import Limits
+        from trellis.interfaces.serve import Models
         from trellis.interfaces.serve.server import run
+        from trellis.interfaces.studio.app import make_studio
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"studio needs {error.name}: pip install fastapi uvicorn") from None
+        raise ArgumentError(f"studio needs {error.name}: pip install pydantic uvicorn") from None
     path, paths = options.source, options.model
     if path is None:
         reject_file_options(options, "there is no corpus")
@@ -65,15 +61,13 @@ def command(options: Namespace) -> None:
         return shape.read_for(path, served.tagger, options.columns)
 
     book, has_gold = None, False
+    first = next((served for served in models if paths and served.model.task == "tag"), None)
     if path is not None:
-        book, has_gold = _book(options, path, models.get(None) if paths else None)
+        book, has_gold = _book(options, path, first)
         for line in book.warnings:
             say(f"warning: {line}", options.quiet)
-    corpus = read if path is not None and paths and has_gold else None
-    limits = Limits(seconds=SECONDS)
-    app = make_app(
-        models, limits=limits, hosts=LOOPBACK, n_threads=options.threads, studio=True, corpus=corpus, book=book
-    )
+    corpus = read if first is not None and has_gold else None
+    app = make_studio(models, corpus, book, n_threads=options.threads)
 
     def told(host: str, port: int) -> None:
         say(f"the studio is at http://{host}:{port}/studio/", options.quiet)
