@@ -66,7 +66,7 @@ def command(options: Namespace) -> None:
         book, has_gold = _book(options, path, first)
         for line in book.warnings:
             say(f"warning: {line}", options.quiet)
-    corpus = read if first is not None and has_gold else None
+    corpus = read if path is not None and first is not None and has_gold else None
     app = make_studio(models, corpus, book, n_threads=options.threads)
 
     def told(host: str, port: int) -> None:
