@@ -16,6 +16,7 @@ from command_line import call_within, parser_of
 
 import trellis
 from trellis.interfaces.cli.main import COMMANDS, module_of
+from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -38,6 +39,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 # How models, corpora and training problems are stored: of no use to those who only call trellis.
 STORED = {"Checkpoint", "Dual", "Expansion", "Extras", "FeatureNames", "LabelSets", "Sources", "Strings"}
+STORED |= {"Figure", "Table"}
 STORED |= {"ArcVocabulary", "Ngrams", "PhraseVocabulary", "SegmentVocabulary", "Tables", "Vocabulary", "Votes"}
 INSIDE = ("trellis._core", "trellis.learning.reference")
 
@@ -123,6 +125,21 @@ def test_defaults_of_tables(page: str, title: str, function: Callable[..., objec
                 assert eval(code[1] or code[2], vars(trellis) | {"None": None}) == expected, f"{page}: {name}"
                 checked += 1
     assert checked
+
+
+def test_verbs_of_the_table() -> None:
+    """Every verb of `Model` is in it, with the tasks that have an answer."""
+    tasks = {row[0].strip("`"): class_of(row[0].strip("`")) for row in table("models.md", "task")}
+    assert list(tasks) == list(TASKS)
+    listed: set[str] = set()
+    for verbs, _, answered in table("models.md", "verb"):
+        names = re.findall(r"`(\w+)\(", verbs)
+        listed |= set(names)
+        for name in names:
+            own = [task for task, kind in tasks.items() if getattr(kind, name) is not getattr(trellis.Model, name)]
+            abstract = "_reject" in inspect.getsource(getattr(trellis.Model, name))
+            assert answered == (", ".join(own) if abstract else "all"), name
+    assert listed == {name for name in vars(trellis.Model) if name[0] != "_" and callable(getattr(trellis.Model, name))}
 
 
 def test_commands_of_the_table() -> None:

@@ -58,7 +58,9 @@ def test_what_functions_return_can_be_named() -> None:
         "ChainModel",
         "PhraseModel",
         "ChainWeights",
+        "FeatureWeights",
         "Problem",
+        "Table",
         "ArcVocabulary",
         "ColumnReader",
     }
