@@ -22,13 +22,13 @@ ONLINE: dict[str, dict[str, Any]] = {
     "perceptron, order 1, pruned": {"order": 1, "prune": True},
     "perceptron, order 2, pruned": {"order": 2, "prune": True},
     "perceptron, order 2, pruned, parts": {"order": 2, "prune": True, "label_parts": "|"},
-    "perceptron, order 2, pairs pruned too": {"order": 2, "prune": [0.997, 0.999]},
+    "perceptron, order 2, pairs pruned too": {"order": 2, "prune": trellis.Pruning((0.997, 0.999))},
     "perceptron, order 3, pruned": {"order": 3, "prune": True},
-    "perceptron, order 3, pairs and triples pruned too": {"order": 3, "prune": [0.997, 0.999, 0.999]},
+    "perceptron, order 3, pairs and triples pruned too": {"order": 3, "prune": trellis.Pruning((0.997, 0.999, 0.999))},
 }
 BATCH: dict[str, dict[str, Any]] = {
     "CRF, order 2, pruned": {"order": 2, "prune": True},
-    "CRF, order 2, pairs pruned too": {"order": 2, "prune": [0.997, 0.999]},
+    "CRF, order 2, pairs pruned too": {"order": 2, "prune": trellis.Pruning((0.997, 0.999))},
 }
 BATCH_EPOCHS = 9
 CRF_TOKENS = 40_000

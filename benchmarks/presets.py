@@ -118,7 +118,7 @@ def asked(setting: Setting) -> Iterator[Asked]:
             for learner in LEARNERS:
                 yield Asked(task, "default", "default", learner)
             yield Asked(task, "ner", "ner")
-            yield Asked(task, "ner, document features", "ner", more={"document_features": True})
+            yield Asked(task, "ner, document features", "ner", more={"documents": True})
 
 
 def data_of(setting: Setting, task: str) -> Data:

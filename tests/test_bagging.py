@@ -105,7 +105,7 @@ def test_who_stops_stops_all() -> None:
     tagger = train(learner=trellis.MIRA(epochs=3), bagging=3, observer=once)
     assert len(seen) == 1
     assert "bagging" not in tagger.training  # one training
-    assert train(learner=trellis.MIRA(epochs=3), document_features=True, observer=once).model.first is None
+    assert train(learner=trellis.MIRA(epochs=3), documents=True, observer=once).model.first is None
     assert len(seen) == 2
 
 

@@ -294,9 +294,7 @@ def test_the_history_is_the_model() -> None:
     for event in tagger.training["history"]:
         name = (event["feature"], event["label"])
         sums[name] = sums.get(name, 0.0) + event["step"]
-    from trellis.tasks.tagging.top_features import heaviest
-
-    weights = {(w.feature, w.label): w.weight for w in heaviest(tagger.model, 1000)}
+    weights = {(w.feature, w.label): w.weight for w in tagger.top_features(1000)}
     assert weights == pytest.approx(sums, rel=1e-5)
     kinds = {feature.partition("=")[0] for feature, _ in sums}
     assert {"label[-1]", "word[0]"} <= kinds

@@ -95,8 +95,8 @@ def test_confidence(noisy: Path, call) -> None:
 def test_calibrate(noisy: Path, call) -> None:
     done = call("calibrate --model noisy.trellis noisy.txt --output calibrated.trellis")
     assert done.code == 0
-    assert done.out.count("expected calibration error") == 4
-    assert "confidence of spans" in done.out
+    assert done.out.count("ECE ") == 4
+    assert "Reliability (spans), confidence" in done.out
     fitted = trellis.load("calibrated.trellis")
     corpus = trellis.read("noisy.txt", columns="word,label")
     assert fitted.temperature == trellis.load(noisy).calibrated(corpus).temperature != 1.0
@@ -107,7 +107,7 @@ def test_calibrate(noisy: Path, call) -> None:
     assert call("calibrate -m noisy.trellis noisy.txt -o x.trellis --loss tokens").code == 2
     assert not Path("x.trellis").exists()
     done = call("evaluate --model calibrated.trellis noisy.txt --calibration")
-    assert done.out.count("expected calibration error") == 2
+    assert done.out.count("ECE ") == 2
     done = call("evaluate --model calibrated.trellis noisy.txt --calibration --json")
     assert json.loads(done.out)["calibration"] == fitted.reliability(corpus).to_dict()
     assert call("evaluate noisy.txt --calibration").code == 2

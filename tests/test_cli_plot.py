@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from command_line import TRAIN, refused
 
-from trellis.display.figures import score_name
-from trellis.interfaces.cli.plot import draw
+from trellis.display.figures import history_figure
+from trellis.tasks.tagging.drawing import score_name
 
 
 def texts(path: Path) -> str:
@@ -52,13 +52,14 @@ def test_the_dev_score_has_a_name_and_the_best_epoch_a_mark(here: Path, call: An
 
 def test_objective(tmp_path: Path) -> None:
     history = [{"epoch": i, "tokens": 10, "objective": 100 / i, "dev_score": 0.5} for i in (1, 2, 3)]
-    draw(history, str(tmp_path / "c.svg"), "title", "token accuracy")
+    history_figure(history, "title", "token accuracy").savefig(tmp_path / "c.svg")
     said = texts(tmp_path / "c.svg")
     assert all(word in said for word in ("objective", "token accuracy on dev, %", "best: 50.00 at epoch 1"))
 
 
 def test_without_dev_there_is_no_mark(tmp_path: Path) -> None:
-    draw([{"epoch": 1, "tokens": 10, "mistakes": 5}], str(tmp_path / "c.svg"), "title", "token accuracy")
+    history = [{"epoch": 1, "tokens": 10, "mistakes": 5}]
+    history_figure(history, "title", "token accuracy").savefig(tmp_path / "c.svg")
     said = texts(tmp_path / "c.svg")
     assert "best" not in said
     assert "on dev" not in said

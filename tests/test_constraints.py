@@ -18,7 +18,6 @@ from trellis._support.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.corpus import schemes
 from trellis.learning.run import Problem
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.top_features import heaviest
 
 few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -180,7 +179,7 @@ def test_the_model_keeps_it(tmp_path: Path) -> None:
         assert again.training["scheme"] == "iob2"
         for sentence in sentences(4):
             assert again.tag(sentence) == tagger.tag(sentence)
-        assert all(np.isfinite(weight.weight) for weight in heaviest(again.model, 50))
+        assert all(np.isfinite(weight.weight) for weight in again.top_features(50))
         assert again.model.weights.n_nonzero == tagger.model.weights.n_nonzero
 
 

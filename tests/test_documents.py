@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import save_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
 from trellis._support.errors import CorpusError, LearnerError, ModelError
 from trellis.corpus.corpus import Column, Strings
+from trellis.learning.fit import Fit
 from trellis.tasks.tagging.chain_model import FIRST_PASS
 from trellis.tasks.tagging.documents import elsewhere, word_column
-from trellis.tasks.tagging.training.documents import part_bounds, train_twice
+from trellis.tasks.tagging.train import train_once
+from trellis.tasks.tagging.training.documents import part_bounds
 
 # In every document the name is plain once ("Mr X") and unclear once ("X went" beside "rain went").
 NAMES = [f"Name{i}" for i in range(24)]
@@ -48,27 +50,24 @@ def corpus(tmp_path: Path) -> trellis.Corpus:
 
 def train(corpus: Any, **more: Any) -> trellis.Tagger:
     learner = more.pop("learner", trellis.Perceptron(shuffle=False))
-    return trellis.train(corpus, target="name", features=FEATURES, learner=learner, document_features=True, **more)
+    return trellis.train(corpus, target="name", features=FEATURES, learner=learner, documents=True, **more)
 
 
 # ---------------------------------------------------------------------------- held-out labels
 
 
-def test_no_model_labels_sentences_it_has_learnt_from() -> None:
+def test_no_model_labels_sentences_it_has_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second pass learns from labels that models of other sentences gave, and these have not seen the words."""
     words = [[f"w{i}", f"w{i}"] for i in range(10)]
     labels = [["A", "A"] if i % 2 else ["B", "B"] for i in range(10)]
     corpus, parts = trellis.read({"word": words, "name": labels}), list[trellis.Corpus]()
 
-    def train(part: trellis.Corpus, **options: Any) -> trellis.Tagger:
+    def train(fit: Fit, part: trellis.Corpus) -> trellis.Tagger:
         parts.append(part)
-        return trellis.train(part, **options)
+        return train_once(fit, part)
 
-    options = {name: one.default for name, one in inspect.signature(trellis.train).parameters.items()}
-    options |= {"target": "name", "order": 0}
-    for name in ("corpus", "features", "document_features"):
-        del options[name]
-    train_twice(train, corpus, ["word[0]"], options)
+    monkeypatch.setattr("trellis.tasks.tagging.training.documents.train_once", train)
+    trellis.train(corpus, target="name", features=["word[0]"], order=0, documents=True)
     first, *others, second = parts
     assert trellis.train(first, target="name", features=["word[0]"]).tag_batch(words) == labels
     held_out = [set(first.column("word").tolist()) - set(part.column("word").tolist()) for part in others]
@@ -177,7 +176,7 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         bad.append(trellis.train(other, target="name", features=features).model)
     bad.append(tagger.model)
     for first in bad:
-        trellis.tasks.tagging.file.save(replace(tagger.model, first=first), tmp_path / "m")
+        save_model(replace(tagger.model, first=first), tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
     for info in (
@@ -188,7 +187,7 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         {"history": [{"epoch": []}]},
     ):
         changed = replace(tagger.model, info={**tagger.info, **info})
-        trellis.tasks.tagging.file.save(changed, tmp_path / "m")
+        save_model(changed, tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
 
@@ -199,16 +198,14 @@ def test_columns_and_attributes_beside_words() -> None:
         "attributes": [[["a"], ["b"]], [["b"], []]] * 6,
         "y": [["O", "PER"], ["PER", "O"]] * 6,
     }
-    tagger = trellis.train(rows, target="y", features=["word[-1]", "attributes[0]"], document_features=True)
+    tagger = trellis.train(rows, target="y", features=["word[-1]", "attributes[0]"], documents=True)
     assert tagger.tag([("Mr", ["a"]), ("X", ["b"])]) == ["O", "PER"]
 
 
 def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any) -> None:
     names, model = tmp_path / "names.txt", tmp_path / "m"
     (tmp_path / "features").write_text("\n".join(FEATURES))
-    options = (
-        f"--columns word,name --features {tmp_path}/features --learner perceptron --no-shuffle --document-features"
-    )
+    options = f"--columns word,name --features {tmp_path}/features --learner perceptron --no-shuffle --documents"
     assert call(f"train {names} --model {model} {options} --quiet").code == 0
     documents = [
         f"-DOCSTART- O\n\n{a} O\n{b} O\n\nthen O\n{b} O\nwent O\n\n" for a, b in (("Mr", "New"), ("In", "Old"))
@@ -245,7 +242,7 @@ def test_parts_of_a_corpus_keep_its_documents(corpus: trellis.Corpus) -> None:
 
 def test_words_are_compared_not_whatever_comes_first() -> None:
     rows = {"pos": [["N"], ["V"]] * 5, "form": [["a"], ["b"]] * 5, "y": [["A"], ["B"]] * 5}
-    tagger = trellis.train(rows, target="y", features=iter(["pos[0]", "form[0]"]), document_features=True)
+    tagger = trellis.train(rows, target="y", features=iter(["pos[0]", "form[0]"]), documents=True)
     assert tagger.model.first is not None
     assert word_column(tagger.model.first) == "form"
 
@@ -253,7 +250,7 @@ def test_words_are_compared_not_whatever_comes_first() -> None:
 def test_labels_that_a_part_lacks_may_be_weighted() -> None:
     rows = {"word": [["a"], ["b"], ["c"], ["d"], ["e"]], "y": [["X"], ["X"], ["Y"], ["X"], ["X"]]}
     for more in ({"label_weights": {"Y": 3.0}}, {"label_costs": {("Y", "X"): 3.0}}):
-        assert trellis.train(rows, target="y", document_features=True, **more).labels == ("X", "Y")  # type: ignore[arg-type]
+        assert trellis.train(rows, target="y", documents=True, **more).labels == ("X", "Y")  # type: ignore[arg-type]
 
 
 def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
@@ -271,23 +268,23 @@ def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
     [
         ({"segments": True}, "segments has no place"),
         ({"checkpoint": "c"}, "checkpoint has no place"),
-        ({"document_features": "yes"}, "document_features"),
+        ({"documents": "yes"}, "documents"),
     ],
 )
 def test_what_has_no_place(corpus: trellis.Corpus, more: dict[str, Any], message: str) -> None:
     with pytest.raises(LearnerError, match=message):
-        trellis.train(corpus, target="name", features=FEATURES, **{"document_features": True, **more})
+        trellis.train(corpus, target="name", features=FEATURES, **{"documents": True, **more})
 
 
 def test_other_refusals(corpus: trellis.Corpus) -> None:
     with pytest.raises(LearnerError, match="a stream has no place"):
         train(trellis.stream(lambda: iter([corpus])))
     with pytest.raises(LearnerError, match="init has no place"):
-        trellis.train(corpus, init=train(corpus), document_features=True)
+        trellis.train(corpus, init=train(corpus), documents=True)
     with pytest.raises(LearnerError, match="two passes"):
         trellis.train(corpus, init=train(corpus))
     with pytest.raises(LearnerError, match="a column 'same_word'"):
         train(corpus.with_column("same_word", corpus.column("word")))
     bags = {"attributes": [[["a"]], [["b"]]] * 5, "y": [["A"], ["B"]] * 5}
-    with pytest.raises(LearnerError, match="compare words"):
-        trellis.train(bags, target="y", document_features=True)
+    with pytest.raises(LearnerError, match="compares words"):
+        trellis.train(bags, target="y", documents=True)

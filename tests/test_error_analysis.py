@@ -19,8 +19,8 @@ FOUND = [["B-PER", "I-PER", "O", "B-ORG", "O"], ["B-ORG", "I-ORG", "O", "O", "O"
 
 def test_labels_and_confusions_by_hand() -> None:
     found = error_analysis(GOLD, FOUND, known=[[True] * 5, [True, True, False, False, False], [False, False]])
-    assert (found.labels["O"].gold, found.labels["O"].predicted, found.labels["O"].correct) == (5, 6, 4)
-    assert found.labels["B-PER"].recall == 0.5
+    assert (found.rows["O"].gold, found.rows["O"].predicted, found.rows["O"].correct) == (5, 6, 4)
+    assert found.rows["B-PER"].recall == 0.5
     assert found.confusions[0].times == 1
     assert {(one.gold, one.predicted) for one in found.confusions} == {
         ("B-LOC", "B-ORG"),
@@ -28,10 +28,9 @@ def test_labels_and_confusions_by_hand() -> None:
         ("B-PER", "O"),
         ("O", "B-LOC"),
     }
-    assert found.n_known == 7
-    assert found.known_accuracy == pytest.approx(6 / 7)
-    assert found.unknown_accuracy == pytest.approx(2 / 5)
-    there = [score.f1 for label, score in found.labels.items() if score.gold]
+    assert found.known_words == (pytest.approx(6 / 7), 7)
+    assert found.unknown_words == (pytest.approx(2 / 5), 5)
+    there = [score.f1 for label, score in found.rows.items() if score.gold]
     assert found.macro_f1 == pytest.approx(sum(there) / len(there))
 
 
@@ -48,8 +47,8 @@ def test_spans_that_match_in_part_by_hand() -> None:
         "partial": (2, 0, 1, 1, 1),
         "type": (2, 1, 0, 1, 1),
     }
-    assert found["partial"].precision == found["partial"].recall == 2.5 / 4
-    assert found["strict"].f1 == 0.25
+    assert found["partial"].score.precision == found["partial"].score.recall == 2.5 / 4
+    assert found["strict"].score.f1 == 0.25
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_each_span_has_one_partner(gold: list[str], found: list[str], counts: tu
 def test_labels_without_spans() -> None:
     found = error_analysis([["D", "N"]], [["D", "V"]])
     assert found.partial is None
-    assert found.n_known is None
+    assert found.known_words is None
     assert "D     100.00  100.00  100.00        1" in str(found)
     assert found.to_dict()["confusions"] == [["N", "V", 1]]
 

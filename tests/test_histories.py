@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import model_bytes
+from equal_models import learnt
 from gradient_oracle import slope_of
 from history_oracle import TEMPLATES, Paths, Weights, dot, features_of, minus, weights_in
 
@@ -118,9 +120,8 @@ def test_a_stream_gives_the_bytes_of_the_whole(partial: bool) -> None:
         labels = [[z if i % 3 else "" for i, z in enumerate(row)] for row in labels]
     corpus = trellis.read({"word": words, "label": labels})
     stream = trellis.stream(lambda: [corpus[:7], corpus[7:20], corpus[20:]])
-    found = [
-        train(ALL, Perceptron(epochs=2, shuffle=False), given, partial=partial).to_bytes() for given in (stream, corpus)
-    ]
+    learner = Perceptron(epochs=2, shuffle=False)
+    found = [learnt(train(ALL, learner, given, partial=partial)) for given in (stream, corpus)]
     assert found[0] == found[1]
 
 
@@ -264,9 +265,9 @@ def test_every_answer_is_that_of_all_paths(learner: Any, features: list[str], tm
         explained = again.explain(sentence)
         for path in (explained, explained.second):
             assert path is not None
-            assert path.score == pytest.approx(scores[tuple(path.labels)], abs=1e-4)
+            assert path.score == pytest.approx(scores[tuple(path.output)], abs=1e-4)
             terms = {(term.feature, term.label) for term in path.terms}
-            counts = features_of(sentence, path.labels, features, tagger.order)
+            counts = features_of(sentence, path.output, features, tagger.order)
             assert terms == {key for key in counts if w.get(key)}
 
 
@@ -284,8 +285,6 @@ def test_rows_of_a_damaged_file_are_errors() -> None:
         labels[-1] = column
         return replace(model, weights=replace(weights, edge_rows=replace(rows, labels=labels)))
 
-    from trellis.tasks.tagging.file import from_bytes, to_bytes
-
     for damaged in (
         with_column(first + n + 2 + len(weights.ngrams.parents)),
         with_column(first + short),
@@ -296,8 +295,8 @@ def test_rows_of_a_damaged_file_are_errors() -> None:
         replace(model, family="local"),
     ):
         with pytest.raises((ModelError, ValueError)):
-            trellis.Tagger.from_bytes(to_bytes(damaged))
-    assert from_bytes(to_bytes(model)).order == 3
+            trellis.Tagger.from_bytes(model_bytes(damaged))
+    assert trellis.Tagger.from_bytes(model_bytes(model)).order == 3
 
 
 def pairs_only(templates: Any) -> Any:
@@ -320,7 +319,7 @@ def test_labels_alone_raise_the_order() -> None:
     words = ["word[0]", "label[-3..-1]"]
     tagger = train(words, Perceptron())
     assert tagger.order == 3
-    assert tagger.to_bytes() == train(["word[0]"], Perceptron(), order=3).to_bytes()
+    assert learnt(tagger) == learnt(train(["word[0]"], Perceptron(), order=3))
     assert train(["word[0]", "label[-2] & label[-1]"], Perceptron()).order == 2
     assert train(["word[0]", "label[-2..-1]"], Perceptron(), order=4).order == 4
     assert train(["word[0]", "label[-1]"], Perceptron()).order == 1

@@ -330,7 +330,7 @@ def test_pictures_have_all_nodes_edges_and_names_and_mark_the_best() -> None:
         scores = rng.normal(size=graph.n_edges)
         names = [f"<{v}>" for v in range(graph.n_nodes)]
         picture = ElementTree.fromstring(
-            graph.to_svg(scores, node_names=names, edge_names=[str(e) for e in range(graph.n_edges)])
+            graph.draw(scores, node_names=names, edge_names=[str(e) for e in range(graph.n_edges)]).to_svg()
         )
         marks = [thing.get("class") for thing in picture]
         best = set(graph.best(scores).edges)
@@ -343,4 +343,4 @@ def test_pictures_have_all_nodes_edges_and_names_and_mark_the_best() -> None:
 
 def test_a_picture_too_large_is_an_error() -> None:
     with pytest.raises(trellis.ArgumentError, match="a picture has at most 400 nodes"):
-        Hypergraph(np.arange(1, 500), np.arange(499)).to_svg()
+        Hypergraph(np.arange(1, 500), np.arange(499)).draw()

@@ -48,14 +48,14 @@ def test_the_same_answers(features: list[str], monkeypatch: pytest.MonkeyPatch) 
 def test_models_that_use_most_of_their_strings_keep_all() -> None:
     tagger = trellis.train(CORPUS, target="label", features=["word[0]", "word[1]"])
     assert "idle_strings" not in tagger.training
-    assert tagger.error_analysis(CORPUS).n_known == sum(map(len, SENTENCES))
+    assert tagger.error_analysis(CORPUS).known_words == (1.0, sum(map(len, SENTENCES)))
 
 
 def test_known_words_are_not_claimed_where_they_were_left_out() -> None:
     tagger = trellis.train(
         CORPUS, target="label", features=TEMPLATES[0], learner=trellis.CRF(c1=2.0, c2=0.0, epochs=60)
     )
-    assert tagger.error_analysis(CORPUS).n_known is None
+    assert tagger.error_analysis(CORPUS).known_words is None
 
 
 def test_a_tag_dictionary_needs_its_words() -> None:

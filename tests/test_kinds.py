@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import itertools
 import multiprocessing
 import pickle
@@ -13,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from test_parsing import TEMPLATES, treebank
 from test_structured import SENTENCES, Listed
@@ -145,32 +143,12 @@ def test_a_report_of_nothing_has_no_percentages() -> None:
 # ------------------------------------------------------------ training
 
 
-NOTES = {"history": "mine", "learner": 1, "sentences": None, "corpus": [1], "user": {}, "n": np.int64(1)}
 TRAINED: dict[str, Callable[..., Any]] = {
     "tagger": lambda **options: trellis.train(CORPUS, target="label", **options),
     "parser": lambda **options: parsing.train(PROJECTIVE, features=TEMPLATES, **options),
     "tree parser": lambda **options: trees.train(TREES, **options),
-    "pcfg": lambda **options: trees.train(TREES, learner="pcfg", **options),
-    "segmenter": lambda **options: trellis.Segmenter.train([["a", "bc"], ["bc", "d"]], **options).tagger,
+    "segmenter": lambda **options: trellis.Segmenter.train([["a", "bc"], ["bc", "d"]], **options),
 }
-LOADED: dict[str, Any] = {"parser": parsing.load, "tree parser": trees.load, "pcfg": trees.load}
-
-
-@pytest.mark.parametrize("kind", TRAINED)
-def test_notes_are_kept_apart_from_the_record(kind: str, tmp_path: Path) -> None:
-    model, plain = TRAINED[kind](info=NOTES), TRAINED[kind]()
-    model.save(tmp_path / "model")
-    again = LOADED.get(kind, trellis.load)(tmp_path / "model")
-    assert again.info == model.info == {**plain.info, "user": {**NOTES, "n": 1}}
-
-    def never(event: trellis.Event) -> None:
-        raise AssertionError("training began")
-
-    for info in (5, {"a": object()}, {"a": "\ud800"}):
-        with pytest.raises(errors.LearnerError, match="info must be"):
-            TRAINED[kind](info=info, observer=never)
-
-
 EMPTY: dict[str, Any] = {
     "tagger": {"word": [], "label": []},
     "parser": {name: [] for name in ("word", "pos", "head", "deprel")},
@@ -205,89 +183,6 @@ def test_files_that_have_no_name_are_errors() -> None:
         for path in (None, 3):
             with pytest.raises(errors.ArgumentError, match="path must be the path of a file"):
                 model_of(kind).save(path)
-
-
-# Every parameter of a training: what it is at first, and what it is then. None of them may be forgotten.
-OF_PARSING: dict[str, tuple[Any, Any]] = {
-    "corpus": (PROJECTIVE, treebank(8, 2)),
-    "features": (TEMPLATES, TEMPLATES[1:]),
-    "learner": (trellis.MIRA(epochs=3), trellis.MIRA(epochs=3, C=0.2)),
-    "order": (1, 2),
-    "projective": (True, False),
-    "labelled": (True, False),
-    "filter": (None, "pos[head] & pos[dep]"),
-    "lenient": (False, True),
-    "sample_weight": (None, [1.0, 2.0] * 4),
-    "dev": (treebank(4, 3), treebank(4, 4)),
-    "metric": ("uas", "las"),
-    "patience": (8, 9),
-    "checkpoint_every": (1, 2),
-    "observer": (None, print),
-    "n_threads": (1, 2),
-    "info": (None, {"note": "another"}),
-}
-OF_TREES: dict[str, tuple[Any, Any]] = {
-    "trees": (TREES, TREES[1:]),
-    "features": ("spans", "rules"),
-    "learner": (trellis.Perceptron(epochs=3), trellis.Perceptron(epochs=3, average=False)),
-    "vertical": (1, 2),
-    "horizontal": (0, 1),
-    "prune": (1e-4, 1e-3),
-    "tagger": (None, "a tagger"),
-    "lenient": (False, True),
-    "dev": (TREES[:2], TREES[2:]),
-    "patience": (8, 9),
-    "checkpoint_every": (1, 2),
-    "observer": (None, print),
-    "n_threads": (1, 2),
-    "info": (None, {"note": "another"}),
-}
-# On what an epoch learns.
-WITHOUT_EFFECT = {"patience", "checkpoint_every", "observer", "n_threads", "info", "lenient", "tagger"}
-CHANGED = [(parsing.train, OF_PARSING, name) for name in OF_PARSING] + [(trees.train, OF_TREES, n) for n in OF_TREES]
-
-
-def test_every_parameter_is_changed_once() -> None:
-    for train, parameters in ((parsing.train, OF_PARSING), (trees.train, OF_TREES)):
-        assert {*parameters, "checkpoint"} == {*inspect.signature(train).parameters}
-
-
-@pytest.mark.parametrize(("train", "parameters", "name"), CHANGED)
-def test_a_checkpoint_is_of_one_training(
-    train: Callable[..., Any], parameters: dict[str, tuple[Any, Any]], name: str, tmp_path: Path
-) -> None:
-    """With one parameter changed it is rejected; or epochs are the same, and so is the model."""
-    given = {key: first for key, (first, _) in parameters.items()}
-    changed = given | {name: parameters[name][1]}
-    if name == "tagger":
-        changed[name] = model_of("tagger")
-    if name == "labelled":
-        changed |= {"features": TEMPLATES[:6]}
-        given |= {"features": TEMPLATES[:6]}
-
-    def trained(options: dict[str, Any], **more: Any) -> Any:
-        corpus, *rest = options.values()
-        return train(corpus, **dict(zip(list(options)[1:], rest, strict=True)), **more)
-
-    def learnt(model: Any) -> Any:
-        return model.weights["values"] if isinstance(model, trellis.Parser) else model.model.rows.weights
-
-    first = trained(given, checkpoint=tmp_path / "checkpoint")
-    if name in WITHOUT_EFFECT:
-        assert np.array_equal(learnt(trained(changed, checkpoint=tmp_path / "checkpoint")), learnt(first))
-        return
-    with pytest.raises(errors.ModelError, match="a checkpoint of another training"):
-        trained(changed, checkpoint=tmp_path / "checkpoint")
-
-
-@pytest.mark.parametrize("kind", ["parser", "tree parser"])
-def test_parsers_continue_with_more_epochs(kind: str, tmp_path: Path) -> None:
-    learner, path = trellis.Perceptron(epochs=2, shuffle=True), tmp_path / "checkpoint"
-    more = trellis.Perceptron(epochs=5, shuffle=True)
-    TRAINED[kind](learner=learner, checkpoint=path)
-    assert answer(kind, TRAINED[kind](learner=more, checkpoint=path)) == answer(kind, TRAINED[kind](learner=more))
-    with pytest.raises(errors.ModelError, match="a checkpoint after 5 epochs, more than the 2 of this training"):
-        TRAINED[kind](learner=learner, checkpoint=path)
 
 
 # ------------------------------------------------------------ exceptions

@@ -179,7 +179,7 @@ def test_a_rare_label_learns_from_its_parts(name: str) -> None:
     settings: Any = {"target": "label", "features": ["prefix(word[0], 1)", "suffix(word[0], 1)"], "order": 0}
     tagger = trellis.train(both, learner=ABLE[name], label_parts="|", **settings)
     assert tagger.tag(["ws"]) == ["W|n=2"]
-    assert tagger.evaluate(both).parts is not None
+    assert tagger.evaluate(both).part_accuracy
     # What parts say is the same for all labels that have them: W and n=2 are for W|n=2 what they are for others.
     parts = [term for term in tagger.explain(["ws"]).tokens[0].terms["W|n=2"] if term.label in ("W", "n=2")]
     assert sum(term.weight for term in parts) > 0
@@ -313,7 +313,7 @@ def test_figures_of_parts_by_hand() -> None:
         "      token accuracy                      25.00        4",
         "   sentence accuracy                       0.00        2",
     ]
-    assert trellis.evaluate(gold, predicted).parts is None
+    assert trellis.evaluate(gold, predicted).part_accuracy == {}
     with pytest.raises(ArgumentError, match="label_parts must be what separates"):
         trellis.evaluate(gold, predicted, label_parts="")
 
@@ -322,9 +322,8 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
     monkeypatch.chdir(file.parent)
     tagger = trellis.train(file, target="upos+feats")
     report = tagger.evaluate(file)
-    assert report.parts is not None
-    assert report.parts.accuracy == {"upos": 1.0, "feats": 1.0}
-    assert [*report.parts.features] == ["Definite", "Number"]
+    assert report.part_accuracy == {"upos": 1.0, "feats": 1.0}
+    assert [*report.rows] == ["Definite", "Number"]
     tagger.save("m")
     done = call("evaluate --model m gold.conllu --json")
     assert json.loads(done.out) == report.to_dict()

@@ -26,7 +26,10 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
     "perceptron-voted": (trellis.Perceptron(epochs=2, vote=True), PLAIN),
     "perceptron-dictionary": (trellis.Perceptron(epochs=2), {**PLAIN, "order": 2, "tag_dictionary": 2}),
-    "perceptron-smoothed": (trellis.Perceptron(epochs=2), {**PLAIN, "tag_dictionary": "smoothed", "prune": 0.99}),
+    "perceptron-smoothed": (
+        trellis.Perceptron(epochs=2),
+        {**PLAIN, "tag_dictionary": "smoothed", "prune": trellis.Pruning(0.99)},
+    ),
     "perceptron-histories": (trellis.Perceptron(epochs=2), HISTORIES),
     "perceptron-far": (trellis.Perceptron(epochs=2), {**FAR, "beam": 4}),
     "perceptron-attributes": (trellis.Perceptron(epochs=2), {"features": "attributes"}),

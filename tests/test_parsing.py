@@ -434,7 +434,7 @@ def test_projective_training_lifts_crossing_arcs() -> None:
 
 def test_trees_draw_and_print_themselves() -> None:
     tree = trellis.DependencyTree(["<the>", "dog", "sees"], [2, 3, 0], ["det", "subj", "root"], 1.5, [0.9, 0.2, 1.0])
-    picture = ElementTree.fromstring(tree.to_svg())
+    picture = ElementTree.fromstring(tree.draw().to_svg())
     texts = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[:3] == ["<the>", "dog", "sees"]
     widths = [float(e.attrib["stroke-width"]) for e in picture.iter() if "stroke-width" in e.attrib]
@@ -442,7 +442,7 @@ def test_trees_draw_and_print_themselves() -> None:
     assert str(tree) == "sees (root)\n  dog (subj)\n    <the> (det)"
     assert list(tree.arcs()) == [(2, 1, "det"), (3, 2, "subj"), (0, 3, "root")]
     assert (tree.root, tree.dependents(3), len(tree)) == (3, [2], 3)
-    ElementTree.fromstring(trellis.DependencyTree([], []).to_svg())
+    ElementTree.fromstring(trellis.DependencyTree([], []).draw().to_svg())
 
 
 def test_scores_count_by_hand() -> None:
@@ -453,7 +453,7 @@ def test_scores_count_by_hand() -> None:
     assert (report.n_words, report.all.heads, report.all.both) == (5, 4, 2)
     assert (report.no_punctuation.support, report.no_punctuation.heads, report.no_punctuation.both) == (3, 3, 1)
     assert (report.sentences.uas, report.sentences.las) == (0.5, 0.0)
-    assert report.labels["punct"].uas == 0.5
+    assert report.rows["punct"].uas == 0.5
     assert parsing.attachment(words, gold, found, subtypes=False).all.both == 3
     assert "UAS" in str(report)
     assert report.to_dict()["all_words"]["uas"] == report.uas == report.figure("uas") == 0.8

@@ -21,7 +21,7 @@ from trellis.interfaces.cli.info import _text as shown_facts
 from trellis.interfaces.cli.info import facts_of
 from trellis.tasks.tagging.training.pruning import learn_filter
 
-LEVELS = {2: [0.95, 0.95], 3: [0.95, 0.97, 0.95]}
+LEVELS = {2: trellis.Pruning((0.95, 0.95)), 3: trellis.Pruning((0.95, 0.97, 0.95))}
 
 
 def trained(order: int, prune: Any = None, **more: Any) -> trellis.Tagger:
@@ -203,7 +203,7 @@ def test_crf_sums_over_what_is_left() -> None:
 
 
 def test_one_share_is_as_before(tmp_path: Path) -> None:
-    for name, prune in (("a", 0.95), ("b", [0.95])):
+    for name, prune in (("a", trellis.Pruning(0.95)), ("b", trellis.Pruning((0.95,)))):
         trained(2, prune).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -221,24 +221,27 @@ def test_rules_of_a_scheme_and_levels() -> None:
     words = [["a", "b", "c", "a", "b"], ["c", "a", "b"], ["a", "b"], ["c", "c", "a", "b", "b"]] * 10
     tags = [["B-X" if w == "a" else "I-X" if w == "b" else "O" for w in sentence] for sentence in words]
     corpus = trellis.read({"word": words, "tag": tags})
-    tagger = trellis.train(corpus, target="tag", features=["word[0]"], order=2, prune=[0.9, 0.9], scheme="iob2")
+    tagger = trellis.train(
+        corpus, target="tag", features=["word[0]"], order=2, prune=trellis.Pruning((0.9, 0.9)), scheme="iob2"
+    )
     for sentence in (["b", "b", "c", "b"], ["c", "b"], ["b"]):
         found = tagger.tag(sentence)
         assert found[0] != "I-X"
         assert all(not (z == "I-X" and y == "O") for y, z in pairwise(found))
-    later = trellis.train(corpus, target="tag", features=["word[0]"], order=2, prune=[0.9, 0.9]).constrained("iob2")
+    later = trellis.train(
+        corpus, target="tag", features=["word[0]"], order=2, prune=trellis.Pruning((0.9, 0.9))
+    ).constrained("iob2")
     assert later.tag(["c", "b"])[1] != "I-X"
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"prune": [0.9, 0.9], "order": 1}, "order 1 takes at most 1"),
-        ({"prune": [0.9] * 3, "order": 2}, "order 2 takes at most 2"),
-        ({"prune": [0.9, 1.5], "order": 2}, "prune must be"),
-        ({"prune": [], "order": 2}, "prune must be"),
-        ({"prune": [0.9, 0.9], "order": 2, "beam": 4}, "leave beam out"),
-        ({"prune": [0.9, 0.9], "order": 2, "learner": trellis.SequenceBoost()}, "takes one share"),
+        ({"prune": trellis.Pruning((0.9, 0.9)), "order": 1}, "order 1 takes at most 1"),
+        ({"prune": trellis.Pruning((0.9,) * 3), "order": 2}, "order 2 takes at most 2"),
+        ({"prune": [0.9, 0.9], "order": 2}, "prune must be"),
+        ({"prune": trellis.Pruning((0.9, 0.9)), "order": 2, "beam": 4}, "leave beam out"),
+        ({"prune": trellis.Pruning((0.9, 0.9)), "order": 2, "learner": trellis.SequenceBoost()}, "takes one share"),
     ],
 )
 def test_what_cannot_be_is_said(given: dict[str, Any], message: str) -> None:
@@ -249,7 +252,9 @@ def test_what_cannot_be_is_said(given: dict[str, Any], message: str) -> None:
 def test_labels_must_be_known_where_runs_are_pruned() -> None:
     some = trellis.read({"word": [["a", "b"], ["b", "a"]], "tag": [["A", ""], ["B", "A"]]})
     with pytest.raises(LearnerError, match="fully known"):
-        trellis.train(some, target="tag", features=["word[0]"], order=2, prune=[0.9, 0.9], partial=True)
+        trellis.train(
+            some, target="tag", features=["word[0]"], order=2, prune=trellis.Pruning((0.9, 0.9)), partial=True
+        )
 
 
 def test_info_and_command_line(here: Path, call: Any) -> None:

@@ -330,7 +330,7 @@ def test_a_tagger_of_segments_in_all_its_ways(tmp_path: Any) -> None:
 
 
 def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
-    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=1)
+    tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=trellis.Segments(1))
     assert tagger.training["segments"]["longest"] == {"D": 1, "N": 1}
     has_long = sum(any(s.end_token - s.start_token > 1 for s in spans(labels)) for labels in corpus()["label"])
     assert tagger.training["segments"]["sentences_left_out"] == has_long > 0
@@ -343,23 +343,23 @@ def test_segments_that_are_too_long_are_left_out_and_counted() -> None:
 
 def test_sentences_left_out_are_as_if_they_were_not_there() -> None:
     rows, weights = ["B-X I-X I-X O", "O B-X", "B-X I-X", "O B-X I-X I-X"], [1.0, 2.0, 0.5, 9.0]
-    tagger = train_on(rows, "crf", segments=2, sample_weight=weights)
+    tagger = train_on(rows, "crf", segments=trellis.Segments(2), sample_weight=weights)
     alone = train_on(rows[1:3], "crf", sample_weight=weights[1:3])
     assert tagger.labels == ("B-X", "I-X", "O")
     for words in (["0"], ["0", "1", "2"]):
         for labels, score in alone.kbest(words, 10):
             assert tagger.score(words, labels) == pytest.approx(score, abs=1e-4)
     with pytest.raises(LearnerError, match="every sentence has a segment of more than 2 tokens"):
-        train_on(rows[:1], segments=2)
+        train_on(rows[:1], segments=trellis.Segments(2))
     with pytest.raises(LearnerError, match="sample_weight is 0 for every sentence without too long a segment"):
-        train_on(rows, segments=2, sample_weight=[1, 0, 0, 1])
+        train_on(rows, segments=trellis.Segments(2), sample_weight=[1, 0, 0, 1])
 
 
 def test_segments_that_cannot_fit_are_rejected_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [" ".join(["B-X", *["I-X"] * 799]), *[" ".join(["O"] * 1000)] * 8]
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: 120_000_000)
     # 16 * 8,800 * 800 in lists; the lattice of 1,000 tokens: 800 * 8 * 4 by labels, 28 per edge, 801 edges per token.
-    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are free; choose .* segments=80$"
+    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are free; .* Segments\(longest=80\)$"
     with pytest.raises(LearnerError, match=why):
         train_on(rows)
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: None)  # not known
@@ -390,7 +390,7 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     ("changes", "why"),
     [
         ({"order": 2}, "segments have order 1, not 2"),
-        ({"segments": 0}, "segments must be a whole number from 1"),
+        ({"segments": 8}, "segments must be True, False or a trellis.Segments"),
         ({"partial": True}, "partial has no place in a model of segments"),
         ({"tag_dictionary": True}, "tag_dictionary has no place"),
         ({"prune": True}, "prune has no place"),

@@ -437,7 +437,7 @@ def test_requests_that_wait_are_one_batch(ner: trellis.Tagger) -> None:
 
 def test_a_request_is_a_document() -> None:
     sentences, labels = [["Mr", "X"], ["in", "X"]] * 5, [["O", "PER"], ["O", "LOC"]] * 5
-    tagger = trellis.train({"word": sentences, "y": labels}, target="y", document_features=True)
+    tagger = trellis.train({"word": sentences, "y": labels}, target="y", documents=True)
 
     async def ask() -> Batcher:
         batcher = Batcher(1)

@@ -62,7 +62,7 @@ def test_counts_of_sentences_add_up_to_the_scores():
     spans = sentence_counts(*columns, spans=True)
     assert spans.tolist() == [[1, 2, 1], [0, 1, 2], [0, 0, 0]]
     report = trellis.evaluate(gold, found)
-    assert report.spans is not None
+    assert report.has_spans
     assert float(f1_of(spans.sum(axis=0))) == report.f1
     tokens = sentence_counts(*columns, spans=False)
     assert tokens.tolist() == [[2, 3, 3], [1, 2, 2], [1, 1, 1]]

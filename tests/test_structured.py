@@ -160,6 +160,13 @@ def fit(problem: Any, learner: Any, update: str | None = None) -> structured.Str
     )
 
 
+@pytest.mark.parametrize(("problem", "cost"), [(ListedWithCosts(), 3 / 3), (Listed(), None)])
+def test_a_report_has_the_mean_cost_where_there_is_one(problem: Any, cost: float | None) -> None:
+    model, (x, y) = structured.train(SENTENCES, problem=problem), SENTENCES[0]
+    report = model.evaluate([(x, y), SENTENCES[2], (x, tuple("VVD"))])  # nothing of D N V is right in the last one
+    assert (report.n_examples, report.accuracy, report.mean_cost) == (3, 2 / 3, cost)
+
+
 LEARNERS: dict[str, Any] = {
     "perceptron": trellis.Perceptron(epochs=5, average=False, shuffle=False),
     "averaged": trellis.Perceptron(epochs=5, shuffle=False),
@@ -433,7 +440,7 @@ class Odd(Lattice):
         ),
         (
             lambda: structured.train(SENTENCES, problem=Lattice(), sample_weight=[1]),
-            "sample_weight must be 4 finite numbers",
+            "sample_weight needs one number per example, 4",
         ),
         (
             lambda: structured.train(SENTENCES, problem=Odd(parts=5)),

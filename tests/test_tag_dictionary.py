@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged import model_bytes
 
 import trellis
 from trellis._support.errors import LearnerError, ModelError
-from trellis.tasks.tagging.file import from_bytes, to_bytes
 from trellis.tasks.tagging.training import dictionary
 
 SENTENCES = [
@@ -75,7 +75,7 @@ def test_smoothed_dictionary_is_that_of_the_docs() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_endings_are_in_the_file(tmp_path: Path) -> None:
-    tagger = train(prune=0.9)
+    tagger = train(prune=trellis.Pruning(0.9))
     tagger.save(tmp_path / "m")
     again, words = trellis.load(tmp_path / "m"), ["hms", "zs", "q", "the", "frög"]
     assert allowed(again, words) == allowed(tagger, words)
@@ -84,7 +84,7 @@ def test_endings_are_in_the_file(tmp_path: Path) -> None:
     assert endings is not None
     damaged = replace(tagger.model, endings=endings._replace(set_of=np.full_like(endings.set_of, 1000)))
     with pytest.raises(ModelError):
-        trellis.Tagger(from_bytes(to_bytes(damaged))).tag(words)
+        trellis.Tagger.from_bytes(model_bytes(damaged)).tag(words)
 
 
 def test_without_enough_rare_words_there_are_no_endings() -> None:

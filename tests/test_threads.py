@@ -101,13 +101,13 @@ def tree_parser(folder: Path) -> Any:
 # What trains a model of each kind, and what loads one.
 FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "tagger": (lambda folder: tagger(), trellis.load),
-    "parser": (lambda folder: parsing.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), parsing.load),
-    "tree parser": (tree_parser, trees.load),
+    "parser": (lambda folder: parsing.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), trellis.load),
+    "tree parser": (tree_parser, trellis.load),
     "segmenter": (lambda folder: trellis.Segmenter.train(SEGMENTED), trellis.Segmenter.load),
-    "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger, k=2, folds=2), reranking.load),
+    "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger=tagger, k=2, folds=2), trellis.load),
     "structured": (
         lambda folder: structured.train([("x", "a"), ("y", "b"), ("z", "c")], problem=Colours()),
-        lambda path: trellis.StructuredModel.load(path, Colours()),
+        lambda path: trellis.StructuredModel.load(path, problem=Colours()),
     ),
 }
 
@@ -148,7 +148,7 @@ def test_training_where_no_thread_can_be_had(no_threads: Callable[[], None], tmp
     def bits(name: str) -> list[bytes]:
         trained = tagger(checkpoint=tmp_path / name, n_threads=2)
         resumed = tagger(checkpoint=tmp_path / name, n_threads=2)
-        pruned = tagger(prune=0.9, n_threads=2)
+        pruned = tagger(prune=trellis.Pruning(0.9), n_threads=2)
         assert trained.tag_batch(CORPUS["word"], n_threads=2) == CORPUS["label"]
         return [model.to_bytes() for model in (trained, resumed, pruned)] + [(tmp_path / name).read_bytes()]
 

@@ -289,7 +289,7 @@ def test_a_model_is_a_file_as_any_other(decoder: Decoder, tmp_path: Path) -> Non
     pairs = generated_pairs(10, seed=1)
     model = learn(decoder, pairs[:8], SETTINGS["perceptron, local"], dev=pairs[8:])
     model.save(tmp_path / "model")
-    again = trellis.StructuredModel.load(tmp_path / "model", Translation(decoder))
+    again = trellis.StructuredModel.load(tmp_path / "model", problem=Translation(decoder))
     assert [again.predict(x) for x, _ in pairs] == [model.predict(x) for x, _ in pairs]
     assert untuned(decoder)["words"] == np.float32(UNTUNED["words"])
 

@@ -112,7 +112,7 @@ def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
             terms = spans._terms(spans._words([tree], 1), parsed, score)
             assert sum(term.weight for term in terms if term.where) == pytest.approx(score, abs=1e-3)
     explained = spans.explain(TREES[0])
-    assert ("TOP -> S", (0, 6)) in {(term.label, term.where) for term in explained.terms}
+    assert ("NP -> /DT /NN", (0, 2)) in {(term.label, term.where) for term in explained.terms}
     named = [term.feature for term in explained.terms]
     assert any(name.startswith("pos[first]=DT & pos[last]=NN with ") for name in named)
     assert any(name.startswith("pos[split-1]=") for name in named)
@@ -282,8 +282,8 @@ def test_damaged_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
         (tmp_path / "q").write_bytes(cut)
         with pytest.raises(ModelError):
             TreeParser.load(tmp_path / "q")
-    with pytest.raises(ModelError, match="a constituency parser; open it"):
-        trellis.load(tmp_path / "p")
+    with pytest.raises(ModelError, match="a constituency parser, not a tagger; open it"):
+        trellis.Tagger.load(tmp_path / "p")
 
 
 def test_hostile_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
@@ -305,7 +305,7 @@ def test_hostile_files_are_errors(tmp_path: Path, spans: TreeParser) -> None:
         ({}, {"grammar": label}),
     ):
         tensor_file.write_tensors(tmp_path / "q", metadata["format"], {**tensors, **changed}, json.dumps(header | said))
-        with pytest.raises(ModelError, match="damaged or not a parser of trees"):
+        with pytest.raises(ModelError, match="damaged or not a trellis model"):
             TreeParser.load(tmp_path / "q")
 
 

@@ -109,7 +109,7 @@ def test_traces_and_function_tags_go_and_chains_stay() -> None:
 
 
 def test_text_has_words_in_the_last_line_under_their_labels() -> None:
-    assert one("(S (NP (DT the) (NN cat)) (VP (VBD sat)))").draw().splitlines() == [
+    assert one("(S (NP (DT the) (NN cat)) (VP (VBD sat)))").draw().text.splitlines() == [
         "       S",
         "   ┌───┴───┐",
         "   NP      VP",
@@ -121,7 +121,7 @@ def test_text_has_words_in_the_last_line_under_their_labels() -> None:
 
 
 def test_svg_is_well_formed_and_has_all_labels_and_words() -> None:
-    root = ElementTree.fromstring(one("(S (NP (DT a) (NN <b>)) (VP (VBD &)))").to_svg())
+    root = ElementTree.fromstring(one("(S (NP (DT a) (NN <b>)) (VP (VBD &)))").draw().to_svg())
     texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert sorted(filter(None, texts)) == sorted(["S", "NP", "DT", "NN", "VP", "VBD", "a", "<b>", "&"])
     assert float(root.attrib["width"]) > 0
@@ -140,7 +140,7 @@ def test_brackets_by_hand() -> None:
     assert (report.micro.gold, report.micro.predicted, report.micro.correct) == (10, 9, 8)
     assert report.f1 == pytest.approx(2 * 8 / 19)
     assert report.complete_match == 0.5
-    assert report.labels["PP"].correct == 1
+    assert report.rows["PP"].correct == 1
     assert report.n_words == 10
     assert report.tag_accuracy == 1.0
 

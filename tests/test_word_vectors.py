@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaged import save_model
 
 import trellis
 from trellis._support.errors import ModelError, TemplateError
@@ -95,7 +96,7 @@ def test_damaged_vectors_in_a_model_are_errors(path: Path, tmp_path: Path) -> No
     words, matrix = vocabulary.vectors[str(path)]
     for damaged in (matrix[:-1], matrix[:, :0], matrix[0], matrix.astype(np.float64), matrix * np.float32(np.nan)):
         changed = replace(vocabulary, vectors={str(path): Vectors(words, damaged)})
-        trellis.tasks.tagging.file.save(replace(tagger.model, vocabulary=changed), tmp_path / "broken")
+        save_model(replace(tagger.model, vocabulary=changed), tmp_path / "broken")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "broken")
 

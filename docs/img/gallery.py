@@ -52,9 +52,9 @@ def draw() -> None:
     for name, figure in figures.items():
         figure.savefig(place / f"{name}.svg", metadata={"Date": None})
     [tree] = parse_trees(TREE)
-    (place / "tree.svg").write_text(tree.to_svg())
+    tree.draw().save(place / "tree.svg")
     words, labels = ["the", "dog", "saw", "Ann", "in", "Rome"], ["det", "nsubj", "root", "obj", "case", "obl"]
-    (place / "dependencies.svg").write_text(trellis.DependencyTree(words, [2, 3, 0, 3, 6, 3], labels).to_svg())
+    trellis.DependencyTree(words, [2, 3, 0, 3, 6, 3], labels).draw().save(place / "dependencies.svg")
     namer = trellis.train({k: v * 4 for k, v in NAMES.items()}, target="ner", learner=trellis.CRF())
     html = namer.tag_text("Ann flew to New York. Bob is in Rome.", confidence=True).to_html()
     page = HERE.parent / "gallery.md"

@@ -32,7 +32,7 @@ MODELS: dict[str, tuple[int | None, dict[str, Any]]] = {
     "MIRA, characters alone": (None, {"features": CHARACTERS}),
     "averaged perceptron": (None, {"learner": trellis.Perceptron(epochs=10)}),
     "MIRA, 4,000 lines": (FEW, {}),
-    "MIRA, 4,000 lines, segments": (FEW, {"segments": 8}),
+    "MIRA, 4,000 lines, segments": (FEW, {"segments": trellis.Segments(8)}),
 }
 TEST = "test, MIRA"
 PUBLISHED = 95.4  # of the best linear models
@@ -82,9 +82,9 @@ def scores(train: list[Line], gold: list[Line], found: list[Line]) -> Figures:
         "precision": counted.precision,
         "recall": counted.recall,
         "F1": counted.f1,
-        "known": counted.recall_of_known,
+        "known": counted.known.value,
         "unknown": _recall_of_unwritten(gold, found, written),
-        "unknown in any width": counted.recall_of_unknown,
+        "unknown in any width": counted.unknown.value,
     }
     return {name: 100 * value for name, value in figures.items()}
 

@@ -21,7 +21,7 @@ from trellis.corpus.tokens import Token as Token
 from trellis.corpus.tokens import tokenize as tokenize
 from trellis.corpus.tree import PhraseTree as PhraseTree
 from trellis.corpus.write import write as write
-from trellis.display.trellises import Picture as Picture
+from trellis.display.svg import Picture as Picture
 from trellis.engine.dual import SupportSequence as SupportSequence
 from trellis.engine.hypergraph import Derivation as Derivation
 from trellis.engine.hypergraph import DerivationMarginals as DerivationMarginals
@@ -34,15 +34,13 @@ from trellis.evaluation.brackets import BracketReport as BracketReport
 from trellis.evaluation.error_analysis import Confusion as Confusion
 from trellis.evaluation.error_analysis import ErrorAnalysis as ErrorAnalysis
 from trellis.evaluation.error_analysis import PartialScore as PartialScore
-from trellis.evaluation.parts import PartScores as PartScores
 from trellis.evaluation.reliability import Bin as Bin
 from trellis.evaluation.reliability import Calibration as Calibration
 from trellis.evaluation.reliability import Reliability as Reliability
 from trellis.evaluation.report import Report as Report
-from trellis.evaluation.reranking import RerankingReport as RerankingReport
 from trellis.evaluation.scores import Score as Score
-from trellis.evaluation.scores import SpanScores as SpanScores
 from trellis.evaluation.structured import StructuredReport as StructuredReport
+from trellis.evaluation.tagging import RerankingReport as RerankingReport
 from trellis.evaluation.tagging import TaggingReport as TaggingReport
 from trellis.evaluation.tagging import evaluate as evaluate
 from trellis.evaluation.words import WordReport as WordReport
@@ -85,6 +83,8 @@ from trellis.tasks.structured.problem import Weights as Weights
 from trellis.tasks.tagging.explain import TaggingExplanation as TaggingExplanation
 from trellis.tasks.tagging.explain import TokenExplanation as TokenExplanation
 from trellis.tasks.tagging.model import Tagger as Tagger
+from trellis.tasks.tagging.options import Pruning as Pruning
+from trellis.tasks.tagging.options import Segments as Segments
 from trellis.tasks.tagging.posterior import Posterior as Posterior
 from trellis.tasks.tagging.text import TaggedSentence as TaggedSentence
 from trellis.tasks.tagging.text import TaggedText as TaggedText

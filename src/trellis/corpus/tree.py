@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trellis.display.svg import Picture
 
 ROOT = "TOP"
 ROOTS = ("", ROOT, "ROOT", "S1")  # what treebanks write above a sentence
@@ -92,20 +96,14 @@ class PhraseTree:
             return f"({self.label} {escaped(self.word)})"
         return f"({' '.join((self.label, *map(str, self.children)))})"
 
-    def draw(self) -> str:
-        """The tree as lines of text, from the top down, words below."""
-        from trellis.display.phrase_trees import draw
+    def draw(self) -> Picture:
+        """The tree as a picture, from the top down, words below; printed, it is drawn in characters."""
+        from trellis.display.phrase_trees import draw_phrases
 
-        return draw(self)
-
-    def to_svg(self) -> str:
-        """The tree as an SVG picture."""
-        from trellis.display.phrase_trees import to_svg
-
-        return to_svg(self)
+        return draw_phrases(self)
 
     def _repr_svg_(self) -> str:
-        return self.to_svg()
+        return self.draw().svg
 
 
 def escaped(word: str) -> str:

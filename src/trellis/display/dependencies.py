@@ -1,9 +1,10 @@
-"""A dependency tree as an SVG picture: words in a row, arcs above them."""
+"""The picture of a dependency tree: words in a row, arcs above them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+
+from trellis.display.svg import Picture, path, picture, words
 
 _CHARACTER, _GAP, _LEVEL, _MARGIN = 8.0, 26.0, 30.0, 14.0
 _THIN, _THICK = 0.6, 3.2
@@ -13,62 +14,51 @@ _STYLE = (
 )
 
 
-def draw_tree(
-    words: Sequence[str],
+def draw_dependencies(
+    tokens: Sequence[str],
     heads: Sequence[int],
     labels: Sequence[str] | None,
     probabilities: Sequence[float] | None,
-) -> str:
-    """The picture as text; arcs are as thick as they are probable."""
-    centres = _centres(words, labels)
+) -> Picture:
+    """Heads are counted from 1, 0 is the root; the more probable an arc, the thicker it is."""
+    centres = _centres(tokens, labels)
     levels = _levels(heads)
-    height = _MARGIN + _LEVEL * (max(levels, default=0) + 1)
-    lines = [
-        f'<text x="{x:.0f}" y="{height + 18:.0f}">{escape(word)}</text>' for x, word in zip(centres, words, strict=True)
-    ]
+    floor = _MARGIN + _LEVEL * (max(levels, default=0) + 1)  # where arcs end
+    shapes = [words(x, floor + 18, token) for x, token in zip(centres, tokens, strict=True)]
     for i, head in enumerate(heads):
         probability = 0.35 if probabilities is None else min(1.0, max(0.0, probabilities[i]))
-        width = _THIN + (_THICK - _THIN) * probability
         label = "" if labels is None else labels[i]
-        said = label if probabilities is None else f"{label} {probability:.2f}".strip()
+        if probabilities is not None:
+            label = f"{label} {probability:.2f}".strip()
+        steps: tuple[str | float, ...]
         if head == 0:
-            top, x = _MARGIN, centres[i]
-            lines.append(f'<path class="a" stroke-width="{width:.2f}" d="M{x:.0f} {top:.0f}V{height - 6:.0f}"/>')
-            lines.append(_arrow(x, height))
-            lines.append(f'<text class="l" x="{x:.0f}" y="{top - 3:.0f}">{escape(said or "root")}</text>')
-            continue
-        top = height - _LEVEL * levels[i]
-        side = 5.0 if centres[head - 1] > centres[i] else -5.0
-        end, start = centres[i] + side, centres[head - 1] - side
-        path = f"M{start:.0f} {height:.0f}C{start:.0f} {top:.0f} {end:.0f} {top:.0f} {end:.0f} {height - 6:.0f}"
-        lines.append(f'<path class="a" stroke-width="{width:.2f}" d="{path}"/>')
-        lines.append(_arrow(end, height))
-        if said:
-            middle, peak = (start + end) / 2, height - 0.75 * (height - top)
-            lines.append(f'<text class="l" x="{middle:.0f}" y="{peak - 2:.0f}">{escape(said)}</text>')
-    total = (centres[-1] if centres else 0) + 60
-    size = f'width="{total:.0f}" height="{height + 28:.0f}" viewBox="0 0 {total:.0f} {height + 28:.0f}"'
-    return "\n".join(
-        [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', f"<style>{_STYLE}</style>", *lines, "</svg>", ""]
-    )
+            end, peak = centres[i], _MARGIN - 1
+            middle, steps = end, ("M", end, _MARGIN, "V", floor - 6)
+            label = label or "root"
+        else:
+            top = floor - _LEVEL * levels[i]
+            side = 5.0 if centres[head - 1] > centres[i] else -5.0
+            end, start = centres[i] + side, centres[head - 1] - side
+            middle, peak = (start + end) / 2, floor - 0.75 * (floor - top)
+            steps = ("M", start, floor, "C", start, top, end, top, end, floor - 6)
+        shapes.append(path(*steps, class_="a", stroke_width=_THIN + (_THICK - _THIN) * probability))
+        shapes.append(path("M", end - 3, floor - 7, "H", end + 3, "L", end, floor - 1, "Z", class_="h"))
+        shapes += [words(middle, peak - 2, label, class_="l")] if label else []
+    return picture(shapes, (centres[-1] if centres else 0) + 60, floor + 28, style=_STYLE)
 
 
-def _arrow(x: float, y: float) -> str:
-    return f'<path class="h" d="M{x - 3:.0f} {y - 7:.0f}H{x + 3:.0f}L{x:.0f} {y - 1:.0f}Z"/>'
-
-
-def _centres(words: Sequence[str], labels: Sequence[str] | None) -> list[float]:
-    """Where the middle of each word is; neighbours leave room for what is written on them."""
-    centres, at = list[float](), 30.0
-    for i, word in enumerate(words):
-        wide = max(len(word) * _CHARACTER, 0 if labels is None else len(labels[i]) * 6.0, 16.0)
-        centres.append(at + wide / 2)
-        at += wide + _GAP
+def _centres(tokens: Sequence[str], labels: Sequence[str] | None) -> list[float]:
+    """The middle of each word; neighbours leave room for their labels."""
+    centres, left = list[float](), 30.0
+    for i, token in enumerate(tokens):
+        width = max(len(token) * _CHARACTER, 0 if labels is None else len(labels[i]) * 6.0, 16.0)
+        centres.append(left + width / 2)
+        left += width + _GAP
     return centres
 
 
 def _levels(heads: Sequence[int]) -> list[int]:
-    """How high each arc is drawn: above all arcs that it spans; 0 of the root's."""
+    """The height of each arc: above all arcs that it spans; 0 of the root's."""
     spans = {i: (min(i, h - 1), max(i, h - 1)) for i, h in enumerate(heads) if h}
     levels = [0] * len(heads)
     for i, (left, right) in sorted(spans.items(), key=lambda item: item[1][1] - item[1][0]):

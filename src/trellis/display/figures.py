@@ -1,4 +1,4 @@
-"""Curves, confusions and reliability as figures of matplotlib (extra ``plot``)."""
+"""Learning curves, confusion matrices and reliability diagrams as figures of matplotlib (extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from trellis._support.errors import ArgumentError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from trellis.evaluation.error_analysis import ErrorAnalysis
-    from trellis.evaluation.reliability import Reliability
-
-SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
 MOST_LABELS = 30  # of a matrix that can still be read
+
+Curve = tuple[str, list[tuple[int, float]]]  # a name, and a value per epoch
 
 
 def empty_figure(width: float, height: float) -> Figure:
@@ -26,42 +24,35 @@ def empty_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def score_name(metric: str | None, labels: Sequence[str]) -> str:
-    """What the score on dev is."""
-    from trellis.corpus.schemes import guess_scheme
-
-    return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]
-
-
-def wrong_curve(history: Sequence[Mapping[str, Any]]) -> tuple[str, list[tuple[int, float]]]:
-    """The share of tokens that were wrong in each epoch, or violated the margin: its name and its points."""
-    key, name = "mistakes", "wrong in training, % of tokens"
-    if any("violations" in event for event in history):
-        key, name = "violations", "margin violations, % of tokens"
-    return name, [(e["epoch"], 100 * e[key] / max(1, e["tokens"])) for e in history if key in e]
+def learning_curves(history: Sequence[Mapping[str, Any]], score: str) -> tuple[Curve, Curve]:
+    """The objective, errors or margin violations of training, and the score on dev, in percent; empty where missing."""
+    dev = [(event["epoch"], 100 * event["dev_score"]) for event in history if "dev_score" in event]
+    training: Curve = ("objective", [(e["epoch"], e["objective"]) for e in history if "objective" in e])
+    for key, name in (("violations", "margin violations"), ("mistakes", "wrong in training")):
+        if not training[1]:
+            points = [(e["epoch"], 100 * e[key] / max(1, e["tokens"])) for e in history if key in e]
+            training = (f"{name}, % of tokens", points)
+    return training, (f"{score} on dev, %", dev)
 
 
 def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str) -> Figure:
-    """Mistakes or objective over epochs, and beside it the score on dev, with a mark at the best."""
+    """Learning curves over epochs with a mark at the best score on dev, which is named by ``score``."""
     figure = empty_figure(7, 4)
     left = figure.subplots()
     left.set(title=title, xlabel="epoch")
     marker = "o" if len(history) < 30 else None
-    name, curve = "objective", [(e["epoch"], e["objective"]) for e in history if "objective" in e]
-    if not curve:
-        name, curve = wrong_curve(history)
-    scores = [(e["epoch"], 100 * e["dev_score"]) for e in history if "dev_score" in e]
-    if not curve and not scores:
+    training, dev = learning_curves(history, score)
+    if not training[1] and not dev[1]:
         raise ArgumentError("this training left no history of epochs to draw")
     lines, axes = list[Any](), left
-    for color, label, points in (("tab:blue", name, curve), ("tab:orange", f"{score} on dev, %", scores)):
+    for color, (label, points) in (("tab:blue", training), ("tab:orange", dev)):
         if points:
             axes = left.twinx() if lines else left
             lines += axes.plot(*zip(*points, strict=True), color=color, marker=marker, ms=3, label=label)
             axes.set_ylabel(label, color=color)
             axes.tick_params("y", labelcolor=color)
-    if scores:
-        epoch, best = max(scores, key=lambda point: point[1])  # the first of equal ones, as training keeps it
+    if dev[1]:
+        epoch, best = max(dev[1], key=lambda point: point[1])  # the first of equal ones, as training keeps it
         label = f"best: {best:.2f} at epoch {epoch}"
         lines += axes.plot(epoch, best, "*", color="tab:red", ms=12, label=label)
     left.locator_params("x", integer=True)
@@ -69,22 +60,17 @@ def history_figure(history: Sequence[Mapping[str, Any]], title: str, score: str)
     return figure
 
 
-def confusion_figure(analysis: ErrorAnalysis) -> Figure:
-    """Confusion matrix: gold labels down, predicted labels across, shares of the gold label; the worst labels."""
+def confusion_figure(analysis: Any) -> Figure:
+    """The confusion matrix of the labels with most errors: gold labels down, predicted labels across."""
     import numpy as np
 
-    wrong = dict.fromkeys(analysis.labels, 0)
-    for gold, predicted, times in analysis.confusions:
-        wrong[gold] += times
-        wrong[predicted] += times
-    chosen = sorted(wrong, key=lambda label: (-wrong[label], label))[:MOST_LABELS]
-    names = [label for label in analysis.labels if label in set(chosen)]
+    names = analysis.worst_labels(MOST_LABELS) or list(analysis.rows)[:MOST_LABELS]
     number = {label: i for i, label in enumerate(names)}
-    counts = np.diag([float(analysis.labels[label].correct) for label in names])
+    counts = np.diag([float(analysis.rows[label].correct) for label in names])
     for gold, predicted, times in analysis.confusions:
         if gold in number and predicted in number:
             counts[number[gold], number[predicted]] = times
-    totals = np.array([max(1, analysis.labels[label].gold) for label in names], float)
+    totals = np.array([max(1, analysis.rows[label].gold) for label in names], float)
     shares = counts / totals[:, None]
 
     side = 2.5 + 0.42 * len(names)
@@ -100,15 +86,17 @@ def confusion_figure(analysis: ErrorAnalysis) -> Figure:
     return figure
 
 
-def reliability_figure(found: Reliability, title: str) -> Figure:
-    """Reliability diagram: accuracy by confidence; below, the number of predictions."""
+def reliability_figure(reliability: Any, title: str) -> Figure:
+    """Accuracy by confidence, beside the line where both are equal; below, the number of predictions."""
     figure = empty_figure(5, 5.5)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    some = [bin for bin in found.bins if bin.n]
+    bins = reliability.bins
+    filled = [bin for bin in bins if bin.n]
     above.plot([0, 1], [0, 1], color="tab:gray", ls="--", label="perfectly calibrated")
-    above.plot([bin.confidence for bin in some], [bin.accuracy for bin in some], "o-", label="observed")
-    above.set(title=f"{title}, ECE {found.ece:.4f}", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
+    above.plot([bin.confidence for bin in filled], [bin.accuracy for bin in filled], "o-", label="observed")
+    name = f"{title}, ECE {reliability.ece:.4f}"
+    above.set(title=name, ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
     above.legend(loc="upper left")
-    below.bar([(b.low + b.high) / 2 for b in found.bins], [b.n for b in found.bins], 0.9 / max(1, len(found.bins)))
-    below.set(xlabel="confidence", ylabel="count", yscale="log" if some else "linear")
+    below.bar([(bin.low + bin.high) / 2 for bin in bins], [bin.n for bin in bins], 0.9 / max(1, len(bins)))
+    below.set(xlabel="confidence", ylabel="count", yscale="log" if filled else "linear")
     return figure

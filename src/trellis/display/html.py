@@ -1,4 +1,4 @@
-"""Pieces of HTML: tables, bars, colours. Text is escaped here and nowhere else."""
+"""Elements of HTML: tables, bars, colours, pages. Text is escaped here and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from html import escape
 
 # Backgrounds for dark text, apart from each other in light and dark pages; types take them in turn.
 COLOURS = ("#9ecbff", "#ffc58f", "#a8e6a1", "#f5b5d0", "#d3c0f9", "#f4e27a", "#8fe3dc", "#e0c9a6", "#ffb3a7", "#c5d86d")
+BLUE, ORANGE, RED, GREY = "#3b78c2", "#c26a1a", "#c2453b", "#8888"
+
+# Characters that neither XML nor a UTF-8 file can hold.
+_INVALID = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
 
 _STYLE = (
     ".trellis{font:14px/1.5 system-ui,sans-serif;overflow-x:auto}"
@@ -32,12 +36,29 @@ class Number(Html):
     __slots__ = ()
 
 
-def piece(*parts: str) -> str:
+def page(title: str, *parts: object, style: str = "") -> str:
+    """A whole page, without scripts."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{markup(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+{"".join(map(markup, parts))}
+</body>
+</html>
+"""
+
+
+def piece(*parts: object) -> Html:
     """Parts as one piece of a page, with its style."""
-    return f'<div class="trellis"><style>{_STYLE}</style>{"".join(map(said, parts))}</div>'
+    return element("div", Html(f"<style>{_STYLE}</style>"), *parts, class_="trellis")
 
 
-def said(value: object) -> str:
+def markup(value: object) -> str:
     """A value as HTML: escaped unless it is HTML already, numbers as a person reads them."""
     if isinstance(value, Html):
         return value
@@ -45,17 +66,26 @@ def said(value: object) -> str:
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return escape(str(value))
+    return escape(str(value).translate(_INVALID))
 
 
-def element(name: str, *parts: object, **attributes: str) -> Html:
-    """An element with what is in it; ``class_`` is its class."""
-    given = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
-    return Html(f"<{name}{given}>{''.join(map(said, parts))}</{name}>")
+def element(name: str, *parts: object, **attributes: str | float) -> Html:
+    """An element with its content; ``class_`` is its class, ``stroke_width`` its stroke-width."""
+    pairs = [
+        (key.rstrip("_").replace("_", "-"), markup(value) if isinstance(value, str) else f"{round(value, 2):g}")
+        for key, value in attributes.items()
+    ]
+    head = "".join(f' {key}="{value}"' for key, value in pairs)
+    return Html(f"<{name}{head}>{''.join(map(markup, parts))}</{name}>")
+
+
+def folded(title: str, *parts: object, **attributes: str) -> Html:
+    """Parts that a click on the title shows."""
+    return element("details", element("summary", title), *parts, **attributes)
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> Html:
-    """Rows of cells; numbers end where they end."""
+    """Rows of cells; numbers are aligned to the right."""
     lines = [element("tr", *(element("th", name) for name in head))] if head else []
     for row in rows:
         cells = [
@@ -70,11 +100,11 @@ def percent(share: float) -> Number:
     return Number(f"{100 * share:.2f}")
 
 
-def bar(value: float, greatest: float) -> Html:
-    """A bar to the right of its number: blue for what speaks for, red for what speaks against."""
+def bar(value: float, greatest: float, text: str = "") -> Html:
+    """A bar to the left of its number, or of a text: blue for positive values, red for negative ones."""
     width = 0.0 if not greatest else 8 * min(1.0, abs(value) / greatest)
-    colour = "#3b78c2" if value >= 0 else "#c2453b"
-    return Html(f'<span class="bar" style="width:{width:.2f}em;background:{colour}"></span> {value:+.3f}')
+    style = f"width:{width:.2f}em;background:{BLUE if value >= 0 else RED}"
+    return Html(f"{element('span', class_='bar', style=style)} {markup(text) or f'{value:+.3f}'}")
 
 
 def colours_of(types: Iterable[str]) -> dict[str, str]:

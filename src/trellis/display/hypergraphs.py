@@ -1,4 +1,4 @@
-"""Small hypergraphs and lattices as SVG pictures.
+"""Small hypergraphs and lattices as pictures.
 
 A lattice runs from left to right, a hypergraph from the goal at the top down to its leaves. Nodes stand in layers, by
 the longest way to a leaf; within a layer near those that they are connected with. A hyperedge is a dot between its head
@@ -8,8 +8,9 @@ and its tails.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from html import escape
+
+from trellis.display.html import Html
+from trellis.display.svg import Picture, circle, path, picture, words
 
 MOST_NODES, MOST_EDGES = 400, 1500  # more than that nobody can read
 _STEP, _GAP, _RADIUS, _CHARACTER = 90.0, 44.0, 5.0, 6.5
@@ -21,98 +22,67 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """What is drawn: nodes with names, edges with names, and which edges are marked."""
+def draw_hypergraph(
+    heads: Sequence[int],
+    tails: Sequence[Sequence[int]],
+    node_names: Sequence[str],
+    edge_names: Sequence[str],
+    marked: Collection[int],
+) -> Picture:
+    """Nodes and edges with their names, which may be empty; ``marked`` edges are red."""
+    layers = _layers(heads, tails, len(node_names))
+    lattice = all(len(some) == 1 for some in tails)
+    widest = max(len(name) for name in node_names) * _CHARACTER
+    gap, step = max(_GAP, widest + 14), _STEP
+    if lattice:
+        gap, step = _GAP, max([_STEP, widest + 40, *(len(name) * _CHARACTER + 50 for name in edge_names)])
+    places = [(0.0, 0.0)] * len(node_names)
+    for depth, layer in enumerate(layers):
+        for i, node in enumerate(layer):
+            across = 40 + widest / 2 + (i + (max(map(len, layers)) - len(layer)) / 2) * gap
+            along = 40 + (depth if lattice else len(layers) - 1 - depth) * step
+            places[node] = (along, across) if lattice else (across, along)
+    shapes = list[Html]()
+    for e, head in enumerate(heads):
+        x, y = places[head]
+        kind, dot = ("b", "c") if e in marked else ("e", "d")
+        if lattice:  # edges with the same ends are bent apart, long ones around what is between
+            tx, ty = places[tails[e][0]]
+            before = sum(heads[o] == head and tails[o][0] == tails[e][0] for o in range(e))
+            bend = 32.0 * ((before + 1) // 2) * (1 if before % 2 else -1) - (0.3 * (x - tx - step) if ty == y else 0)
+            mx, my = (tx + x) / 2, (ty + y) / 2 + bend
+            shapes.append(path("M", tx, ty, "Q", mx, my, x, y, class_=kind))
+            label_y = (my + (ty + y) / 2) / 2 - 4
+        else:  # a dot below the head, beside those of the head's other edges
+            beside = [o for o, other in enumerate(heads) if other == head]
+            apart = max(24.0, *((len(edge_names[o]) + 2) * _CHARACTER for o in beside))
+            mx, my = x + (beside.index(e) - (len(beside) - 1) / 2) * apart, y + 26
+            shapes.append(path("M", mx, my, "L", x, y, class_=kind))
+            shapes += [path("M", *places[tail], "L", mx, my, class_=kind) for tail in tails[e]]
+            shapes.append(circle(mx, my, 3, class_=dot))
+            label_y = my + 14
+        shapes += [words(mx, label_y, edge_names[e], class_="l")] if edge_names[e] else []
+    for name, (x, y) in zip(node_names, places, strict=True):
+        shapes.append(circle(x, y, _RADIUS, class_="n"))
+        shapes += [words(x, y - 9, name)] if name else []
+    width, height = (max(sizes) + 60 for sizes in zip(*places, strict=True))
+    return picture(shapes, width, height, style=_STYLE)
 
-    heads: Sequence[int]
-    tails: Sequence[Sequence[int]]
-    node_names: Sequence[str]
-    edge_names: Sequence[str]
-    marked: Collection[int]
 
-    def to_svg(self) -> str:
-        """The picture as text."""
-        layers = self._layers()
-        sideways = all(len(tails) == 1 for tails in self.tails)
-        place = self._places(layers, sideways)
-        lines = [line for e in range(len(self.heads)) for line in self._edge(e, place, sideways)]
-        for node, (x, y) in enumerate(place):
-            lines.append(f'<circle class="n" cx="{x:.0f}" cy="{y:.0f}" r="{_RADIUS:.0f}"/>')
-            if self.node_names[node]:
-                lines.append(f'<text x="{x:.0f}" y="{y - 9:.0f}">{escape(self.node_names[node])}</text>')
-        width, height = (max(p[i] for p in place) + 60 for i in (0, 1))
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
-        return "\n".join([f'{head} height="{height:.0f}">', f"<style>{_STYLE}</style>", *lines, "</svg>", ""])
-
-    @property
-    def _longest(self) -> float:
-        return max(len(name) for name in self.node_names) * _CHARACTER
-
-    @property
-    def _step(self) -> float:
-        """From one layer of a lattice to the next."""
-        return max([_STEP, self._longest + 40, *(len(name) * _CHARACTER + 50 for name in self.edge_names)])
-
-    def _layers(self) -> list[list[int]]:
-        """Nodes by the longest way to a leaf, those that are connected near each other."""
-        depth = [0] * len(self.node_names)
-        for e in sorted(range(len(self.heads)), key=lambda e: self.heads[e]):
-            depth[self.heads[e]] = max([depth[self.heads[e]], *(depth[tail] + 1 for tail in self.tails[e])])
-        layers: list[list[int]] = [[] for _ in range(max(depth) + 1)]
-        for node, d in enumerate(depth):
-            layers[d].append(node)
-        near: list[list[int]] = [[] for _ in depth]
-        for head, tails in zip(self.heads, self.tails, strict=True):
-            for tail in tails:
-                near[head].append(tail)
-                near[tail].append(head)
-        for _ in range(4):
-            at = {node: i - (len(layer) - 1) / 2 for layer in layers for i, node in enumerate(layer)}
-            mean = {v: sum(at[u] for u in near[v]) / len(near[v]) if near[v] else at[v] for v in at}
-            for layer in layers:
-                layer.sort(key=lambda node: (mean[node], node))
-        return layers
-
-    def _places(self, layers: list[list[int]], sideways: bool) -> list[tuple[float, float]]:
-        longest = self._longest
-        gap = _GAP if sideways else max(_GAP, longest + 14)
-        step = self._step if sideways else _STEP
-        most = max(len(layer) for layer in layers)
-        place = [(0.0, 0.0)] * len(self.node_names)
-        for depth, layer in enumerate(layers):
-            for i, node in enumerate(layer):
-                across = 40 + longest / 2 + (i + (most - len(layer)) / 2) * gap
-                along = 40 + (depth if sideways else len(layers) - 1 - depth) * step
-                place[node] = (along, across) if sideways else (across, along)
-        return place
-
-    def _edge(self, e: int, place: list[tuple[float, float]], sideways: bool) -> list[str]:
-        x, y = place[self.heads[e]]
-        ends = [place[tail] for tail in self.tails[e]]
-        return self._arc(e, x, y, *ends[0]) if sideways else self._joint(e, x, y, ends)
-
-    def _arc(self, e: int, x: float, y: float, tx: float, ty: float) -> list[str]:
-        """The line of a lattice's edge; those with the same ends are bent apart, long ones around what is between."""
-        before = sum(self.heads[o] == self.heads[e] and self.tails[o][0] == self.tails[e][0] for o in range(e))
-        bend = 32.0 * ((before + 1) // 2) * (1 if before % 2 else -1) - (0.3 * (x - tx - self._step) if ty == y else 0)
-        mx, my = (tx + x) / 2, (ty + y) / 2 + bend
-        path = f'<path class="{self._kind(e)}" d="M{tx:.0f} {ty:.0f}Q{mx:.0f} {my:.0f} {x:.0f} {y:.0f}"/>'
-        return [path, *self._label(e, mx, (my + (ty + y) / 2) / 2 - 4)]
-
-    def _joint(self, e: int, x: float, y: float, ends: list[tuple[float, float]]) -> list[str]:
-        """A dot below the head, beside those of the head's other edges, and lines to it and from it."""
-        beside = [o for o, head in enumerate(self.heads) if head == self.heads[e]]
-        apart = max(24.0, *((len(self.edge_names[o]) + 2) * _CHARACTER for o in beside))
-        mx, my = x + (beside.index(e) - (len(beside) - 1) / 2) * apart, y + 26
-        ways = [(mx, my, x, y), *((tx, ty, mx, my) for tx, ty in ends)]
-        lines = [f'<path class="{self._kind(e)}" d="M{a:.0f} {b:.0f}L{c:.0f} {d:.0f}"/>' for a, b, c, d in ways]
-        dot = f'<circle class="{"c" if e in self.marked else "d"}" cx="{mx:.0f}" cy="{my:.0f}" r="3"/>'
-        return [*lines, dot, *self._label(e, mx, my + 14)]
-
-    def _kind(self, e: int) -> str:
-        return "b" if e in self.marked else "e"
-
-    def _label(self, e: int, x: float, y: float) -> list[str]:
-        name = escape(self.edge_names[e])
-        return [f'<text class="l" x="{x:.0f}" y="{y:.0f}">{name}</text>'] if name else []
+def _layers(heads: Sequence[int], tails: Sequence[Sequence[int]], n_nodes: int) -> list[list[int]]:
+    """Nodes by the longest way to a leaf, those that are connected near each other."""
+    depth = [0] * n_nodes
+    for head, some in sorted(zip(heads, tails, strict=True), key=lambda edge: edge[0]):
+        depth[head] = max([depth[head], *(depth[tail] + 1 for tail in some)])
+    layers = [[node for node in range(n_nodes) if depth[node] == d] for d in range(max(depth) + 1)]
+    near: list[list[int]] = [[] for _ in depth]
+    for head, some in zip(heads, tails, strict=True):
+        for tail in some:
+            near[head].append(tail)
+            near[tail].append(head)
+    for _ in range(4):
+        at = {node: i - (len(layer) - 1) / 2 for layer in layers for i, node in enumerate(layer)}
+        mean = {v: sum(at[u] for u in near[v]) / len(near[v]) if near[v] else at[v] for v in at}
+        for layer in layers:
+            layer.sort(key=lambda node: (mean[node], node))
+    return layers

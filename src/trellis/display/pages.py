@@ -1,161 +1,108 @@
-"""The page of a tagger's mistakes: one file, no scripts. A number in the table of confusions leads to its sentences."""
+"""The page of a tagger's errors: one file, no scripts. A number in the confusion matrix leads to its sentences."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from trellis.display.charts import BLUE, ORANGE, bars_chart, lines_chart, reliability_chart
-from trellis.display.figures import score_name, wrong_curve
-from trellis.display.html import Html, element, piece, said
-from trellis.display.tables import Table
+from trellis.display.charts import line_chart, reliability_chart
+from trellis.display.figures import learning_curves
+from trellis.display.html import BLUE, ORANGE, Html, bar, element, folded, page, piece, table
 
-if TYPE_CHECKING:
-    from trellis.evaluation.reliability import Reliability
-    from trellis.tasks.tagging.errors_found import ErrorsFound, WrongSentence
+MOST_LABELS = 40  # rows of the confusion matrix
 
-MOST_LABELS = 40  # rows of the table of confusions
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; --ground: #fff; --ink: #1a1a1a; --heat: 59, 120, 194 }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ground: #16181c; --ink: #e8e8e8 }} }}
-body {{ background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif }}
-body {{ max-width: 72rem; margin: 2rem auto; padding: 0 1rem }}
-a {{ color: inherit }}
-h1 {{ font-size: 1.5rem }} h2 {{ font-size: 1.15rem; margin-top: 2rem }}
-.side {{ display: flex; flex-wrap: wrap; gap: 2rem; align-items: flex-start }}
-.heat {{ overflow-x: auto }}
-.heat td {{ text-align: right; padding: .1rem .45rem; min-width: 1.6rem; border: 0 }}
-.heat th {{ text-align: right; padding: .1rem .45rem; font-weight: normal; border: 0 }}
-.heat thead th {{ writing-mode: vertical-rl; text-align: left }}
-.wrong {{ text-decoration: underline wavy #c2453b; text-underline-offset: .2em }}
-.small {{ font-size: .8em; opacity: .8 }}
-ol:target {{ outline: 2px solid #c26a1a; outline-offset: .4rem }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-</body>
-</html>
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+a { color: inherit }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
+.side, .trellis .trellis { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start }
+.trellis .trellis p { width: 100% }
+.heat { overflow-x: auto }
+.trellis .heat :is(td, th) { text-align: right; padding: .1rem .45rem; border: 0; font-weight: normal }
+.trellis .heat thead th { writing-mode: vertical-rl; text-align: left }
+.wrong { text-decoration: underline wavy #c2453b; text-underline-offset: .2em }
+.small { font-size: .8em; opacity: .8 }
+ol:target { outline: 2px solid #c26a1a; outline-offset: .4rem }
 """
 
 
-def errors_page(found: ErrorsFound, title: str) -> str:
-    """Figures, confusions with their sentences, reliability, training, length of sentences."""
-    report, analysis = found.report, found.error_analysis
-    summary = {**analysis.summary(), **report.summary()}
-    figures = Table.of(report.columns, report.rows() if report.spans is not None else {}, summary)
-    parts = [figures.to_html(), *_charts(found)]
-    parts += [_heading("Confusion matrix"), _heat(found)]
-    parts += [_heading("Labels"), Table.of(report.columns, analysis.rows()).to_html()]
-    if analysis.partial is not None:
-        parts += [_heading("Partial matches of spans"), analysis.partial_table().to_html()]
-    parts += [_heading("Sentences"), *_examples(found)]
-    return _PAGE.format(title=said(title), body=piece(*parts))
+def errors_page(errors: Any, title: str) -> str:
+    """The page of ``ErrorsFound``: report, charts, confusion matrix, figures by label, sentences with errors."""
+    parts: list[Html] = [Html(errors.report._repr_html_()), _charts(errors)]
+    parts += [element("h2", "Confusion matrix"), _heat(errors)]
+    parts += [element("h2", "Labels"), Html(errors.error_analysis._repr_html_())]
+    parts += [element("h2", "Sentences"), *_examples(errors)]
+    return page(title, element("h1", title), piece(*parts), style=_STYLE)
 
 
-def _heading(text: str) -> Html:
-    return element("h2", text)
-
-
-def _charts(found: ErrorsFound) -> list[Html]:
-    charts: list[Html] = []
-    if found.calibration is not None:
-        for name, bins in (("tokens", found.calibration.tokens), ("spans", found.calibration.spans)):
-            if bins is not None:
-                charts.append(_figure(f"Reliability ({name}), ECE {bins.ece:.4f}", _reliability(bins)))
-    epochs = [(e["epoch"], e["objective"]) for e in found.history if "objective" in e]
-    wrong_name, wrong = wrong_curve(found.history)
-    scores = [(e["epoch"], 100 * e["dev_score"]) for e in found.history if "dev_score" in e]
-    if epochs or wrong:
-        name, points = ("objective", epochs) if epochs else (wrong_name, wrong)
-        charts.append(_figure("Training", lines_chart([(name, BLUE, points)], "epoch")))
-    if scores:
-        name = f"{score_name(None, found.labels)} on dev, %"
-        charts.append(_figure("Training, held out", lines_chart([(name, ORANGE, scores)], "epoch")))
-    bars = [
-        (
-            f"{one.low}–{one.high}" if one.high else f"{one.low}–",
-            one.accuracy,
-            f"{100 * one.accuracy:.2f}%, {one.n_sentences:,}",
-        )
-        for one in found.lengths
+def _charts(errors: Any) -> Html:
+    charts = list[tuple[str, Html]]()
+    for name in ("tokens", "spans") if errors.calibration is not None else ():
+        reliability = getattr(errors.calibration, name)
+        if reliability is not None:
+            points = [(bin.confidence, bin.accuracy, bin.n) for bin in reliability.bins if bin.n]
+            title = f"Reliability ({name}), ECE {reliability.ece:.4f}"
+            charts.append((title, reliability_chart(points).svg))
+    curves = learning_curves(errors.history, errors.score_name)
+    for title, colour, (name, curve) in zip(("Training", "Dev score"), (BLUE, ORANGE), curves, strict=True):
+        if curve:
+            charts.append((title, line_chart(name, colour, curve, "epoch").svg))
+    rows = [
+        (f"{group.low}–{group.high or ''}", bar(group.accuracy, 1, f"{100 * group.accuracy:.2f}%"), group.n_sentences)
+        for group in errors.lengths
     ]
-    charts.append(_figure("Token accuracy by sentence length; number of sentences", bars_chart(bars)))
-    return [element("div", *charts, class_="side")]
+    charts.append(("Accuracy by sentence length", table(rows, ("tokens", "accuracy", "sentences"))))
+    figures = [element("figure", element("figcaption", name), chart) for name, chart in charts]
+    return element("div", *figures, class_="side")
 
 
-def _figure(title: str, chart: Html) -> Html:
-    return element("figure", element("figcaption", title), chart)
-
-
-def _reliability(found: Reliability) -> Html:
-    return reliability_chart([(bin.confidence, bin.accuracy, bin.n) for bin in found.bins if bin.n])
-
-
-def _heat(found: ErrorsFound) -> Html:
+def _heat(errors: Any) -> Html:
     """Gold labels down, predicted labels across; the darker, the larger the share of the gold label."""
-    counts = {(one.gold, one.predicted): one.times for one in found.error_analysis.confusions}
-    wrong = dict.fromkeys(found.error_analysis.labels, 0)
-    for (a, b), n in counts.items():
-        wrong[a] += n
-        wrong[b] += n
-    names = [label for label in sorted(wrong, key=lambda label: (-wrong[label], label))[:MOST_LABELS] if wrong[label]]
-    names.sort()
+    analysis, ids = errors.error_analysis, _ids(errors)
+    counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in analysis.confusions}
+    names = analysis.worst_labels(MOST_LABELS)
     if not names:
         return element("p", "No errors.")
-    head = element("thead", element("tr", element("th", ""), *(element("th", name) for name in names)))
     rows = []
-    for a in names:
-        score = found.error_analysis.labels[a]
-        cells = []
-        for b in names:
-            n = score.correct if a == b else counts.get((a, b), 0)
+    for gold in names:
+        score, cells = analysis.rows[gold], [element("th", gold)]
+        for predicted in names:
+            n = score.correct if gold == predicted else counts.get((gold, predicted), 0)
+            inner: object = n or ""
+            if n and gold != predicted:
+                inner = element("a", n, href=f"#{ids[gold, predicted]}", title=f"gold {gold}, predicted {predicted}")
             share = n / max(1, score.gold)
-            inner: object = (
-                n
-                if a == b or not n
-                else element("a", n, href=f"#{_anchor(found, a, b)}", title=f"gold {a}, predicted {b}")
-            )
-            style = f"background:rgba(var(--heat),{0.65 * share**0.5:.3f})" if n else ""
-            cells.append(element("td", inner if n else "", style=style))
-        rows.append(element("tr", element("th", a), *cells))
+            cells.append(element("td", inner, style=f"background:{BLUE}{round(166 * share**0.5):02x}"))
+        rows.append(element("tr", *cells))
+    head = element("thead", element("tr", *(element("th", name) for name in ("", *names))))
     return element("div", element("table", head, element("tbody", *rows)), class_="heat")
 
 
-def _anchor(found: ErrorsFound, gold: str, predicted: str) -> str:
-    return f"c{list(found.examples).index((gold, predicted))}"
+def _ids(errors: Any) -> dict[tuple[str, str], str]:
+    """The anchor of each confusion's sentences."""
+    return {pair: f"c{i}" for i, pair in enumerate(errors.examples)}
 
 
-def _examples(found: ErrorsFound) -> list[Html]:
+def _examples(errors: Any) -> list[Html]:
     """The confusions, the most frequent first, each with some of its sentences."""
-    out = []
-    for one in found.error_analysis.confusions:
-        numbers = found.examples.get((one.gold, one.predicted), [])
-        shown = [_sentence(found.sentences[number], one.gold, one.predicted) for number in numbers]
-        more = f", the first {len(numbers)} sentences" if one.times > len(numbers) else ""
-        head = element("summary", f"gold {one.gold}, predicted {one.predicted}: {one.times:,}{more}")
-        inside = element("ol", *shown, id=_anchor(found, one.gold, one.predicted))  # a browser opens what is asked for
-        out.append(element("details", head, inside))
-    return out
+    ids, examples = _ids(errors), []
+    for gold, predicted, times in errors.error_analysis.confusions:
+        numbers = errors.examples.get((gold, predicted), [])
+        sentences = [_sentence(errors.sentences[number], gold, predicted) for number in numbers]
+        more = f", the first {len(numbers)} sentences" if times > len(numbers) else ""
+        # A browser opens the part that a link leads to.
+        inside = element("ol", *sentences, id=ids[gold, predicted])
+        examples.append(folded(f"gold {gold}, predicted {predicted}: {times:,}{more}", inside))
+    return examples
 
 
-def _sentence(one: WrongSentence, gold: str, predicted: str) -> Html:
+def _sentence(sentence: Any, gold: str, predicted: str) -> Html:
     words: list[object] = []
-    for word, true, given in zip(one.words, one.gold, one.predicted, strict=True):
-        if (true, given) == (gold, predicted):
-            words.append(element("mark", word, style="background:#ffd08a"))
-        elif true != given:
-            words.append(element("span", word, class_="wrong", title=f"gold {true}, predicted {given}"))
-        else:
-            words.append(word)
-        words.append(" ")
-    return element(
-        "li", *words, element("span", f"sentence {one.number}", class_="small"), value=str(one.number), dir="auto"
-    )
+    for word, *pair in zip(sentence.words, sentence.gold, sentence.predicted, strict=True):
+        if pair == [gold, predicted]:
+            word = element("mark", word, style="background:#ffd08a")
+        elif pair[0] != pair[1]:
+            word = element("span", word, class_="wrong", title=f"gold {pair[0]}, predicted {pair[1]}")
+        words += [word, " "]
+    number = element("span", f"sentence {sentence.number}", class_="small")
+    return element("li", *words, number, value=str(sentence.number), dir="auto")

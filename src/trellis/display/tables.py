@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from trellis.display.html import Html, Number, element, percent, piece, table
 
-Row = Mapping[str, float]  # by column; a float is a share from 0 to 1, an int is a count
-TITLES = {"f1": "F1", "uas": "UAS", "las": "LAS"}
+TITLES = {"f1": "F1", "macro_f1": "macro F1", "uas": "UAS", "las": "LAS"}
+
+
+class Counts(Protocol):
+    """Counts with the figures that follow from them."""
+
+    def to_dict(self) -> dict[str, float]:
+        """Figures by column: a float is a share from 0 to 1, an int is a count."""
+        ...
 
 
 class Mean(float):
@@ -25,6 +32,9 @@ class Figure(NamedTuple):
     support: int
 
 
+Row = Counts | Mapping[str, float] | Figure
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells in groups, laid out like scikit-learn's ``classification_report``."""
@@ -33,12 +43,10 @@ class Table:
     groups: Sequence[Sequence[Sequence[object]]]
 
     @classmethod
-    def of(cls, columns: Sequence[str], *groups: Mapping[str, Row | Figure]) -> Table:
+    def of(cls, columns: Sequence[str], *groups: Mapping[str, Row]) -> Table:
         """Named rows; a figure stands in the last column but one."""
-        titles = ("", *(TITLES.get(column, column.replace("_", " ")) for column in columns))
-        return cls(
-            titles, [[(name, *map(_cell, values_of(columns, row))) for name, row in one.items()] for one in groups]
-        )
+        cells = [[(name, *map(_cell, values_of(columns, row))) for name, row in rows.items()] for rows in groups]
+        return cls(["", *map(title_of, columns)], cells)
 
     def __str__(self) -> str:
         groups = [[[str(cell) for cell in row] for row in group] for group in ([self.columns], *self.groups) if group]
@@ -51,9 +59,16 @@ class Table:
         return table([row for group in self.groups for row in group], self.columns)
 
 
-def values_of(columns: Sequence[str], row: Row | Figure) -> list[float | None]:
+def title_of(column: str) -> str:
+    """A column as people write it."""
+    return TITLES.get(column, column.replace("_", " "))
+
+
+def values_of(columns: Sequence[str], row: Row) -> list[float | None]:
     """The cells of a row; a figure stands in the last columns, with its support."""
-    cells = dict(zip(columns[-2:], row, strict=True)) if isinstance(row, Figure) else row
+    if isinstance(row, Figure):
+        return [None] * (len(columns) - 2) + list(row)
+    cells = row if isinstance(row, Mapping) else row.to_dict()
     return [cells.get(column) for column in columns]
 
 
@@ -68,18 +83,16 @@ class Tables:
 
     __slots__ = ()
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
         """Titles ("": none) and tables (None: the title alone)."""
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n\n".join(str(part) for title_and_table in self.tables() for part in title_and_table if part)
+        return "\n\n".join(str(part) for title_and_table in self._tables() for part in title_and_table if part)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        parts = [
-            (element("p", title) if title else "", shown.to_html() if shown else "") for title, shown in self.tables()
-        ]
-        return piece(*(part for pair in parts for part in pair))
+        pairs = [(element("p", title), shown.to_html() if shown else "") for title, shown in self._tables()]
+        return piece(*(part for pair in pairs for part in pair))

@@ -17,7 +17,7 @@ import functools
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from trellis import _core
 from trellis._support.arguments import items, thread_count, whole_number
 from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis._support.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from trellis.display.svg import Picture
 
 _EXACT = 2.0**53  # beyond it a double does not hold every whole number
 
@@ -173,15 +176,15 @@ class Hypergraph:
         mean = self.expectation(scores, np.where(flat == -np.inf, 0.0, flat))
         return max(0.0, self.log_z(scores) - mean)
 
-    def to_svg(
+    def draw(
         self,
         scores: npt.ArrayLike | None = None,
         *,
         node_names: Sequence[str] | None = None,
         edge_names: Sequence[str] | None = None,
-    ) -> str:
+    ) -> Picture:
         """A picture, for small ones: the best derivation by ``scores`` is marked."""
-        from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES, Drawing
+        from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES, draw_hypergraph
 
         if self.n_nodes > MOST_NODES or self.n_edges > MOST_EDGES:
             raise ArgumentError(
@@ -192,12 +195,12 @@ class Hypergraph:
         edges = _names("edge_names", edge_names, self.n_edges)
         marked = () if scores is None else self.best(scores).edges
         tails = [self.tails_of(e) for e in range(self.n_edges)]
-        return Drawing(self.heads.tolist(), tails, nodes, edges, set(marked)).to_svg()
+        return draw_hypergraph(self.heads.tolist(), tails, nodes, edges, set(marked))
 
     def _repr_svg_(self) -> str | None:
         from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES
 
-        return self.to_svg() if self.n_nodes <= MOST_NODES and self.n_edges <= MOST_EDGES else None
+        return self.draw().svg if self.n_nodes <= MOST_NODES and self.n_edges <= MOST_EDGES else None
 
 
 class Hypergraphs:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from trellis._support.arrays import Bools, Ints, Longs
 from trellis._support.errors import ArgumentError, LearnerError
-from trellis.display.tables import Figure, Row
+from trellis.display.tables import Row
 from trellis.evaluation.report import Report
 from trellis.evaluation.tagging import complete_sentences
 
@@ -46,7 +47,7 @@ class AttachmentReport(Report):
     all: AttachmentScore
     no_punctuation: AttachmentScore  # without words that are punctuation only
     sentences: AttachmentScore  # sentences whose arcs are all right
-    labels: Mapping[str, AttachmentScore]  # by the gold label
+    rows: Mapping[str, AttachmentScore]  # by gold label, the most frequent first
     is_labelled: bool = True
     counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_words")
     metrics: ClassVar[Mapping[str, str]] = {"auto": "las", "uas": "uas", "las": "las"}
@@ -57,7 +58,7 @@ class AttachmentReport(Report):
         return "LAS" if self.is_labelled else "UAS"
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """Columns of the printed table."""
         return ("uas", "las", "support") if self.is_labelled else ("uas", "support")
 
@@ -87,14 +88,9 @@ class AttachmentReport(Report):
             raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
         return Report.figure(self, metric)
 
-    def rows(self) -> Mapping[str, Row]:
-        """Figures by gold label, the most frequent first."""
-        return {name: score.to_dict() for name, score in self.labels.items()}
-
-    def summary(self) -> Mapping[str, Row | Figure]:
+    def summary(self) -> Mapping[str, Row]:
         """Figures of all words, without punctuation, and of whole sentences."""
-        scores = {"all words": self.all, "no punctuation": self.no_punctuation, "sentence accuracy": self.sentences}
-        return {name: score.to_dict() for name, score in scores.items()}
+        return {"all words": self.all, "no punctuation": self.no_punctuation, "sentence accuracy": self.sentences}
 
 
 def is_punctuation(word: str) -> bool:
@@ -139,32 +135,23 @@ def attachment_of(
 ) -> AttachmentReport:
     """The same on flat arrays over sentences that begin at starts [n_sentences + 1]."""
     right = np.asarray(gold[0] == predicted[0])
-    labelled = gold[1] is not None and predicted[1] is not None
-    gold_labels = _cut(gold[1] if labelled else None, len(right), subtypes)
-    same = np.array(
-        [
-            a == b
-            for a, b in zip(gold_labels, _cut(predicted[1] if labelled else None, len(right), subtypes), strict=True)
-        ],
-        bool,
-    )
-    both = right & same
+    both, labels = right, np.empty(0, object)
+    if is_labelled := gold[1] is not None and predicted[1] is not None:
+        labels, others = (_cut(side[1] or (), subtypes) for side in (gold, predicted))
+        both = right & (labels == others)
 
     def score(chosen: Bools) -> AttachmentScore:
         return AttachmentScore(int(chosen.sum()), int(right[chosen].sum()), int(both[chosen].sum()))
 
-    names = np.array(gold_labels, object)
-    by_label = {name: score(names == name) for name in sorted(set(gold_labels))} if labelled else {}
+    rows = {label: score(labels == label) for label in sorted(set(labels.tolist()))}
     return AttachmentReport(
         score(np.ones(len(right), bool)),
         score(~punctuation),
         AttachmentScore(len(starts) - 1, complete_sentences(right, starts), complete_sentences(both, starts)),
-        dict(sorted(by_label.items(), key=lambda item: (-item[1].support, item[0]))),
-        labelled,
+        dict(sorted(rows.items(), key=lambda row: -row[1].support)),
+        is_labelled,
     )
 
 
-def _cut(labels: Sequence[str] | None, n: int, subtypes: bool) -> list[str]:
-    if labels is None:
-        return [""] * n
-    return list(labels) if subtypes else [label.partition(":")[0] for label in labels]
+def _cut(labels: Sequence[str], subtypes: bool) -> npt.NDArray[np.object_]:
+    return np.array(labels if subtypes else [label.partition(":")[0] for label in labels], object)

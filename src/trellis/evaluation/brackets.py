@@ -26,28 +26,14 @@ class BracketReport(ScoreReport):
     """Labelled bracket scores of parses against gold trees: rows are labels."""
 
     micro: Score
-    labels: dict[str, Score]
+    rows: Mapping[str, Score]  # by label
     n_sentences: int
-    n_complete: int  # sentences whose brackets are all right
     n_words: int  # without punctuation
-    n_right_tags: int
+    complete_match: float  # share of sentences whose brackets are all right
+    tag_accuracy: float
     counts: ClassVar[tuple[str, ...]] = ("n_words", "n_sentences")
 
-    @property
-    def complete_match(self) -> float:
-        """The share of sentences whose brackets are all right."""
-        return self.n_complete / self.n_sentences if self.n_sentences else 0.0
-
-    @property
-    def tag_accuracy(self) -> float:
-        """The share of words whose tag is right."""
-        return self.n_right_tags / self.n_words if self.n_words else 0.0
-
-    def rows(self) -> Mapping[str, Row]:
-        """Figures by label."""
-        return {name: score.to_dict() for name, score in self.labels.items()}
-
-    def summary(self) -> Mapping[str, Row | Figure]:
+    def summary(self) -> Mapping[str, Row]:
         """Figures of all brackets, of tags and of whole sentences."""
         return {
             **ScoreReport.summary(self),
@@ -83,7 +69,8 @@ def evaluate_trees(
         words, right_tags = words + len(tags), right_tags + sum(a == b for a, b in tags)
     by_label = {label: Score(wanted[label], found[label], right[label]) for label in sorted({*wanted, *found})}
     overall = Score(wanted.total(), found.total(), right.total())
-    return BracketReport(overall, by_label, sentences, complete, words, right_tags)
+    shares = complete / max(1, sentences), right_tags / max(1, words)
+    return BracketReport(overall, by_label, sentences, words, *shares)
 
 
 def brackets(tree: PhraseTree, pos: Sequence[str]) -> Counter[Bracket]:

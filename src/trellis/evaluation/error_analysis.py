@@ -43,69 +43,45 @@ class PartialScore:
     spurious: int
 
     @property
-    def precision(self) -> float:
-        """What is right of all that was found."""
-        found = self.correct + self.incorrect + self.partial + self.spurious
-        return (self.correct + 0.5 * self.partial) / found if found else 0.0
-
-    @property
-    def recall(self) -> float:
-        """What was found right of all that is there."""
-        there = self.correct + self.incorrect + self.partial + self.missed
-        return (self.correct + 0.5 * self.partial) / there if there else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of both."""
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+    def score(self) -> Score:
+        """Precision, recall and F1; counts are in halves."""
+        pairs = self.correct + self.incorrect + self.partial
+        return Score(2 * (pairs + self.missed), 2 * (pairs + self.spurious), 2 * self.correct + self.partial)
 
     def to_dict(self) -> dict[str, float]:
         """Counts and figures as plain data."""
-        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {**asdict(self), **{name: getattr(self.score, name) for name in ("precision", "recall", "f1")}}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ErrorAnalysis(Report):
     """What a tagging gets wrong: scores of labels, confusions, known and unknown words, partial matches of spans."""
 
-    labels: dict[str, Score]  # in alphabetical order
+    rows: Mapping[str, Score]  # by label, in alphabetical order
     confusions: list[Confusion]  # the most frequent first
-    n_known: int | None = None  # tokens whose word was seen in training; None where that is not known
-    known_accuracy: float | None = None
-    unknown_accuracy: float | None = None
     # strict: the same span of the same type; exact: the same span; partial: at least overlapping; type: overlapping and
     # of the same type. None where labels mark no spans.
-    partial: dict[str, PartialScore] | None = None
+    partial: dict[str, PartialScore] | None
+    known_words: Figure | None = None  # accuracy of tokens whose word was seen in training; None where there are none
+    unknown_words: Figure | None = None
     counts: ClassVar[tuple[str, ...]] = ("n_tokens",)
     metrics: ClassVar[Mapping[str, str]] = {"auto": "macro_f1"}
 
     @property
-    def name(self) -> str:
-        """Name of the headline figure."""
-        return "macro F1"
-
-    @property
     def n_tokens(self) -> int:
         """The number of tokens."""
-        return sum(score.gold for score in self.labels.values())
+        return sum(score.gold for score in self.rows.values())
 
     @property
     def macro_f1(self) -> float:
         """The mean F1 of all labels: rare ones count as much as frequent ones."""
-        return macro_average(self.labels.values())["f1"]
+        return macro_average(self.rows.values())["f1"]
 
-    def rows(self) -> Mapping[str, Row]:
-        """Figures by label."""
-        return {label: score.to_dict() for label, score in self.labels.items()}
-
-    def summary(self) -> Mapping[str, Row | Figure]:
+    def summary(self) -> Mapping[str, Row]:
         """Macro average, and accuracy of known and unknown words."""
-        n_known = self.n_known or 0
-        words = {"known words": (self.known_accuracy, n_known)}
-        words["unknown words"] = (self.unknown_accuracy, self.n_tokens - n_known)
-        accuracies = {name: Figure(share, n) for name, (share, n) in words.items() if share is not None}
-        return {"macro avg": macro_average(self.labels.values()), **accuracies}
+        words = {"known words": self.known_words, "unknown words": self.unknown_words}
+        known = {name: figure for name, figure in words.items() if figure is not None}
+        return {"macro avg": macro_average(self.rows.values()), **known}
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain data, ready for JSON."""
@@ -113,19 +89,21 @@ class ErrorAnalysis(Report):
         confusions = {"confusions": [list(confusion) for confusion in self.confusions]}
         return {**Report.to_dict(self), **confusions, **({} if self.partial is None else {"partial": partial})}
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
-        """Labels, confusions and partial matches."""
-        yield from Report.tables(self)
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
+        yield from Report._tables(self)
         if self.confusions:
             rows = [(gold, predicted, Number(times)) for gold, predicted, times in self.confusions[:10]]
             yield "most frequent confusions", Table(("gold", "predicted", "count"), [rows])
         if self.partial is not None:
-            yield "partial matches of spans", self.partial_table()
+            yield "partial matches of spans", Table.of(("precision", "recall", "f1"), self.partial)
 
-    def partial_table(self) -> Table:
-        """Precision, recall and F1 of spans by the four ways to count."""
-        scores = {name: score.to_dict() for name, score in (self.partial or {}).items()}
-        return Table.of(("precision", "recall", "f1"), scores)
+    def worst_labels(self, most: int) -> list[str]:
+        """The labels with most errors, gold or predicted, in alphabetical order."""
+        wrong = Counter[str]()
+        for gold, predicted, times in self.confusions:
+            wrong.update({gold: times})
+            wrong.update({predicted: times})
+        return sorted(sorted(wrong, key=lambda label: (-wrong[label], label))[:most])
 
     def plot(self) -> Plot:
         """The confusion matrix as a figure of matplotlib."""
@@ -151,10 +129,9 @@ def error_analysis_of(gold: Column, predicted: Column, starts: Longs, *, known: 
     wrong = [Confusion(a, b, n) for (a, b), n in pairs.items() if a != b]
     wrong.sort(key=lambda one: (-one.times, one.gold, one.predicted))
     spans = partial_matches(gold, predicted, starts) if guess_scheme(gold.values) is not None else None
-    if known is None:
-        return ErrorAnalysis(labels, wrong, partial=spans)
-    seen, new = (float(right[some].mean()) if some.any() else None for some in (known, ~known))
-    return ErrorAnalysis(labels, wrong, int(known.sum()), seen, new, spans)
+    groups = [] if known is None else [known, ~known]
+    words = [Figure(float(right[group].mean()), int(group.sum())) if group.any() else None for group in groups]
+    return ErrorAnalysis(labels, wrong, spans, *words)
 
 
 def partial_matches(gold: Column, predicted: Column, starts: Longs) -> dict[str, PartialScore]:

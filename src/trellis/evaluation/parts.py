@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,20 +28,13 @@ class Parts(NamedTuple):
         return None if separator is None else cls(check_separator(separator))
 
 
-@dataclass(frozen=True, slots=True)
-class PartScores:
-    """The parts of labels, counted as CoNLL 2018's scorer counts UPOS and UFeats, and each feature alone.
+def part_scores(gold: Column, predicted: Column, by: Parts) -> tuple[dict[str, float], dict[str, Score]]:
+    """Accuracy of the first part of labels and of all others together, as CoNLL 2018's scorer counts UPOS and UFeats,
+    and scores of every feature by name.
 
     A feature is found if the predicted label has its name (``Case``), and correct if it has its value too; a part
     without a value (``Case`` alone) is its own name.
     """
-
-    accuracy: dict[str, float]  # of the first part, and of all others taken together
-    features: dict[str, Score]  # by name, in alphabetical order
-
-
-def part_scores(gold: Column, predicted: Column, by: Parts) -> PartScores:
-    """Compare two columns of labels part by part."""
     pairs = np.array([gold.codes, predicted.codes], np.int64)  # [2, n_tokens]
     different, counts = np.unique(pairs, axis=1, return_counts=True)
     right = [0, 0]
@@ -58,4 +50,4 @@ def part_scores(gold: Column, predicted: Column, by: Parts) -> PartScores:
                 counter[part.partition("=")[0]] += n
     total = max(1, len(gold.codes))
     features = {name: Score(wanted[name], found[name], correct[name]) for name in sorted(wanted | found)}
-    return PartScores({name: n / total for name, n in zip(by.names, right, strict=True)}, features)
+    return {name: n / total for name, n in zip(by.names, right, strict=True)}, features

@@ -51,8 +51,7 @@ class Reliability(Tables):
 
         return reliability_figure(self, title)
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
-        """The bins, then the errors."""
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
         bins = [(f"{bin.low:.2f}-{bin.high:.2f}", *_cells(bin)) for bin in self.bins]
         yield "", Table(("confidence", "n", "mean confidence", "accuracy"), [bins, [("all", *_cells(self))]])
         yield f"ECE {self.ece:.4f}, MCE {self.mce:.4f}, Brier score {self.brier:.4f}", None
@@ -102,9 +101,8 @@ class Calibration(Tables):
         """The tables as plain dicts, ready for JSON."""
         return asdict(self)
 
-    def tables(self) -> Iterable[tuple[str, Table | None]]:
-        """The tables of tokens and spans."""
+    def _tables(self) -> Iterable[tuple[str, Table | None]]:
         for name, table in (("tokens", self.tokens), ("spans", self.spans)):
             if table is not None:
                 yield f"Reliability ({name}), {self.measure}, temperature {self.temperature:.4g}", None
-                yield from table.tables()
+                yield from table._tables()

@@ -10,7 +10,7 @@ import numpy as np
 
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
-from trellis.display.tables import Figure, Row
+from trellis.display.tables import Row
 from trellis.evaluation.report import Report
 from trellis.evaluation.spans import SpanReading, SpanTable
 
@@ -60,11 +60,6 @@ class ScoreReport(Report):
     metrics: ClassVar[Mapping[str, str]] = {"auto": "f1", "f1": "f1"}
 
     @property
-    def name(self) -> str:
-        """Name of the headline figure."""
-        return "F1"
-
-    @property
     def precision(self) -> float:
         """The share of the predicted that is correct."""
         return self.micro.precision
@@ -79,21 +74,13 @@ class ScoreReport(Report):
         """The harmonic mean of precision and recall."""
         return self.micro.f1
 
-    def summary(self) -> Mapping[str, Row | Figure]:
+    def summary(self) -> Mapping[str, Row]:
         """Figures of all predictions together."""
-        return {"micro avg": self.micro.to_dict()}
+        return {"micro avg": self.micro}
 
 
-@dataclass(frozen=True, slots=True)
-class SpanScores:
-    """All spans together (micro), and type by type in alphabetical order."""
-
-    micro: Score
-    types: dict[str, Score]
-
-
-def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
-    """Compare two columns of span labels; starts [n_sentences + 1].
+def span_scores(gold: Column, predicted: Column, starts: Longs) -> tuple[Score, dict[str, Score]]:
+    """Compare two columns of span labels: all spans, and type by type; starts [n_sentences + 1].
 
     A predicted span is correct if gold has one of the same type with the same first and last token.
     """
@@ -103,7 +90,7 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> SpanScores:
         for chosen in (wanted.types, found.types, found.types[correct])
     ]
     scores = {name: Score(*row) for name, *row in zip(types, *counts, strict=True) if row[0] or row[1]}
-    return SpanScores(Score(*(sum(column) for column in counts)), scores)
+    return Score(*(sum(column) for column in counts)), scores
 
 
 def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:

@@ -19,16 +19,8 @@ class StructuredReport(Report):
     cost: float | None = None  # of all outputs together
     counts: ClassVar[tuple[str, ...]] = ("n_correct", "n_examples")
     metrics: ClassVar[Mapping[str, str]] = {"auto": "accuracy", "accuracy": "accuracy"}
-
-    @property
-    def name(self) -> str:
-        """Name of the headline figure."""
-        return "accuracy"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the printed table."""
-        return ("value", "support")
+    columns: ClassVar[tuple[str, ...]] = ("value", "support")
+    rows: ClassVar[Mapping[str, Row]] = {}  # type: ignore[misc]
 
     @property
     def accuracy(self) -> float:
@@ -40,7 +32,7 @@ class StructuredReport(Report):
         """The mean cost of an output; None without a cost function."""
         return None if self.cost is None else self.cost / max(1, self.n_examples)
 
-    def summary(self) -> Mapping[str, Row | Figure]:
+    def summary(self) -> Mapping[str, Row]:
         """Accuracy and mean cost."""
         cost = {} if self.mean_cost is None else {"mean cost": Figure(Mean(self.mean_cost), self.n_examples)}
         return {"accuracy": Figure(self.accuracy, self.n_examples), **cost}

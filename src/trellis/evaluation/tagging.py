@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -14,8 +14,8 @@ from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
 from trellis.display.tables import Figure, Row
-from trellis.evaluation.parts import Parts, PartScores, part_scores
-from trellis.evaluation.scores import Score, ScoreReport, SpanScores, macro_average, span_scores
+from trellis.evaluation.parts import Parts, part_scores
+from trellis.evaluation.scores import Score, ScoreReport, macro_average, span_scores
 
 
 def right_tokens(gold: Column, predicted: Column) -> Bools:
@@ -44,15 +44,16 @@ def label_scores(gold: Column, predicted: Column, correct: Bools) -> dict[str, S
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaggingReport(ScoreReport):
-    """How good label sequences are: rows are types of spans, features of labels with parts, or labels."""
+    """How good label sequences are."""
 
     n_sentences: int
     n_tokens: int
     token_accuracy: float
     sentence_accuracy: float
-    labels: dict[str, Score]
-    spans: SpanScores | None  # None where labels mark no spans
-    parts: PartScores | None = None  # None where labels have no parts
+    micro: Score  # of all spans; without spans of all tokens, where precision, recall and F1 are the token accuracy
+    rows: Mapping[str, Score]  # by type of spans, feature of labels with parts, or label
+    has_spans: bool
+    part_accuracy: Mapping[str, float]  # of the first part of labels and of the others; empty without parts
     counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_tokens")
     metrics: ClassVar[Mapping[str, str]] = {
         "auto": "f1",
@@ -64,7 +65,7 @@ class TaggingReport(ScoreReport):
     @property
     def name(self) -> str:
         """Name of the headline figure: span F1 where there are spans, else token accuracy."""
-        return "accuracy" if self.spans is None else "F1"
+        return "F1" if self.has_spans else "accuracy"
 
     @property
     def accuracy(self) -> float:
@@ -72,44 +73,38 @@ class TaggingReport(ScoreReport):
         return self.token_accuracy
 
     @property
-    def micro(self) -> Score:  # type: ignore[override]
-        """The counts of all spans, or of all labels, where precision, recall and F1 are the token accuracy."""
-        if self.spans is not None:
-            return self.spans.micro
-        return Score(self.n_tokens, self.n_tokens, sum(score.correct for score in self.labels.values()))
-
-    @property
     def span_f1(self) -> float:
         """F1 of spans; LearnerError where labels mark none."""
-        if self.spans is None:
+        if not self.has_spans:
             raise LearnerError("labels of the dev corpus mark no spans; choose another metric")
-        return self.spans.micro.f1
+        return self.f1
 
-    def overall(self) -> Row | Figure:
-        """The headline figure as a row: all spans, or token accuracy."""
-        return self.micro.to_dict() if self.spans is not None else Figure(self.token_accuracy, self.n_tokens)
-
-    def _scores(self) -> dict[str, Score]:
-        if self.spans is None and self.parts is None:
-            return self.labels
-        return {**(self.spans.types if self.spans else {}), **(self.parts.features if self.parts else {})}
-
-    def rows(self) -> Mapping[str, Row]:
-        """Figures by type, feature or label."""
-        return {name: score.to_dict() for name, score in self._scores().items()}
-
-    def summary(self) -> Mapping[str, Row | Figure]:
+    def summary(self) -> Mapping[str, Row]:
         """Averages and accuracies."""
-        averages = {} if self.spans is None else ScoreReport.summary(self)
-        if self.parts is None:
-            averages = {**averages, "macro avg": macro_average(self._scores().values())}
-        parts = {} if self.parts is None else self.parts.accuracy
-        return {
-            **averages,
-            **{f"{name} accuracy": Figure(share, self.n_tokens) for name, share in parts.items()},
-            "token accuracy": Figure(self.token_accuracy, self.n_tokens),
-            "sentence accuracy": Figure(self.sentence_accuracy, self.n_sentences),
-        }
+        n, micro = self.n_tokens, ScoreReport.summary(self) if self.has_spans else {}
+        macro = {} if self.part_accuracy else {"macro avg": macro_average(self.rows.values())}
+        parts = {f"{name} accuracy": Figure(share, n) for name, share in self.part_accuracy.items()}
+        tokens = {"token accuracy": Figure(self.token_accuracy, n)}
+        sentences = {"sentence accuracy": Figure(self.sentence_accuracy, self.n_sentences)}
+        return {**micro, **macro, **parts, **tokens, **sentences}
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class RerankingReport(TaggingReport):
+    """The report of the reranker's labels, with two more summary rows: the tagger alone, and the oracle."""
+
+    first: TaggingReport  # the tagger's own choice
+    oracle: TaggingReport  # the cheapest candidate of every list
+
+    @classmethod
+    def of(cls, chosen: TaggingReport, first: TaggingReport, oracle: TaggingReport) -> RerankingReport:
+        """Join the reports of three choices from the same lists."""
+        figures = {field.name: getattr(chosen, field.name) for field in fields(TaggingReport)}
+        return cls(**figures, first=first, oracle=oracle)
+
+    def summary(self) -> Mapping[str, Row]:
+        """Averages and accuracies of the reranker, then the headline figures of tagger and oracle."""
+        return {**TaggingReport.summary(self), "tagger": self.first.micro, "oracle": self.oracle.micro}
 
 
 def evaluate(
@@ -138,12 +133,19 @@ def evaluate_columns(
     if spans is None:
         spans = guess_scheme(gold.values) is not None
     right = right_tokens(gold, predicted)
+    micro, rows = Score(len(right), len(right), int(right.sum())), dict[str, Score]()
+    if spans:
+        micro, rows = span_scores(gold, predicted, starts)
+    elif parts is None:
+        rows = label_scores(gold, predicted, right)
+    part_accuracy, features = ({}, {}) if parts is None else part_scores(gold, predicted, parts)
     return TaggingReport(
         len(starts) - 1,
         len(right),
         float(right.mean()) if len(right) else 0.0,
         complete_sentences(right, starts) / max(1, len(starts) - 1),
-        label_scores(gold, predicted, right),
-        span_scores(gold, predicted, starts) if spans else None,
-        None if parts is None else part_scores(gold, predicted, parts),
+        micro,
+        {**rows, **features},
+        spans,
+        part_accuracy,
     )

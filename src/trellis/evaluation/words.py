@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.unspaced import narrow, to_points, to_text
-from trellis.display.tables import Row
+from trellis.display.tables import Figure, Row
 from trellis.evaluation.scores import Score, ScoreReport
 
 
@@ -19,8 +19,8 @@ class WordReport(ScoreReport):
 
     n_sentences: int  # lines
     micro: Score
-    known: tuple[int, int] = (0, 0)  # gold words that training had; how many of them are right
-    unknown: tuple[int, int] = (0, 0)  # the same of those that it had not
+    known: Figure  # recall of the words that training had
+    unknown: Figure  # recall of the words that it had not
     counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_words")
 
     @property
@@ -29,20 +29,10 @@ class WordReport(ScoreReport):
         return self.micro.gold
 
     @property
-    def recall_of_known(self) -> float:
-        """The share of known words that are right, 0 if there are none."""
-        return self.known[1] / self.known[0] if self.known[0] else 0.0
-
-    @property
-    def recall_of_unknown(self) -> float:
-        """The share of unknown words that are right, 0 if there are none."""
-        return self.unknown[1] / self.unknown[0] if self.unknown[0] else 0.0
-
-    def rows(self) -> Mapping[str, Row]:
-        """Recall of the words that training had, and of those that it had not."""
-        words = {"known words": (self.recall_of_known, self.known[0])}
-        words["unknown words"] = (self.recall_of_unknown, self.unknown[0])
-        return {name: {"recall": recall, "support": n} for name, (recall, n) in words.items() if n}
+    def rows(self) -> Mapping[str, Row]:  # type: ignore[override]
+        """Recall of known and unknown words."""
+        figures = {"known words": self.known, "unknown words": self.unknown}
+        return {name: {"recall": recall, "support": n} for name, (recall, n) in figures.items() if n}
 
 
 def compare_words(
@@ -62,9 +52,9 @@ def compare_words(
             n_right += right
             if half_width(word) in known:
                 n_known, n_known_right = n_known + 1, n_known_right + right
-    of_known = n_known, n_known_right
-    of_unknown = n_gold - n_known, n_right - n_known_right
-    return WordReport(len(gold), Score(n_gold, n_predicted, n_right), of_known, of_unknown)
+    counts = (n_known_right, n_known), (n_right - n_known_right, n_gold - n_known)
+    recalls = (Figure(right / max(1, n), n) for right, n in counts)
+    return WordReport(len(gold), Score(n_gold, n_predicted, n_right), *recalls)
 
 
 def half_width(word: str) -> str:

@@ -8,7 +8,7 @@ import trellis
 from trellis._support.errors import LearnerError
 
 if TYPE_CHECKING:
-    from trellis.learning.learner import Learner
+    from trellis.learning.learner import Ability, Learner
 
 # The name of each, as on the command line, and in ``trellis``.
 LEARNERS = {
@@ -32,3 +32,33 @@ def learner_named(name: str) -> type[Learner]:
         raise LearnerError(f"no learner {name!r}; the learners are {', '.join(LEARNERS)}")
     found: Any = getattr(trellis, LEARNERS[known])
     return found  # type: ignore[no-any-return]
+
+
+def learner_of(learner: Any) -> Learner:
+    """The learner itself, or the one of that name; LearnerError if it is neither."""
+    if isinstance(learner, str):
+        return learner_named(learner)()
+    if not isinstance(learner, trellis.Learner):
+        raise LearnerError(
+            "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
+            f"subclass of trellis.Learner, not {learner!r}"
+        )
+    return learner
+
+
+def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
+    """The same; LearnerError if it lacks an ability, and ``why`` that is an error."""
+    learner = learner_of(learner)
+    if ability not in learner.abilities:
+        solver = learner.parameters().get("solver")
+        raise LearnerError(type(learner).__name__ + (f"(solver={solver!r})" if solver is not None else "") + f" {why}")
+    return learner  # type: ignore[no-any-return]
+
+
+def parser_learner(learner: Any, also: str = "") -> Learner:
+    """The same of a parser; ``also`` names what else trains one."""
+    why = "with these settings does not train parsers; choose Perceptron, MIRA, PassiveAggressive, AROW, CRF, "
+    found = learner_with("trees", learner, f"{why}ExponentialLoss{also}")
+    if getattr(found, "c1", 0):
+        raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
+    return found

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from trellis import _core
 from trellis._support.arrays import Arrays
 from trellis._support.errors import ModelError
 from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
-from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights
 from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Event, Progress
@@ -76,37 +71,6 @@ class Checkpoint:
         if [event.epoch for event in history] != list(range(1, done + 1)):
             raise ValueError("a history of other epochs")
         return Progress(done, state, history, best, best_score, since_best)
-
-
-def fingerprint(*things: object) -> str:
-    """A digest of data, the same in every process: whatever differs in it is another training."""
-    digest = hashlib.blake2b(digest_size=16)
-
-    def add(thing: Any) -> None:
-        if isinstance(thing, np.ndarray):
-            digest.update(f"{thing.dtype}{thing.shape}".encode())
-            digest.update(np.ascontiguousarray(thing).data)
-        elif isinstance(thing, Mapping):
-            add([list(thing), list(thing.values())])
-        elif isinstance(thing, list | tuple):
-            digest.update(f"[{len(thing)}]".encode())
-            for one in thing:
-                add(one)
-        elif isinstance(thing, Strings):
-            add((thing.data, thing.starts))
-        elif isinstance(thing, _core.Encoded):
-            sizes = (thing.n_attributes, thing.n_edge_attributes)
-            add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
-            if thing.segment_lists is not None:
-                add(thing.segment_lists)
-        elif is_dataclass(thing):
-            add([getattr(thing, field.name) for field in fields(thing)])
-        else:
-            assert thing is None or isinstance(thing, str | int | float), thing
-            digest.update(f"{thing!r};".encode())
-
-    add(things)
-    return digest.hexdigest()
 
 
 def _under(prefix: str, tensors: Tensors) -> Arrays:

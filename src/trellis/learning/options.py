@@ -1,86 +1,139 @@
-"""Options that trainings of all kinds of models share, checked in one place."""
-
-from __future__ import annotations
+"""Options of trainings, each declared once: the source of checks, of the command line, of estimators and of tables."""
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
-from trellis._support.arguments import file_path
-from trellis._support.errors import CorpusError, LearnerError
-from trellis.corpus.corpus import Column, Corpus
-from trellis.learning.learner import whole
+from trellis._support.arguments import file_path, thread_count
+from trellis.learning.learner import Constraint, flag, whole
+from trellis.learning.run import Event
+
+# What an option is about: a "setting" of the model, which its record keeps; "data", of which only the digest of a
+# checkpoint is made; the "run", which changes no weight and is in neither.
+Role = Literal["setting", "data", "run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """When a training stops, and where and how often its progress is saved."""
+class Option:
+    """One option of a training; None stands for the default unless ``nullable``."""
 
-    patience: int | None  # epochs without a better dev score after which to stop
-    checkpoint: Path | None
-    every: int  # epochs between two checkpoints
+    default: Any
+    check: Constraint | None  # None: the task checks the value where it uses it
+    help: str  # a noun phrase
+    role: Role = "setting"
+    nullable: bool = False
+    metavar: str | None = None  # on the command line; a switch has none
+    parse: Callable[[str], Any] = str  # of the command line's text
+    offered: bool = True  # on the command line
 
-    @classmethod
-    def of(
-        cls,
-        dev: Any,
-        metric: Any,
-        patience: int | None,
-        checkpoint: str | os.PathLike[str] | None,
-        every: int | None,
-    ) -> Schedule:
-        """Check the options; LearnerError for one without effect, as there is no ``dev`` or no ``checkpoint``."""
-        if patience is not None and dev is None:
-            raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
-        if metric is not None and dev is None:
-            raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
-        if every is not None and checkpoint is None:
-            raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
-        return cls(
-            None if patience is None else whole(1).check("patience", patience),
-            None if checkpoint is None else Path(file_path("checkpoint", checkpoint)),
-            1 if every is None else whole(1).check("checkpoint_every", every),
-        )
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off."""
+        return isinstance(self.default, bool)
 
 
-def check_not_empty(corpus: Corpus, purpose: str) -> None:
-    """CorpusError for a corpus without a token; ``purpose`` is "train on" or "compare epochs on"."""
-    if not corpus.n_tokens:
-        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
+def _function(value: Any) -> Any:
+    if not callable(value):
+        raise TypeError
+    return value
 
 
-def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
-    """CorpusError if no label of the dev corpus is one of training: all epochs would have the score 0."""
-    values = {column.values[code] for code in np.unique(column.codes).tolist()}
-    if values.isdisjoint(labels):
-        shown = ", ".join(sorted(values)[:3])
-        raise CorpusError(dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; give another")
-
-
-def user_notes(info: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The user's notes, converted to what a file gives back.
-
-    Raises
-    ------
-    LearnerError
-        If they are not a dict, or hold something that JSON cannot hold.
-    """
-    if info is None:
-        return {}
+def _notes(info: Any) -> dict[str, Any]:
     if not isinstance(info, Mapping):
-        raise LearnerError(f"info must be a dict of what JSON can hold, not {info!r}")
+        raise TypeError
     try:
         text = json.dumps(dict(info), default=plain, ensure_ascii=False)
         text.encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise LearnerError(f"info must be what JSON can hold: {error}") from None
+    except RecursionError:
+        raise ValueError from None
     notes: dict[str, Any] = json.loads(text)
     return notes
+
+
+class TrainingOptions(TypedDict, total=False):
+    """Options of every training."""
+
+    dev: Annotated[Any, Option(None, None, "held-out data; the epoch with the best score on it is kept", "data")]
+    metric: Annotated[
+        str | Callable[[list[Any], list[Any]], float] | None,
+        Option("auto", None, "score of epochs on the held-out data: a figure of the task's report", metavar="NAME"),
+    ]
+    patience: Annotated[
+        int | None,
+        Option(None, whole(1), "number of epochs without a better score to stop after", "run", parse=int, metavar="N"),
+    ]
+    checkpoint: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            None,
+            Constraint("the path of a file", lambda path: Path(file_path("", path))),
+            "file that training resumes from, with the same result as without a stop",
+            "run",
+            metavar="FILE",
+        ),
+    ]
+    checkpoint_every: Annotated[
+        int | None,
+        Option(None, whole(1), "number of epochs between checkpoints (default: 1)", "run", parse=int, metavar="N"),
+    ]
+    observer: Annotated[
+        Callable[[Event], None] | None,
+        Option(
+            None,
+            Constraint("a function that takes an event", _function),
+            "function called after every epoch; it may raise StopTrainingError to end training with the best epoch",
+            "run",
+            offered=False,
+        ),
+    ]
+    verbose: Annotated[bool, Option(False, flag(), "one line per epoch on standard error", "run", offered=False)]
+    n_threads: Annotated[
+        int | None,
+        Option(
+            None,
+            Constraint("a whole number from 1 on, or None or -1 for all cores", thread_count),
+            "number of threads (default: all cores)",
+            "run",
+            parse=int,
+            metavar="N",
+        ),
+    ]
+    sample_weight: Annotated[
+        npt.ArrayLike | None, Option(None, None, "weight of every example, one number each", "data", offered=False)
+    ]
+    init: Annotated[Any, Option(None, None, "model for a warm start", "data", metavar="MODEL")]
+    info: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            None,
+            Constraint("a dict of what JSON can hold", _notes),
+            "notes to keep in the model, a dict of JSON values",
+            "run",
+            offered=False,
+        ),
+    ]
+
+
+@cache
+def options_of(kind: type) -> dict[str, Option]:
+    """The options of a TypedDict that extends `TrainingOptions`, its own first."""
+    declared = {name: hint.__metadata__[0] for name, hint in kind.__annotations__.items()}
+    shared = TrainingOptions.__annotations__
+    return {name: declared[name] for name in sorted(declared, key=lambda name: name in shared)}
+
+
+def markdown_table(kind: type) -> str:
+    """The options as a table of the documentation."""
+    rows = [("option", "default", "meaning"), ("---", "---", "---")]
+    rows += [(f"`{name}`", f"`{option.default!r}`", option.help) for name, option in options_of(kind).items()]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
 
 
 def plain(value: Any) -> Any:

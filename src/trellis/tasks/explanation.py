@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -18,6 +18,10 @@ class Term:
     # last); () of a whole output.
     where: tuple[int, ...] = ()
     label: str = ""  # "B-NP", "O B-NP" of label pairs, a part of a label; of an arc its label, of a phrase its rule
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {"feature": self.feature, "weight": self.weight, "where": list(self.where), "label": self.label}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,7 +46,7 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
         second = None if self.second is None else self.second.to_dict()
-        terms = {"terms": list(map(asdict, self.terms)), "difference": list(map(asdict, self.difference))}
+        terms = {"terms": [t.to_dict() for t in self.terms], "difference": [t.to_dict() for t in self.difference]}
         output = self.output if isinstance(self.output, list) else str(self.output)
         gap = None if self.second is None else self.gap
         return {"output": output, "score": self.score, **terms, "second": second, "gap": gap}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from trellis.corpus.corpus import Corpus
-    from trellis.display.trellises import Picture
+    from trellis.display.svg import Picture
     from trellis.evaluation.report import Report
     from trellis.tasks.explanation import Explanation, Term
 
@@ -133,8 +133,13 @@ class Model:
         from trellis.display.figures import history_figure
 
         learner = self.training.get("learner", {}).get("name", "")
-        score = self.training.get("metric", "score on dev")
-        return history_figure(self.training.get("history", []), f"{TASKS[self.task].noun}: {learner}", score)
+        title = f"{TASKS[self.task].noun}: {learner}"
+        return history_figure(self.training.get("history", []), title, self._score_name())
+
+    def _score_name(self) -> str:
+        """The name of the score on dev."""
+        metric = self.training.get("metric") or "auto"
+        return "score" if metric == "auto" else str(metric)
 
     # ------------------------------------------------------------ files and copies
 

@@ -56,7 +56,7 @@ def command(given: Namespace) -> None:
         "token accuracy": [report.token_accuracy for report in reports],
         "sentence accuracy": [report.sentence_accuracy for report in reports],
     }
-    if all(report.spans is not None for report in reports):
+    if all(report.has_spans for report in reports):
         figures["F1 of spans"] = [report.f1 for report in reports]
     if given.json:
         show_json({name: _summary(values) for name, values in figures.items()})

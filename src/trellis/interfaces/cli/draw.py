@@ -40,4 +40,4 @@ def command(given: Namespace) -> None:
     words = given.words[0].split() if len(given.words) == 1 else given.words
     picture = tagger.draw(typed(tagger, words), most_labels=given.most_labels)
     with writing(given.output) as out:
-        out.write(picture.svg.encode())
+        out.write(picture.to_svg().encode())

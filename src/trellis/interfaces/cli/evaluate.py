@@ -50,11 +50,7 @@ def describe(parser: Parser) -> None:
     add("--predicted", metavar="NAME", help="without a model: column of predicted labels (default: the last)")
     parser.share("label-parts")
     add("--calibration", action="store_true", help="with a model: show how well calibrated it is")
-    add(
-        "--error-analysis",
-        action="store_true",
-        help="scores per label, confusions, known words, partial matches",
-    )
+    add("--error-analysis", action="store_true", help="scores per label, confusions, known words, partial matches")
     add("--errors", metavar="FILE", help="write the tokens that are wrong, as a table")
     parser.share("by", "scheme", "threads", "json")
     parser.share_file_options()

@@ -1,6 +1,6 @@
 """Measure a parser, or a file that has been parsed.
 
-Unlabelled and labelled attachment scores (UAS, LAS), with and without punctuation, sentences without a mistake, and
+Unlabelled and labelled attachment scores (UAS, LAS), with and without punctuation, sentence accuracy, and
 both scores by label. Without a model the trees of the file are compared with those of --gold.
 
 examples:

@@ -23,7 +23,8 @@ from trellis.interfaces.cli.outputs import check_apart, check_writable, show_jso
 from trellis.interfaces.cli.parsing_files import tagging
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner
-from trellis.tasks.parsing.train import DEFAULT, FILTER, train
+from trellis.tasks.parsing.options import DEFAULT, FILTER
+from trellis.tasks.parsing.train import train
 
 LEARNERS = ("mira", "perceptron", "pa", "arow", "crf", "exponential")  # the others learn chains only
 

@@ -1,13 +1,10 @@
-"""The learning curve of a training as a picture."""
+"""Checks of ``--plot`` before training."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from trellis._support.errors import LearnerError
-from trellis.display.figures import history_figure
 from trellis.learning.learner import Learner
 
 
@@ -27,8 +24,3 @@ def check_picture(path: str) -> None:
     known = Figure().canvas.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in known:
         raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")
-
-
-def draw(history: Sequence[Mapping[str, Any]], path: str, title: str, score: str) -> None:
-    """The learning curve as a file."""
-    history_figure(history, title, score).savefig(path)

@@ -21,7 +21,7 @@ from trellis.interfaces.cli.outputs import check_apart, check_writable, show_jso
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.tagger_options import chosen_learner, describe_learner
 from trellis.tasks.words.model import Segmenter
-from trellis.tasks.words.train import DEFAULT, FEATURES
+from trellis.tasks.words.options import DEFAULT, FEATURES
 
 AS_GIVEN = ("features", "order", "cutoff", "patience")
 

@@ -10,9 +10,9 @@ from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import SHARED, SWITCH, at_least
 from trellis.learners import LEARNERS
 from trellis.learning.learner import Learner
+from trellis.tasks.tagging.options import Pruning, Segments
 
-AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme", "bagging", "document_features")
-OFF_UNLESS_GIVEN = ("tag_dictionary", "segments")
+AS_GIVEN = ("features", "order", "cutoff", "pairs", "label_parts", "beam", "scheme", "bagging", "documents")
 OF_LEARNER = ("epochs", "average", "shuffle", "seed", "update")
 
 
@@ -36,11 +36,11 @@ def describe_tagger(add: Callable[..., Any]) -> None:
     add("--label-weight", type=_weight, action="append", default=[], metavar="LABEL=NUMBER", help=weights)
     add("--label-parts", **SHARED["label-parts"])
     segments = "score whole segments (semi-Markov); labels must mark spans; at most so many tokens long"
-    add("--segments", type=at_least(1), nargs="?", const=True, metavar="LONGEST", help=segments)
+    add("--segments", type=_segments, nargs="?", const=True, metavar="LONGEST", help=segments)
     bagging = "train N times, each without a random tenth of the features; the model is the mean"
     add("--bagging", type=at_least(1), default=1, metavar="N", help=bagging)
     documents = "two passes, for names: a second model learns what the first says of the same word elsewhere"
-    add("--document-features", action="store_true", help=documents)
+    add("--documents", action="store_true", help=documents)
     add("--scheme", help="forbid label sequences that are illegal in this scheme: iob2, iobes, ...")
 
 
@@ -63,8 +63,7 @@ def tagger_options(given: Namespace) -> dict[str, Any]:
     """What is given of the model, as arguments of trellis.train."""
     options = {name: getattr(given, name) for name in AS_GIVEN}
     options["label_weights"] = dict(given.label_weight) or None
-    options["prune"] = "auto" if given.prune is None else given.prune
-    return {**options, **{name: getattr(given, name) or False for name in OFF_UNLESS_GIVEN}}
+    return {**options, **{name: getattr(given, name) for name in ("prune", "segments", "tag_dictionary")}}
 
 
 def chosen_learner(given: Namespace, default: str | Learner = "mira") -> Learner:
@@ -88,12 +87,16 @@ def _weight(text: str) -> tuple[str, float]:
     raise ArgumentTypeError(f"must be LABEL=NUMBER, as PER=5, not {text!r}")
 
 
-def _shares(text: str) -> float | list[float] | bool:
+def _segments(text: str) -> Segments:
+    """The argument of segments."""
+    return Segments(longest=at_least(1)(text))
+
+
+def _shares(text: str) -> Pruning | bool:
     """The argument of pruning."""
     if text == "off":
         return False
     try:
-        shares = [float(share) for share in text.split(",")]
+        return Pruning(tuple(float(share) for share in text.split(",")))
     except ValueError:
         raise ArgumentTypeError(f"must be numbers, as 0.997 or 0.997,0.99, or off, not {text!r}") from None
-    return shares if len(shares) > 1 else shares[0]

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from trellis._support.errors import ArgumentError
 from trellis.corpus.blocks import BLOCK_BYTES, CorpusStream
 from trellis.corpus.corpus import columns_named
-from trellis.display.figures import score_name
 from trellis.engine.weights import MANY_LABELS
 from trellis.features.presets import PRESETS
 from trellis.interfaces.cli.file_shape import FileShape
@@ -30,7 +29,7 @@ from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
-from trellis.interfaces.cli.plot import check_plot, draw
+from trellis.interfaces.cli.plot import check_plot
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.tagger_options import (
     chosen_learner,
@@ -125,13 +124,12 @@ def command(given: Namespace) -> None:
     _say_what_is_not_read(given, shape, sentences.columns, tagger)
     if left_out := tagger.training.get("segments", {}).get("sentences_left_out"):
         said = "1 sentence" if left_out == 1 else f"{left_out:,} sentences"
-        say(f"{said} left out: a segment of more than {given.segments} tokens", given.quiet)
-    if given.document_features and tagger.model.first is None:
+        say(f"{said} left out: a segment of more than {given.segments.longest} tokens", given.quiet)
+    if given.documents and tagger.model.first is None:
         say("stopped before the second pass over documents: a model of one pass", given.quiet)
     tagger.save(given.model)
     if given.plot is not None:
-        score = score_name(given.metric, tagger.labels)
-        draw(tagger.training["history"], given.plot, f"{tagger.target}: {tagger.training['learner']['name']}", score)
+        tagger.plot_history().savefig(given.plot)
     n_weights, n_bytes = tagger.model.weights.n_nonzero, Path(given.model).stat().st_size
     size = f"{len(tagger.labels)} labels, {n_weights:,} weights, {n_bytes / 1e6:.1f} MB"
     say(f"{given.model}: {size}", given.quiet)

@@ -88,4 +88,4 @@ def _sentences(given: Namespace) -> Any:
 
 
 def _drawn(tree: Any, shape: str) -> str:
-    return tree.to_svg() if shape == "svg" else f"{printable(tree.draw())}\n"
+    return tree.draw().to_svg() if shape == "svg" else f"{printable(tree.draw().text)}\n"

@@ -22,7 +22,8 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees.train import DEFAULT, PCFG, train
+from trellis.tasks.trees.options import DEFAULT, PCFG
+from trellis.tasks.trees.train import train
 
 LEARNERS = (PCFG, "perceptron", "mira", "pa", "arow", "crf", "exponential")  # the others learn chains only
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trellis.display.html import element
+from trellis.display.html import element, page
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>trellis</title></head><body>
-{body}
-</body></html>
-"""
 EXAMPLES: dict[str, dict[str, Any]] = {
     "/v1/tag": {"text": "The dog barks."},
     "/v1/kbest": {"sentence": ["the", "dog", "barks"], "k": 3},
@@ -47,4 +41,4 @@ def docs_page(openapi: dict[str, Any], address: str) -> str:
                     for key, one in fields.items()
                 ]
                 parts.append(element("ul", *rows))
-    return _PAGE.format(body="".join(parts))
+    return page("trellis", *parts)

@@ -47,7 +47,7 @@ class SequenceTagger(SequenceEstimator):
         label_costs: Any = None,
         label_weights: Any = None,
         bagging: int = 1,
-        document_features: bool = False,
+        documents: bool = False,
         columns: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -61,7 +61,7 @@ class SequenceTagger(SequenceEstimator):
         self.label_costs = label_costs
         self.label_weights = label_weights
         self.bagging = bagging
-        self.document_features = document_features
+        self.documents = documents
         self.columns = columns
         self.n_jobs = n_jobs
 
@@ -103,7 +103,7 @@ class SequenceTagger(SequenceEstimator):
             label_costs=self.label_costs,
             label_weights=self.label_weights,
             bagging=self.bagging,
-            document_features=self.document_features,
+            documents=self.documents,
             sample_weight=sample_weight,
             n_threads=self.n_jobs,
         )

@@ -29,7 +29,7 @@ from trellis.tasks.parsing.tree import DependencyTree
 from trellis.tasks.parsing.treebank import HEAD, LABEL, read_dependencies
 
 if TYPE_CHECKING:
-    from trellis.display.trellises import Picture
+    from trellis.display.svg import Picture
 
 
 @contextmanager
@@ -187,9 +187,7 @@ class Parser(Model):
 
     def draw(self, sentence: Any) -> Picture:
         """The best tree: arcs above the words, as thick as they are probable."""
-        from trellis.display.trellises import Picture
-
-        return Picture(self.parse(sentence, probabilities=True).to_svg())
+        return self.parse(sentence, probabilities=True).draw()
 
     def evaluate(self, corpus: Any, *, n_threads: int | None = None, subtypes: bool = True) -> AttachmentReport:
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""

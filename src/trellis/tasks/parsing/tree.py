@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from trellis.display.dependencies import draw_tree
+if TYPE_CHECKING:
+    from trellis.display.svg import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,14 @@ class DependencyTree:
         """The words that have this one as their head, counted from 1; of 0 the root's word."""
         return [i for i, one in enumerate(self.heads, 1) if one == head]
 
-    def to_svg(self) -> str:
+    def draw(self) -> Picture:
         """A picture: arcs above the words, as thick as they are probable."""
-        return draw_tree(self.words, self.heads, self.labels, self.probabilities)
+        from trellis.display.dependencies import draw_dependencies
+
+        return draw_dependencies(self.words, self.heads, self.labels, self.probabilities)
 
     def _repr_svg_(self) -> str:
-        return self.to_svg()
+        return self.draw().svg
 
     def __str__(self) -> str:
         lines = list[str]()

@@ -3,7 +3,7 @@
 Lists for training come from cross-validation, so that they look like those of new sentences.
 """
 
-from trellis.evaluation.reranking import RerankingReport as RerankingReport
+from trellis.evaluation.tagging import RerankingReport as RerankingReport
 from trellis.tasks.reranking.features import FEATURES as FEATURES
 from trellis.tasks.reranking.lists import Candidate as Candidate
 from trellis.tasks.reranking.lists import KBestList as KBestList

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import OUTSIDE, guess_scheme, split_label, starts_anew
-from trellis.evaluation.reranking import RerankingReport
-from trellis.evaluation.tagging import evaluate
+from trellis.evaluation.tagging import RerankingReport, evaluate
 from trellis.tasks.tagging.model import Tagger
 
 Cost = Literal["auto", "tokens", "spans"]

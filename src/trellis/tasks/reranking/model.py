@@ -15,7 +15,7 @@ from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus, column_of
 from trellis.engine.hypergraph import Hypergraph
-from trellis.evaluation.reranking import RerankingReport
+from trellis.evaluation.tagging import RerankingReport
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name

@@ -3,90 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
-from trellis._support.arguments import instance, items, thread_count, whole_number
+from trellis._support.arguments import instance, items, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read
-from trellis.evaluation.tagging import evaluate
-from trellis.learning.learner import Learner
-from trellis.learning.options import Schedule, check_not_empty
-from trellis.learning.run import Observer, check_observer
-from trellis.tasks.reranking.features import Feature, GlobalFeatures
-from trellis.tasks.reranking.lists import (
-    MAX_K,
-    Cost,
-    KBestList,
-    check_cost,
-    cost_named,
-    kbest_lists,
-    report,
-    text_columns,
-)
+from trellis.evaluation.tagging import TaggingReport, evaluate
+from trellis.learning.fit import Fit, corpus_of, no_targets
+from trellis.learning.learner import check_update
+from trellis.tasks.reranking.features import GlobalFeatures
+from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.reranking.model import ListProblem, Reranker
-from trellis.tasks.structured.train import structure_learner
+from trellis.tasks.reranking.options import ListOptions, RerankingOptions
 from trellis.tasks.structured.train import train as train_structured
 from trellis.tasks.tagging.model import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
+# Options of the structured model that chooses among the candidates.
+SHARED = (
+    "learner",
+    "patience",
+    "checkpoint",
+    "checkpoint_every",
+    "observer",
+    "verbose",
+    "n_threads",
+    "sample_weight",
+    "init",
+    "info",
+)
 
 
-def train(
-    corpus: Any,
-    *,
-    tagger: MakeTagger,
-    learner: Learner | str | None = None,
-    k: int = 20,
-    folds: int = 5,
-    features: Sequence[Feature] | None = None,
-    cost: Cost = "auto",
-    dev: Any = None,
-    patience: int | None = None,
-    observer: Observer | None = None,
-    n_threads: int | None = None,
-) -> Reranker:
-    """Train a tagger and a reranker of its ``k`` best label sequences.
+def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> Reranker:
+    """Train a tagger and a reranker of its k best label sequences.
 
-    ``tagger`` is a function that trains a tagger on a corpus, such as ``lambda part: trellis.train(part,
-    target="chunk")``. It is called once per fold, without the fold's sentences, and once with the whole corpus.
-    ``learner`` (default: the averaged perceptron) is one that ``trellis.tasks.structured.train`` takes, or its name.
-    ``features`` are names of ``rerank.FEATURES``, templates, or functions from a ``Candidate`` to names or a dict
-    (default: all that have names). ``cost`` says how bad a wrong candidate is: wrong "tokens", missed and false
-    "spans", or "auto", spans where labels mark them. With ``dev``, a held-out corpus, the best epoch of the reranker on
-    it is kept; with ``patience`` training stops after so many epochs without a better one. ``observer`` is called after
-    every epoch of the reranker.
+    Parameters
+    ----------
+    corpus
+        Corpus, or anything ``trellis.read`` takes.
+    y
+        None: labels are a column of the corpus.
+    **options
+        See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
+        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus.
     """
-    corpus = read(corpus)
-    held_out = None if dev is None else read(dev)
-    if held_out is not None:
-        check_not_empty(held_out, "compare epochs on")
+    training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
+    no_targets(y, "labels are a column of the corpus")
+    asked = training.options
+    corpus, held_out = read(corpus), None if asked.dev is None else corpus_of(asked.dev, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
-    learner = structure_learner(learner, stepwise=False)
-    chosen = GlobalFeatures(features, list(corpus.columns)).chosen
-    check_cost(cost)
-    Schedule.of(dev, None, patience, None, None)
-    check_observer(observer)
-    thread_count(n_threads)
+    check_update(getattr(asked.learner, "update", None), stepwise=False)
+    chosen = GlobalFeatures(asked.features, list(corpus.columns)).chosen
+    training.weights(len(corpus))
 
     def checked(part: Corpus) -> Tagger:
-        made = _trained(tagger, part)
-        GlobalFeatures(chosen, text_columns(made))
-        cost_named(cost, corpus.column(made.target).values)
+        tagger = _trained(asked.tagger, part)
+        GlobalFeatures(chosen, text_columns(tagger))
+        cost_named(asked.cost, corpus.column(tagger.target).values)
         if held_out is not None:
-            for name in (*text_columns(made), made.target):
+            for name in (*text_columns(tagger), tagger.target):
                 held_out.column(name)
-        return made
+        return tagger
 
-    lists = held_out_lists(corpus, checked, k=k, folds=folds, n_threads=n_threads)
-    made = checked(corpus)
-    dev_lists = None
+    lists = held_out_lists(corpus, checked, k=asked.k, folds=asked.folds, n_threads=asked.n_threads)
+    tagger = checked(corpus)
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
     if held_out is not None:
-        dev_lists = kbest_lists(made, held_out, k, held_out.sentences(made.target), n_threads)
-    options: dict[str, Any] = {"features": chosen, "cost": cost, "observer": observer, "n_threads": n_threads}
-    return fit(made, lists, learner, k=k, dev=dev_lists, patience=patience, **options)
+        rest["dev"] = kbest_lists(tagger, held_out, asked.k, held_out.sentences(tagger.target), asked.n_threads)
+    return fit(tagger, lists, **{**rest, "features": chosen})
 
 
 def held_out_lists(
@@ -112,42 +100,36 @@ def held_out_lists(
     return [one for one in lists if one is not None]
 
 
-def fit(
-    tagger: Tagger,
-    lists: Sequence[KBestList],
-    learner: Learner | str | None = None,
-    *,
-    k: int = 20,
-    features: Sequence[Feature] | None = None,
-    cost: Cost = "auto",
-    dev: Sequence[KBestList] | None = None,
-    patience: int | None = None,
-    observer: Observer | None = None,
-    n_threads: int | None = None,
-) -> Reranker:
-    """Train a reranker on lists that are already there, such as ``held_out_lists`` gives; see ``train``.
+def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOptions]) -> Reranker:
+    """Train a reranker on lists that exist already, such as those of ``held_out_lists``.
 
-    ``tagger`` offers the lists of new sentences. The right output of a list is its cheapest candidate. ``dev`` are
-    lists of that tagger.
+    Parameters
+    ----------
+    tagger
+        Tagger that offers the lists of new sentences.
+    lists
+        Lists with the right labels; the right output of a list is its cheapest candidate.
+    **options
+        See `ListOptions`; ``dev`` are lists of that tagger.
     """
+    asked = Fit(ListOptions, options, metrics=TaggingReport.metrics).options
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
     found = _labelled("lists", lists, tagger)
     problem = ListProblem(
-        GlobalFeatures(features, text_columns(tagger)), _typical_gap(found), cost_named(cost, tagger.labels)
+        GlobalFeatures(asked.features, text_columns(tagger)), _typical_gap(found), cost_named(asked.cost, tagger.labels)
     )
-    k = whole_number("k", k, 1, MAX_K)
-    model = train_structured(
-        [(one, one.gold) for one in found],
-        problem=problem,
-        learner=learner,
-        dev=None if dev is None else [(one, one) for one in _labelled("dev", dev, tagger)],
-        metric=None if dev is None else _headline,
-        patience=patience,
-        observer=observer,
-        n_threads=n_threads,
-    )
-    figures = report(found, cost=cost)
-    lists_of_training = {
+    if asked.init is not None:
+        asked.init = instance("init", asked.init, Reranker, "a reranker, such as trellis.load gives").model
+
+    shared = {name: getattr(asked, name) for name in SHARED}
+    if asked.dev is not None:
+        shared |= {
+            "dev": [(one, one) for one in _labelled("dev", asked.dev, tagger)],
+            "metric": LabelScore(asked.metric),
+        }
+    model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
+    figures = report(found, cost=asked.cost)
+    facts = {
         "lists": {
             "sentences": len(found),
             "candidates": sum(len(one.candidates) for one in found),
@@ -155,7 +137,19 @@ def fit(
             "oracle": figures.oracle.headline,
         }
     }
-    return Reranker(tagger, model, k, cost, training={**model.training, **lists_of_training})
+    return Reranker(tagger, model, asked.k, asked.cost, model.info, {**model.training, **facts})
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """A figure of the labels that were chosen."""
+
+    metric: str
+
+    def __call__(self, ranks: list[int], lists: list[KBestList]) -> float:
+        """Of the candidates with these ranks."""
+        chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
+        return evaluate([one.gold or () for one in lists], chosen).figure(self.metric)
 
 
 def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:
@@ -168,12 +162,6 @@ def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:
                 has = ", ".join(one.candidates[0].sentence)
                 raise ArgumentError(f"{name} must have the columns of the tagger; {i} has {has}, not {column}")
     return found
-
-
-def _headline(ranks: list[int], lists: list[KBestList]) -> float:
-    """Span F1 of what was chosen, or token accuracy where labels mark no spans."""
-    chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
-    return evaluate([one.gold or () for one in lists], chosen).headline
 
 
 def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:

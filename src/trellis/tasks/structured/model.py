@@ -107,8 +107,10 @@ class StructuredModel(Model):
         pairs = items(examples)
         if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise ArgumentError("examples must be a list of pairs of an input and its right output")
-        right = sum(same(self.predict(x), y) for x, y in pairs)
-        return StructuredReport(len(pairs), right)
+        outputs, cost = self.predict_batch([x for x, _ in pairs]), getattr(self.problem, "cost", None)
+        total = cost and sum(float(cost(x, y, z)) for (x, y), z in zip(pairs, outputs, strict=True))
+        right = sum(same(z, y) for (_, y), z in zip(pairs, outputs, strict=True))
+        return StructuredReport(len(pairs), right, total)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), by the names of features."""

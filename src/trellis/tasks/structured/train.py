@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
-import numpy as np
-import numpy.typing as npt
-
-import trellis
-from trellis._support.arguments import items, real_number, thread_count, whole_number
+from trellis._support.arguments import items, real_number
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.corpus.corpus import Strings
-from trellis.learners.perceptron import Perceptron
-from trellis.learning.checkpoint import Checkpoint, fingerprint
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
-from trellis.learning.learner import Learner, check_update
-from trellis.learning.options import Schedule, plain
-from trellis.learning.run import Observer, check_observer, run
+from trellis.learning.fit import Fit
+from trellis.learning.learner import DEFAULT_UPDATE, Learner, check_update
 from trellis.tasks.structured.encoding import Encoder, candidate_parts
 from trellis.tasks.structured.model import StructuredModel
+from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.structured.problem import (
     Features,
     PartsProblem,
-    Problem,
     StepProblem,
     check_features,
     check_parts,
@@ -34,92 +23,70 @@ from trellis.tasks.structured.problem import (
     plain_features,
     same,
 )
-from trellis.tasks.tagging.train import learner_of
-
-Metric = Callable[[list[Any], list[Any]], float]
 
 
-def train(
-    examples: Iterable[tuple[Any, Any]],
-    *,
-    problem: Problem,
-    learner: Learner | str | None = None,
-    beam: int | None = None,
-    init: StructuredModel | Features | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-    dev: Iterable[tuple[Any, Any]] | None = None,
-    metric: Metric | None = None,
-    patience: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int | None = None,
-    n_threads: int | None = None,
-    observer: Observer | None = None,
-) -> StructuredModel:
-    """Learn from pairs of an input and its right output.
+def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) -> StructuredModel:
+    """Learn from inputs and their right outputs.
 
-    ``learner`` (default: the averaged perceptron) is one of those of chains, or its name: the online learners,
-    ``CRF``, ``ExponentialLoss``, ``HMSVM(solver="frank-wolfe")``. A problem with ``candidates`` or ``parts`` answers
-    all; one with ``argmax`` answers the perceptron and passive-aggressive learners, and with ``augmented`` or
-    ``kbest`` MIRA and AROW; one with ``choices`` answers these too, by a beam of ``beam`` states, and the learner's
-    ``update`` says on what of a wrong search it updates. ``init`` is a model, or weights by the names of features, for
-    a warm start. ``sample_weight`` is how much each example counts. ``observer`` is called after every epoch.
+    A problem with ``candidates`` or ``parts`` answers all learners of structures; one with ``argmax`` answers the
+    perceptron and passive-aggressive learners, and with ``augmented`` or ``kbest`` MIRA and AROW; one with ``choices``
+    answers these too, by a beam.
 
-    With ``dev``, held-out pairs, the best epoch on them is kept, by the share of right outputs or by ``metric(outputs,
-    right)``, a number from 0 on; with ``patience`` training stops after so many epochs without a better one.
-    ``checkpoint`` is a file that is written every ``checkpoint_every`` epochs (default: 1); the same call resumes from
-    it, with the same bits as if it had never been stopped. It needs ``candidates`` or ``parts``.
+    Parameters
+    ----------
+    examples
+        Pairs of an input and its right output; inputs alone where ``y`` is given.
+    y
+        Right outputs.
+    **options
+        See `StructuredOptions` (docs/structured.md). ``metric(outputs, right)`` is a function that gives a number from
+        0 on (default: the share of right outputs); ``init`` is a model, or weights by the names of features.
     """
-    problem = check_problem(problem)
-    learner = structure_learner(learner, stepwise=isinstance(problem, StepProblem))
-    pairs = _pairs("example", examples)
-    weights = None
-    if sample_weight is not None:
-        try:
-            weights = np.asarray(sample_weight, np.float64)
-        except (TypeError, ValueError):
-            weights = np.empty(0)
-        if weights.shape != (len(pairs),) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ArgumentError(f"sample_weight must be {len(pairs)} finite numbers from 0 on, one per example")
-    held_out = None if dev is None else _pairs("dev example", dev)
-    schedule = Schedule.of(dev, metric, patience, checkpoint, checkpoint_every)
-    if metric is not None and not callable(metric):
-        raise LearnerError(f"metric must be a function of outputs and right outputs, not {metric!r}")
-    check_observer(observer)
-    n_threads = thread_count(n_threads)
-    encoder = Encoder(problem, _beam(problem, beam), _initial(init, learner))
-    encoded = encoder.encode(pairs, weights, n_threads)
+    fit = Fit(StructuredOptions, options, metrics=None)
+    asked, learner = fit.options, fit.learner
+    problem = check_problem(asked.problem)
+    is_stepwise = isinstance(problem, StepProblem)
+    check_update(getattr(learner, "update", None), stepwise=is_stepwise)
+    _check_beam(asked.beam, is_stepwise)
+    if asked.metric != "auto" and not callable(asked.metric):
+        raise LearnerError(f"metric must be a function of outputs and right outputs, not {asked.metric!r}")
+    pairs = _pairs("example", examples if y is None else _zipped(examples, y))
+    weights = fit.weights(len(pairs), "example")
+    held_out = None if asked.dev is None else _pairs("dev example", asked.dev)
+    encoder = Encoder(problem, asked.beam, _initial(asked.init, learner))
+    encoded = encoder.encode(pairs, weights, asked.n_threads)
+    # What the problem is, what it starts from and what it is scored on, as numbers.
+    asked.problem, asked.init, asked.dev, score, metric = (
+        type(problem).__name__,
+        encoded.initial,
+        None,
+        None,
+        asked.metric,
+    )
     if held_out is not None:
 
-        def score(weights: FeatureWeights) -> float:
-            model = StructuredModel(problem, encoder.names(len(weights.values)), weights, beam)
-            return _scored(metric, [model.predict(x) for x, _ in held_out], [y for _, y in held_out])
+        def score(model: StructuredModel) -> float:
+            return _scored(metric, [model.predict(x) for x, _ in held_out], [right for _, right in held_out])
 
-        encoded = replace(encoded, score_dev=score, patience=schedule.patience)
-    if schedule.checkpoint is not None:
-        key = _fingerprint(learner, encoder, encoded, held_out, metric)
-        encoded = replace(encoded, checkpoint=Checkpoint(schedule.checkpoint, schedule.every, key))
-    work: Any = learner.begin(encoded)  # type: ignore[arg-type]
-    learnt, history = run(encoded, work, observer)
-    training = {
-        "learner": {"name": type(learner).__name__, **learner.parameters()},
-        "problem": type(problem).__name__,
-        "examples": len(pairs),
-        **({} if beam is None else {"update": work.update}),
-        "history": [event.to_dict() for event in history],
-    }
-    return StructuredModel(problem, encoder.names(len(learnt.values)), learnt, beam, training=training)
+    if asked.checkpoint is not None:
+        if encoded.graphs is None:
+            raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); omit it")
+        asked.dev = None if held_out is None else [_outputs(encoder.problem, x, right) for x, right in held_out]
+
+    def assemble(weights: FeatureWeights, record: dict[str, Any]) -> StructuredModel:
+        names = encoder.names(len(weights.values))
+        return StructuredModel(problem, names, weights, asked.beam, fit.notes, record)
+
+    facts = {"problem": type(problem).__name__, "examples": len(pairs)}
+    facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if is_stepwise else {}
+    return fit.run(encoded, assemble, _data(encoder, encoded), score, **facts)
 
 
-def structure_learner(given: Learner | str | None, *, stepwise: bool) -> Learner:
-    """The learner, or the one of that name; LearnerError if it does not learn such structures."""
-    learner = learner_of(Perceptron() if given is None else given)
-    if "structures" not in learner.abilities:
-        raise LearnerError(
-            f"{_named(learner)} learns chains only; choose an online learner, CRF, ExponentialLoss or "
-            'HMSVM(solver="frank-wolfe")'
-        )
-    check_update(getattr(learner, "update", None), stepwise=stepwise)
-    return learner
+def _zipped(inputs: Any, outputs: Any) -> list[tuple[Any, Any]]:
+    inputs, outputs = items(inputs), items(outputs)
+    if inputs is None or outputs is None or len(inputs) != len(outputs):
+        raise ArgumentError("y must have one output for every input")
+    return list(zip(inputs, outputs, strict=True))
 
 
 def _initial(init: Any, learner: Learner) -> Features | None:
@@ -127,33 +94,16 @@ def _initial(init: Any, learner: Learner) -> Features | None:
     if init is None:
         return None
     if not learner.takes_init:
-        raise LearnerError(f"{_named(learner)} cannot start from other weights; leave init out")
+        raise LearnerError(f"{type(learner).__name__} cannot start from other weights; leave init out")
     if isinstance(init, StructuredModel):
         return dict(zip(init.names, init.weights.values.tolist(), strict=True))
     return dict(check_features(init, "init"))
 
 
-def _fingerprint(
-    learner: Learner,
-    encoder: Encoder,
-    encoded: FeatureProblem,
-    held_out: list[tuple[Any, Any]] | None,
-    metric: Metric | None,
-) -> str:
-    """What is equal in all of this gives the same weights, for any number of threads."""
-    if encoded.graphs is None:
-        raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); omit it")
-    return fingerprint(
-        trellis.__version__,
-        type(learner).__name__,
-        json.dumps(learner.epoch_parameters(), default=plain),
-        Strings.of(encoder.numbers),
-        [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs],
-        (encoded.gold, encoded.features, encoded.right_starts, encoded.costs, encoded.sentence_weights),
-        encoded.initial,
-        None if held_out is None else [_outputs(encoder.problem, x, y) for x, y in held_out],
-        None if metric is None else getattr(metric, "__qualname__", type(metric).__qualname__),
-    )
+def _data(encoder: Encoder, encoded: FeatureProblem) -> tuple[Any, ...]:
+    """What is learnt from; of a problem that searches, the features of right outputs alone."""
+    graphs = [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs]
+    return Strings.of(encoder.numbers), graphs, encoded.gold, encoded.features, encoded.right_starts, encoded.costs
 
 
 def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -182,23 +132,15 @@ def _pairs(what: str, given: Any) -> list[tuple[Any, Any]]:
     return [(x, y) for x, y in pairs]
 
 
-def _scored(metric: Metric | None, outputs: list[Any], right: list[Any]) -> float:
+def _scored(metric: Any, outputs: list[Any], right: list[Any]) -> float:
     """How good outputs are."""
-    if metric is None:
+    if metric == "auto":
         return sum(map(same, outputs, right)) / len(right)
     return real_number("what metric(outputs, right) gives", metric(outputs, right), 0.0)
 
 
-def _beam(problem: Problem, beam: int | None) -> int | None:
-    if not isinstance(problem, StepProblem):
-        if beam is not None:
-            raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
-        return None
-    if beam is None:
+def _check_beam(beam: int | None, is_stepwise: bool) -> None:
+    if is_stepwise and beam is None:
         raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
-    return whole_number("beam", beam, 1, 2**31 - 1)
-
-
-def _named(learner: Learner) -> str:
-    solver = learner.parameters().get("solver")
-    return type(learner).__name__ + (f"(solver={solver!r})" if solver is not None else "")
+    if beam is not None and not is_stepwise:
+        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")

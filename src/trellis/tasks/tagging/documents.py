@@ -75,5 +75,5 @@ def word_column(model: ChainModel) -> str:
     """The column whose strings are the words: one of their usual names, else the first that templates read."""
     names = [column.name for column in model.vocabulary.given]
     if not names:
-        raise LearnerError("document_features compare words; add a template that reads a column of them, as word[0]")
+        raise LearnerError("documents=True compares words; add a template that reads a column of them, as word[0]")
     return next((name for name in ("word", *ALIASES["word"]) if name in names), names[0])

@@ -1,12 +1,15 @@
-"""The trellis of one sentence, drawn."""
+"""The pictures of a tagger: the trellis of a sentence, and the names of scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ModelError
-from trellis.display.trellises import Picture, Trellis
+from trellis.corpus.schemes import guess_scheme
+from trellis.display.svg import Picture
+from trellis.display.trellises import draw_trellis
 from trellis.tasks.tagging.decoding import listed
 from trellis.tasks.tagging.explain import shown
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.model import Sentence, Tagger
 
 MOST_TOKENS = 200
+SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
 
 
 def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedLabels | None) -> Picture:
@@ -30,4 +34,9 @@ def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedL
         posterior = tagger.marginals(sentence, allowed=allowed)
     number = {label: z for z, label in enumerate(tagger.labels)}
     path = [number[label] for label in best[:MOST_TOKENS]]
-    return Trellis(tokens, tagger.labels, posterior.node[:MOST_TOKENS], posterior.edge, path).picture(most_labels)
+    return draw_trellis(tokens, tagger.labels, posterior.node[:MOST_TOKENS], posterior.edge, path, most_labels)
+
+
+def score_name(metric: str | None, labels: Sequence[str]) -> str:
+    """The name of the score on dev."""
+    return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]

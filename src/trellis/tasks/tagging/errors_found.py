@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,10 +50,10 @@ class ErrorsFound:
     error_analysis: ErrorAnalysis
     calibration: Calibration | None  # None where the model has no marginals
     lengths: list[LengthScore]
-    examples: dict[tuple[str, str], list[int]]  # (true label, label given): some of the sentences, by their numbers
+    examples: dict[tuple[str, str], list[int]]  # (gold, predicted): some of the sentences, by their numbers
     sentences: dict[int, WrongSentence]
     history: list[dict[str, Any]]  # of training
-    labels: tuple[str, ...]
+    score_name: str  # of the score on dev in the history
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
@@ -64,10 +64,7 @@ class ErrorsFound:
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "lengths": [[one.low, one.high, one.n_sentences, one.accuracy] for one in self.lengths],
             "examples": [[*pair, numbers] for pair, numbers in self.examples.items()],
-            "sentences": {
-                str(number): {"words": one.words, "gold": one.gold, "predicted": one.predicted}
-                for number, one in self.sentences.items()
-            },
+            "sentences": {str(number): asdict(sentence) for number, sentence in self.sentences.items()},
             "history": self.history,
         }
 
@@ -108,7 +105,7 @@ def find_errors(
         dict(examples),
         {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
         tagger.training.get("history", []),
-        tagger.labels,
+        tagger._score_name(),
     )
 
 

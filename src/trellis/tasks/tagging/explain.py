@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -39,6 +39,12 @@ class TokenExplanation:
     terms: dict[str, list[Term]]  # for and against each label, the heaviest first
     transitions: list[Term]  # of the best path, from the label before to this one
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        terms = {label: [term.to_dict() for term in some] for label, some in self.terms.items()}
+        record = {"token": self.token, "label": self.label, "scores": self.scores, "terms": terms}
+        return {**record, "transitions": [term.to_dict() for term in self.transitions]}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaggingExplanation(Explanation):
@@ -48,7 +54,7 @@ class TaggingExplanation(Explanation):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        return {**Explanation.to_dict(self), "tokens": [asdict(token) for token in self.tokens]}
+        return {**Explanation.to_dict(self), "tokens": [token.to_dict() for token in self.tokens]}
 
     def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
         """To be read by a person: so many labels per token, so many terms per label."""

@@ -22,7 +22,7 @@ from trellis.tasks.tagging.decoding import By, Decoder, one
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
-    from trellis.display.trellises import Picture
+    from trellis.display.svg import Picture
     from trellis.engine.dual import SupportSequence
     from trellis.engine.kernels import KernelFunction
     from trellis.evaluation.error_analysis import ErrorAnalysis
@@ -319,6 +319,11 @@ class Tagger(Model):
 
         return draw(self, sentence, most_labels, allowed)
 
+    def _score_name(self) -> str:
+        from trellis.tasks.tagging.drawing import score_name
+
+        return score_name(self.training.get("metric"), self.labels)
+
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
         given = items(labels)
@@ -421,12 +426,7 @@ class Tagger(Model):
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls.of_model(model_file.model_of(tensors, header), **needs)
-
-    @classmethod
-    def of_model(cls, model: ChainModel, kernel: KernelFunction | None = None) -> Self:
-        """The tagger of a model that a file gave, with the function of its kernel if that is one."""
-        return cls(_with_kernel(model, kernel))
+        return cls(_with_kernel(model_file.model_of(tensors, header), needs.get("kernel")))
 
     def _outside(self) -> dict[str, Any]:
         expansion = self._model.weights.expansion

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
-import numbers
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-import trellis
-from trellis._support.arguments import items, thread_count, whole_number
 from trellis._support.arrays import Floats, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
@@ -22,32 +17,26 @@ from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_targ
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
-from trellis.engine.weights import MAX_ORDER, ChainWeights
+from trellis.engine.weights import ChainWeights
 from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
-from trellis.features.vocabulary import FeatureSet, TemplateSource, Vocabulary, feature_set
-from trellis.learners import learner_named
-from trellis.learners.mira import MIRA
-from trellis.learning.checkpoint import Checkpoint, fingerprint
-from trellis.learning.learner import DEFAULT_UPDATE, Learner, Pairs, choice, flag, whole
-from trellis.learning.options import Schedule, check_not_empty, plain, user_notes
-from trellis.learning.run import LOG, Event, FeatureNames, Observer, Problem, check_observer
+from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
+from trellis.learning.fit import Fit, corpus_of, fingerprint
+from trellis.learning.learner import DEFAULT_UPDATE, Learner
+from trellis.learning.run import LOG, FeatureNames, Problem
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.segments.training import Segmenting, check_segments, segment_features, segmented
-from trellis.tasks.tagging.segments.weights import Segments
-from trellis.tasks.tagging.training.bagging import MOST_MEMBERS, NO_MEAN, fit_members
-from trellis.tasks.tagging.training.documents import train_twice
+from trellis.tasks.tagging.options import Costs, Pruning, TaggingOptions
+from trellis.tasks.tagging.segments import weights as segment_weights
+from trellis.tasks.tagging.segments.training import segment_features, segmented
+from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
 from trellis.tasks.tagging.training.encoding import (
     SEPARATOR,
-    Costs,
     Encoding,
-    Labelling,
-    Partial,
     Setup,
     chained,
     check_memory,
@@ -55,11 +44,9 @@ from trellis.tasks.tagging.training.encoding import (
     encode,
     has_too_many_labels,
     read_labels,
-    sentence_weights,
     weighted_by_labels,
 )
 from trellis.tasks.tagging.training.entries import check_learned, spans_twice, twice
-from trellis.tasks.tagging.training.pruning import SURVIVAL
 from trellis.tasks.tagging.training.streaming import check_streamed, encode_stream, survey
 from trellis.tasks.tagging.training.warm_start import check_start, features_of, order_from
 
@@ -67,240 +54,179 @@ FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless 
 SURE = 300  # the same of a smoothed one: a rarer word may also have labels of words that end like it
 
 
-def train(
-    corpus: Any,
-    y: Any = None,
-    *,
-    target: str | None = None,
-    features: TemplateSource | None = None,
-    learner: Learner | str | None = None,
-    order: int | None = None,
-    cutoff: int = 0,
-    pairs: Pairs | None = None,
-    tag_dictionary: int | bool | Literal["smoothed"] = False,
-    beam: int | None = None,
-    prune: float | bool | Sequence[float] | Literal["auto"] = "auto",
-    partial: Partial = False,
-    scheme: str | None = None,
-    segments: bool | int = False,
-    sample_weight: npt.ArrayLike | None = None,
-    label_weights: Mapping[str, float] | None = None,
-    label_costs: Costs | None = None,
-    label_parts: str | None = None,
-    init: Tagger | None = None,
-    dev: Any = None,
-    metric: str | None = None,
-    patience: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int | None = None,
-    bagging: int = 1,
-    document_features: bool = False,
-    observer: Observer | None = None,
-    n_threads: int | None = None,
-    info: Mapping[str, Any] | None = None,
-) -> Tagger:
-    """Train a tagger that predicts column ``target`` (default: label, upos in CoNLL-U, else the last one).
+def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagger:
+    """Train a tagger that predicts the column ``target``.
 
-    ``corpus`` is a Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks; or
-    sentences without labels (lists of strings, of tuples, of dicts or lists of attributes) whose labels are in ``y``, a
-    list of lists of strings.
-    ``features`` is a preset's name (default: "default", or the attributes where there is nothing else), a template
-    file or a list of templates. ``learner`` is a learner such as ``trellis.CRF(c2=0.5)`` or the name of one (default:
-    ``MIRA()``). ``order`` is how many labels back a label looks: any number (some learners: up to 2); 0 where the
-    features ask for no label bigrams.
-    ``cutoff`` drops features seen fewer times. ``pairs="seen"`` gives an attribute weights only for labels it was seen
-    with, "all" for any; the default depends on the learner. ``tag_dictionary`` lets words seen often (5 times, or the
-    number given) have only the labels they were seen with; "smoothed" also the labels of rare words that end alike,
-    unless the word was seen 300 times.
-    ``prune`` makes training and tagging with many labels fast: a filter, trained first, leaves each token few candidate
-    labels; the number is the share of gold labels that must survive it on held-out sentences (True: 0.997). "auto"
-    prunes where there are more than 2,000 labels at order 1, or more than 200 above it. From order 2 on it may be a
-    list of shares: the second prunes pairs of candidates, by a chain of order 1 over what is left, the third runs of
-    three, and so on. ``beam``, at higher orders and where templates are about labels further back, is how many states
-    per token best paths are looked for in, in training and in tagging; exact search, the default, looks at all that
-    could win.
+    Parameters
+    ----------
+    corpus
+        Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
+    y
+        Labels of every sentence, where ``corpus`` has sentences alone.
+    **options
+        See `TaggingOptions` (docs/tagging.md).
 
-    ``scheme`` ("iob2", "iobes"...) forbids what is illegal in it, in training and in tagging. With ``partial`` a label
-    may be empty (unknown) or ``A|B`` (one of A and B); with ``partial="missing"`` it may be empty, and ``|`` is part of
-    labels such as ``Case=Nom|Number=Sing``. ``segments`` trains a semi-Markov model of labels that mark spans: whole
-    segments have features beside those of their tokens, and none is longer than the longest of its type in training, or
-    than the number given. ``sample_weight`` is one number per sentence; ``label_weights``, {"PER": 5.0},
-    makes a sentence count by the mean weight of its gold labels (1 for those that are not named). ``label_costs`` is
-    what it costs to miss a label, {"PER": 5.0}, or to take one for another, {("PER", "O"): 5.0} (gold label first), for
-    learners with a margin. ``label_parts`` is what separates the parts of labels (``|`` in ``NOUN|Case=Nom``): parts
-    then have weights beside whole labels, so that rare labels learn from what they share with others. ``init`` is a
-    tagger for a warm start: training starts at its weights; its labels and features are kept, new ones join them, and
-    ``order`` may be higher than its own.
-
-    With ``dev`` the best epoch on that corpus is kept, by ``metric`` (default: "auto", span F1 where labels mark spans,
-    else token accuracy; "token", "sentence", "span"); with ``patience`` training stops after so many epochs without a
-    better one. ``checkpoint`` is a file that is written every ``checkpoint_every`` epochs (default: 1); the same call
-    resumes from it, with the same bits as if it had never been stopped.
-
-    ``bagging`` is how many times to train, each time without a random tenth of the features and, if the learner
-    shuffles, in another order; the weights are the mean. The model is as large and as fast as with one training.
-    ``document_features`` is for names: a second model learns what a first one says of the same word elsewhere in the
-    document (``-DOCSTART-`` lines and ``# newdoc`` comments tell documents apart; sentences that are tagged together
-    are one without). Training takes about seven times as long, tagging three times.
-
-    ``observer`` is called after every epoch; it
-    may raise StopTrainingError to end training with what there is. ``n_threads`` is the number of threads (default: all
-    cores). ``info``, a dict of what JSON can hold, is kept in the model as ``tagger.info``.
+    Raises
+    ------
+    LearnerError
+        For an option that is not allowed or has no effect, in one line.
     """
-    given = dict(locals())
-    stream = corpus if isinstance(corpus, CorpusStream) and y is None else None
-    corpus = corpus if stream is not None else read_examples(corpus, y, target=target or "label")
-    if flag().check("document_features", document_features):
-        apart = ("corpus", "y", "features", "document_features")
-        rest = {name: value for name, value in given.items() if name not in apart}
-        return train_twice(train, corpus, features, rest)
-    learner, partial = learner_of(learner), _partial(partial)
-    segments = bool(segments) if isinstance(segments, np.bool_) else segments
-    automatic = isinstance(prune, str) and prune == "auto"
-    pruned: Any = False if automatic else prune
-    if init is not None:
-        check_start(init, learner)
-    if stream is not None:
-        needs_all: dict[str, Any] = {"init": init, "sample_weight": sample_weight, "label_weights": label_weights}
-        needs_all |= {"tag_dictionary": tag_dictionary or None}
-        check_streamed(learner, {**needs_all, "prune": pruned or None, "pairs": None if pairs == "all" else pairs})
-    check_observer(observer)
-    schedule = Schedule.of(dev, metric, patience, checkpoint, checkpoint_every)
-    if stream is None:
-        check_not_empty(corpus, "train on")
-    columns = list(corpus.columns)
-    target = _target(target, init, columns)
-    labelled = columns_named(target, columns)
-    inputs = [name for name in columns if name not in labelled]
-    if features is None and init is None and stream is None and len(inputs) == 1:
-        alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
-        features = [f"{inputs[0]}[0]"] if alone else None
-    chosen = _features(features, inputs, init)
-    longest = None
-    if segments is not False:
-        refused = {"a stream": stream, "init": init, "partial": partial, "beam": beam}
-        longest = check_segments(
-            segments,
-            learner,
-            {**refused, "tag_dictionary": tag_dictionary, "prune": pruned, "label_parts": label_parts},
-        )
-        chosen = segment_features(chosen, corpus)
-        if any(template.far for template in chosen.templates):
-            raise LearnerError("templates about labels further back have no place in a model of segments; omit them")
-    elif chosen.of_segments:
-        raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
-    if partial and chosen.far is not None:
-        raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
-    copies, weights = 1 if chosen.learned is None or init is not None else 2, None
-    if chosen.learned is not None:
-        check_learned(chosen.learned, stream=stream, partial=partial)
-    seen = None if stream is None else survey(stream, target, chosen.columns, partial=partial)
-    if seen is not None:
-        corpus, labelling, sizes = seen.corpus, seen.labelling, (seen.n_sentences, seen.n_tokens)
+    if y is not None:
+        options["target"] = target = options.get("target") or "label"
+        corpus = read_examples(corpus, y, target=target)
+    fit = Fit(TaggingOptions, options, metrics=TaggingReport.metrics)
+    if fit.options.documents:
+        from trellis.tasks.tagging.training.documents import train_twice
+
+        return train_twice(fit, corpus)
+    return train_once(fit, corpus)
+
+
+def train_once(fit: Fit, corpus: Any) -> Tagger:
+    """Check, encode, fit, assemble."""
+    setup = check(fit, corpus)
+    encoding = encode(setup) if setup.survey is None else encode_stream(setup)
+    digest = setup.digest or fingerprint(encoding.digests)
+    problem, facts = complete(setup, encoding, digest), setup.facts
+    if fit.options.bagging > 1:
+        learnt, history, n_members = fit_members(problem, fit.learner, fit.options.bagging, fit.observer)
+        facts |= {"bagging": n_members} if n_members > 1 else {}
     else:
-        weights = sentence_weights(sample_weight, corpus)
-        if copies == 2:
-            corpus, weights = twice(corpus, weights)
-        labelling = read_labels(corpus, target, partial=partial, known=init.labels if init is not None else ())
-        if label_weights is not None:
-            weights = weighted_by_labels(weights, label_weights, labelling, corpus.starts)
-        sizes = len(corpus), corpus.n_tokens
-    scheme, segmenting = _scheme(scheme, init), None
-    if segments is not False:
-        corpus, labelling, segmenting = segmented(corpus, target, labelling, scheme, longest)
-        weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
-    order = _order(order, chosen, init, learner) if segmenting is None else _segment_order(order, chosen)
-    frequent, beam = _frequent(tag_dictionary, init), _beam(beam, init, learner)
-    if automatic and not frequent and not beam and has_too_many_labels(len(labelling.labels), order):
-        pruned = "structures" in learner.abilities and seen is None and init is None and segmenting is None
-        fate = "candidates are pruned; prune=False keeps all"
-        if not pruned:
-            fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
-        LOG.warning("%s labels at order %s: %s", f"{len(labelling.labels):,}", order, fate)
-    setup = Setup(
-        corpus,
-        target,
-        labelling,
-        chosen,
-        learner,
-        order=order,
-        cutoff=whole().check("cutoff", cutoff),
-        pairs=choice("seen", "all").check("pairs", learner.default_pairs if pairs is None else pairs),
-        frequent=frequent,
-        smoothed=tag_dictionary == "smoothed",
-        rules=None if segmenting is not None else _rules(scheme, corpus, target, labelling),
-        sentence_weights=weights,
-        label_costs=_costs(label_costs, labelling.labels, learner),
-        parts=_parts(label_parts, labelling.labels, learner, init, partial=partial),
-        beam=beam,
-        shares=_shares(pruned, init),
-        prunes_by_default=automatic and bool(pruned),
-        segmenting=segmenting,
-        spans=spans_twice(corpus, target, labelling) if copies == 2 else None,
-        init=init,
-        dev=None if dev is None else read_examples(dev, target=target),
-        metric=None if metric is None else choice(*TaggingReport.metrics).check("metric", metric),
-        schedule=schedule,
-        bagging=whole(1, MOST_MEMBERS).check("bagging", bagging),
-        n_threads=thread_count(n_threads),
-        info=user_notes(info),
-        training=_about(sizes, copies, columns, learner, scheme, segmenting, stepwise=chosen.far is not None),
-    )
-    check_memory(setup)
-    if setup.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
-        raise LearnerError(NO_MEAN)
-    encoding = encode(setup) if seen is None else encode_stream(setup, seen, scheme)
-    problem = complete(setup, encoding)
-    if setup.bagging > 1:
-        learnt, history, made = fit_members(problem, learner, setup.bagging, observer)
-        setup = replace(setup, bagging=made)
-    else:
-        learnt, history = learner.fit(problem, observer)
-    return assemble(setup, encoding, learnt, history)
+        learnt, history = fit.learn(problem)
+    return assemble(setup, encoding, learnt, fit.record(history, digest, **facts))
 
 
 # ------------------------------------------------------------ check
 
 
-def learner_of(given: Learner | str | None) -> Learner:
-    """The learner that is given, or the one of that name, or the one that is taken where none is given."""
-    if isinstance(given, str):
-        return learner_named(given)()
-    given = MIRA() if given is None else given
-    if not isinstance(given, Learner):
-        raise LearnerError(
-            "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
-            f"subclass of trellis.Learner, not {given!r}"
+def check(fit: Fit, source: Any) -> Setup:
+    """What a training is asked for, checked and made definite."""
+    asked, learner = fit.options, fit.learner
+    stream = source if isinstance(source, CorpusStream) else None
+    if asked.init is not None:
+        check_start(asked.init, learner)
+    if stream is not None:
+        check_streamed(learner, asked)
+    corpus = source if stream is not None else corpus_of(source, "train on", asked.target)
+    columns = list(corpus.columns)
+    asked.target = _target(asked, columns)
+    chosen = _features(asked, corpus, [name for name in columns if name not in columns_named(asked.target, columns)])
+    if asked.segments:
+        chosen = segment_features(chosen, corpus, learner, {"a stream": stream, **vars(asked)})
+    _check_templates(chosen, asked, stream)
+    # Every sentence twice, where a dictionary is learned from it.
+    copies, weights, survey_, digest = 1 if chosen.learned is None or asked.init is not None else 2, None, None, ""
+    if stream is not None:
+        survey_ = survey(stream, asked.target, chosen.columns, partial=asked.partial)
+        corpus, labelling, sizes = survey_.corpus, survey_.labelling, (survey_.n_sentences, survey_.n_tokens)
+    else:
+        digest, weights = fingerprint(corpus), fit.weights(len(corpus))
+        if copies == 2:
+            corpus, weights = twice(corpus, weights)
+        known = asked.init.labels if asked.init is not None else ()
+        labelling = read_labels(corpus, asked.target, partial=asked.partial, known=known)
+        if asked.label_weights is not None:
+            weights = weighted_by_labels(weights, asked.label_weights, labelling, corpus.starts)
+        sizes = len(corpus), corpus.n_tokens
+    asked.scheme, segmenting = _scheme(asked), None
+    if asked.segments:
+        corpus, labelling, segmenting = segmented(corpus, asked.target, labelling, asked.scheme, asked.segments.longest)
+        weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
+    asked.order = _order(asked, chosen, learner) if segmenting is None else _segment_order(asked.order, chosen)
+    asked.pairs, asked.beam = asked.pairs or learner.default_pairs, _beam(asked, learner)
+    facts: dict[str, Any] = {"sentences": sizes[0] // copies, "tokens": sizes[1] // copies}
+    facts["corpus"] = {"columns": columns}
+    facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if chosen.far is not None else {}
+    facts |= {} if asked.scheme is None else {"scheme": asked.scheme}
+    facts |= {} if segmenting is None else segmenting.about(copies)
+    frequent = _frequent(asked)
+    if asked.prune == "auto":
+        can = "structures" in learner.abilities and stream is None and asked.init is None and segmenting is None
+        asked.prune = (
+            _pruning(len(labelling.labels), asked.order, can=can) if not frequent and not asked.beam else False
         )
-    return given
+        facts |= {"prune": "auto"} if asked.prune else {}
+    elif asked.prune and asked.init is not None:
+        raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
+    rules = None
+    if asked.scheme is not None and segmenting is None:
+        rules = scheme_rules(corpus, asked.target, labelling.labels, labelling.gold, asked.scheme)
+    asked.dev = None if asked.dev is None else corpus_of(asked.dev, "compare epochs on", asked.target)
+    setup = Setup(
+        fit,
+        corpus,
+        labelling,
+        chosen,
+        frequent=frequent,
+        rules=rules,
+        sentence_weights=weights,
+        label_costs=_costs(asked.label_costs, labelling.labels, learner),
+        parts=_parts(asked, labelling.labels, learner),
+        segmenting=segmenting,
+        spans=spans_twice(corpus, asked.target, labelling) if copies == 2 else None,
+        survey=survey_,
+        digest=digest,
+        facts=facts,
+    )
+    check_memory(setup)
+    if asked.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
+        raise LearnerError(NO_MEAN)
+    return setup
 
 
-def _target(target: str | None, init: Tagger | None, columns: Sequence[str]) -> str:
-    if init is not None:
-        if target not in (None, init.target):
-            raise LearnerError(f"the older model predicts {init.target!r}, not {target!r}")
-        return init.target
+def _target(asked: SimpleNamespace, columns: Sequence[str]) -> str:
+    target: str | None = asked.target
+    if asked.init is not None:
+        older: str = asked.init.target
+        if target not in (None, older):
+            raise LearnerError(f"the older model predicts {older!r}, not {target!r}")
+        return older
     target = default_target(columns) if target is None else target
     if target is None:
         raise LearnerError(f"target must name the column to learn: one of {', '.join(columns)}")
     return target
 
 
-def _features(features: TemplateSource | None, columns: Sequence[str], init: Tagger | None) -> FeatureSet:
-    if init is not None and features is not None:
-        raise LearnerError("an older model brings its own features; omit them")
-    if init is not None:
-        features = features_of(init)
-    return feature_set("default" if features is None else features, columns)
+def _features(asked: SimpleNamespace, corpus: Any, inputs: Sequence[str]) -> FeatureSet:
+    features = asked.features
+    if asked.init is not None:
+        if features is not None:
+            raise LearnerError("an older model brings its own features; omit them")
+        features = features_of(asked.init)
+    elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
+        alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
+        features = [f"{inputs[0]}[0]"] if alone else None
+    chosen = feature_set("default" if features is None else features, inputs)
+    asked.features = [str(template) for template in (*chosen.templates, *chosen.of_segments)]
+    return chosen
 
 
-def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: Learner) -> int:
-    if order is not None:
-        order = whole(0, MAX_ORDER).check("order", order)
+def _check_templates(chosen: FeatureSet, asked: SimpleNamespace, stream: CorpusStream | None) -> None:
+    if asked.segments and any(template.far for template in chosen.templates):
+        raise LearnerError("templates about labels further back have no place in a model of segments; omit them")
+    if chosen.of_segments and not asked.segments:
+        raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
+    if asked.partial and chosen.far is not None:
+        raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
+    if chosen.learned is not None:
+        check_learned(chosen.learned, stream=stream, partial=asked.partial)
+
+
+def _pruning(n_labels: int, order: int, *, can: bool) -> Pruning | bool:
+    """What "auto" stands for: pruning where there are too many labels, if it ``can`` be."""
+    if not has_too_many_labels(n_labels, order):
+        return False
+    fate = "candidates are pruned; prune=False keeps all"
+    if not can:
+        fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
+    LOG.warning("%s labels at order %s: %s", f"{n_labels:,}", order, fate)
+    return Pruning() if can else False
+
+
+def _order(asked: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:
+    init, order = asked.init, chosen.order if asked.order is None else asked.order
     if init is not None:
-        order = order_from(init, order)
-    elif order is None:
-        order = chosen.order
+        order = order_from(init, asked.order)
     if order > 2 and "orders" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
@@ -314,7 +240,7 @@ def _order(order: int | None, chosen: FeatureSet, init: Tagger | None, learner: 
             f"{type(learner).__name__} with these parameters has no weights for {str(chosen.longest)!r}; online "
             "learners without votes, CRF, ExponentialLoss and HMSVM by frank-wolfe have, others take label[-1]"
         )
-    return order
+    return int(order)
 
 
 def _segment_order(order: int | None, chosen: FeatureSet) -> int:
@@ -329,65 +255,36 @@ def _segment_order(order: int | None, chosen: FeatureSet) -> int:
     return 1
 
 
-def _frequent(tag_dictionary: int | bool | str, init: Tagger | None) -> int:
-    if isinstance(tag_dictionary, str):
-        choice("smoothed").check("tag_dictionary", tag_dictionary)
-        tag_dictionary = SURE
-    elif isinstance(tag_dictionary, bool | np.bool_):
-        tag_dictionary = FREQUENT if tag_dictionary else 0
-    number: int = whole().check("tag_dictionary", tag_dictionary)
-    if number and init is not None:
+def _frequent(asked: SimpleNamespace) -> int:
+    """How often a word must be seen for the tag dictionary to know it; 0: there is none."""
+    value = asked.tag_dictionary
+    number = FREQUENT if value is True else SURE if value == "smoothed" else int(value)
+    if number and asked.init is not None:
         raise LearnerError("a tag dictionary cannot be learnt on top of an older model; omit it")
     return number
 
 
-def _beam(beam: int | None, init: Tagger | None, learner: Learner) -> int:
-    if beam is None:
-        kept = 0 if init is None else init.model.weights.beam
-        if kept and "beam" not in learner.abilities:
-            name = type(learner).__name__
-            raise LearnerError(
-                f"the model in init searches by a beam, and {name} needs exact search; choose an online learner "
-                "without votes, or leave init out"
-            )
-        return kept
-    return whole_number("beam", beam, 1, 2**31 - 1)
-
-
-def _shares(prune: float | bool | Sequence[float], init: Tagger | None) -> tuple[float, ...]:
-    """What ``prune`` stands for: a share of gold labels per level, none without pruning."""
-    given: Any = prune
-    if isinstance(given, bool | np.bool_):
-        if not given:
-            return ()
-        given = SURVIVAL
-    shares = [given] if isinstance(given, numbers.Real) else items(given)
-    if not shares or not all(map(_is_share, shares)):
+def _beam(asked: SimpleNamespace, learner: Learner) -> int:
+    """States per token; 0: exact search."""
+    if asked.beam is not None or asked.init is None:
+        return asked.beam or 0
+    beam: int = asked.init.model.weights.beam
+    if beam and "beam" not in learner.abilities:
+        name = type(learner).__name__
         raise LearnerError(
-            "prune must be 'auto', True, False or the share of gold labels to survive, above 0 and at most 1, not "
-            f"{prune!r}"
+            f"the model in init searches by a beam, and {name} needs exact search; choose an online learner "
+            "without votes, or leave init out"
         )
-    if init is not None:
-        raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
-    return tuple(float(share) for share in shares)
+    return beam
 
 
-def _is_share(given: Any) -> bool:
-    return isinstance(given, int | float | np.integer | np.floating) and bool(0 < given <= 1)
-
-
-def _scheme(scheme: str | None, init: Tagger | None) -> str | None:
+def _scheme(asked: SimpleNamespace) -> str | None:
     """The scheme by its full name; that of an older model holds on."""
-    older = None if init is None else init.training.get("scheme")
-    scheme = None if scheme is None else scheme_named(scheme)
+    older = None if asked.init is None else asked.init.training.get("scheme")
+    scheme = None if asked.scheme is None else scheme_named(asked.scheme)
     if older is not None and scheme not in (None, older):
         raise LearnerError(f"the older model keeps to {older}, not to {scheme}; leave the scheme out")
     return scheme or older
-
-
-def _rules(scheme: str | None, corpus: Corpus, target: str, labelling: Labelling) -> tuple[Floats, Floats] | None:
-    """What the scheme forbids."""
-    return None if scheme is None else scheme_rules(corpus, target, labelling.labels, labelling.gold, scheme)
 
 
 def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
@@ -398,19 +295,11 @@ def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Fl
     return cost_matrix(costs, labels)
 
 
-def _partial(value: Any) -> Partial:
-    if isinstance(value, str) and value == "missing":
-        return "missing"
-    found: bool = replace(flag(), wanted="True, False or 'missing'").check("partial", value)
-    return found
-
-
-def _parts(
-    separator: str | None, labels: tuple[str, ...], learner: Learner, init: Tagger | None, *, partial: Partial
-) -> LabelParts | None:
+def _parts(asked: SimpleNamespace, labels: tuple[str, ...], learner: Learner) -> LabelParts | None:
     """The parts of the labels; an older model that has parts keeps them."""
+    init: Tagger | None = asked.init
     older = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
-    separator = older if separator is None else check_separator(separator)
+    separator = older if asked.label_parts is None else check_separator(asked.label_parts)
     if separator is None:
         return None
     if older not in (None, separator):
@@ -420,7 +309,7 @@ def _parts(
             f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
             "without votes, CRF, ExponentialLoss, MaxEnt by lbfgs and HMSVM by frank-wolfe have"
         )
-    if partial is True and SEPARATOR in separator:
+    if asked.partial is True and SEPARATOR in separator:
         raise LearnerError(f"partial labels A{SEPARATOR}B cannot be told from parts by {separator!r}; choose one")
     found = LabelParts.of(labels, separator)
     if found is None:
@@ -430,40 +319,12 @@ def _parts(
     return found
 
 
-def _about(
-    sizes: tuple[int, int],
-    copies: int,
-    columns: list[str],
-    learner: Learner,
-    scheme: str | None,
-    segmenting: Segmenting | None,
-    *,
-    stepwise: bool,
-) -> dict[str, Any]:
-    """What the model will say of its training, as it is after a file was written and read.
-
-    ``copies``: how often every sentence is in the corpus that is learned from.
-    """
-    about = {
-        "version": trellis.__version__,
-        "learner": {"name": type(learner).__name__, **learner.parameters()},
-        "sentences": sizes[0] // copies,
-        "tokens": sizes[1] // copies,
-        "corpus": {"columns": columns},
-        **({"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if stepwise else {}),
-        **({} if scheme is None else {"scheme": scheme}),
-        **({} if segmenting is None else segmenting.about(copies)),
-    }
-    converted: dict[str, Any] = json.loads(json.dumps(about, default=plain))
-    return converted
-
-
 # ------------------------------------------------------------ fit
 
 
-def complete(setup: Setup, encoding: Encoding) -> Problem:
+def complete(setup: Setup, encoding: Encoding, digest: str) -> Problem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
-    problem, dev = encoding.problem, setup.dev
+    problem, asked = encoding.problem, setup.asked
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
     n_tokens_attributes = int(encoding.rank.max(initial=-1)) + 1
     frozen_segments = functools.cache(
@@ -473,43 +334,27 @@ def complete(setup: Setup, encoding: Encoding) -> Problem:
         attributes = attribute_names(frozen(), range(problem.corpus.n_attributes))
         on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
-    checkpoint = setup.schedule.checkpoint
-    if checkpoint is not None:
-        # What is equal in all of this gives the same weights, for any number of threads.
-        parts = (
-            trellis.__version__,
-            type(setup.learner).__name__,
-            json.dumps(setup.learner.epoch_parameters(), default=plain),
-            setup.labelling.labels,
-            [str(template) for template in setup.features.templates],
-            [column.values for column in encoding.extraction.vocabulary.columns],
-            [(entries.starts, entries.symbols) for entries in encoding.extraction.vocabulary.dictionaries],
-            replace(problem, n_threads=1, blocks=None, patience=None),
-            encoding.filter,
-            None if setup.segmenting is None else (setup.segmenting.types, list(map(str, setup.features.of_segments))),
-            encoding.digests,
-            setup.metric or "auto",
-            None if dev is None else (dev.starts, [dev.columns[name] for name in sorted(dev.columns)]),
-        )
-        problem = replace(problem, checkpoint=Checkpoint(checkpoint, setup.schedule.every, fingerprint(*parts)))
+    # Templates may read files: dictionaries, vectors, clusters.
+    entries = [(one.starts, one.symbols) for one in encoding.extraction.vocabulary.dictionaries]
+    fixed = replace(problem, n_threads=1, blocks=None)
+    problem = setup.fit.scheduled(problem, digest, entries, fixed, encoding.filter)
 
     def tagger(weights: ChainWeights) -> Tagger:
         return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, frozen_segments())
 
     def tag(weights: ChainWeights, sentences: Longs) -> Ints:
-        return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=setup.n_threads).codes
+        return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=asked.n_threads).codes
 
-    def score(weights: ChainWeights) -> float:
-        return tagger(weights).evaluate(dev, n_threads=setup.n_threads).figure(setup.metric or "auto")
-
+    scored = setup.fit.scorer(asked.dev)
+    score = None if scored is None else lambda weights: scored(tagger(weights))
     # The sentences of a stream are not there to be tagged.
-    return replace(problem, tag=tag if problem.blocks is None else None, score_dev=None if dev is None else score)
+    return replace(problem, tag=tag if problem.blocks is None else None, score_dev=score)
 
 
 # ------------------------------------------------------------ assemble
 
 
-def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: Sequence[Event]) -> Tagger:
+def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, record: dict[str, Any]) -> Tagger:
     """The tagger of these weights; attributes of which no weight is left are not kept."""
     if not weights.is_finite():
         raise LearnerError("training came to weights that are not finite; take smaller steps, costs or sample weights")
@@ -538,15 +383,8 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, history: S
     n_kept, slim = rows.n_attributes + (0 if edge_rows is None else edge_rows.n_attributes), None
     if encoding.dictionary is None and segments is None and not vocabulary.dictionaries:  # which know words by number
         slim = without_idle_strings(vocabulary) if 2 * n_kept <= vocabulary.n_strings else None
-    about: dict[str, Any] = {
-        "cutoff": setup.cutoff,
-        "pairs": setup.pairs,
-        "history": [event.to_dict() for event in history],
-    }
-    about |= {} if slim is None else {"idle_strings": "left out"}
-    about |= {"prune": "auto"} if setup.prunes_by_default else {}
-    about |= {} if setup.bagging == 1 else {"bagging": setup.bagging}
-    return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, {**about, **setup.training}, segments)
+    record |= {} if slim is None else {"idle_strings": "left out"}
+    return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, record, segments)
 
 
 def _tagger(
@@ -556,12 +394,12 @@ def _tagger(
     weights: ChainWeights,
     label_filter: LabelFilter | None,
     training: dict[str, Any],
-    segments: Segments | None,
+    segments: segment_weights.Segments | None,
 ) -> Tagger:
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
     labels, family = setup.labelling.labels, setup.learner.family
-    rest = (weights, encoding.dictionary, setup.info, family)
+    rest = (weights, encoding.dictionary, setup.fit.notes, family)
     more: dict[str, Any] = {"filter": label_filter, "endings": encoding.endings, "training": training}
-    model = ChainModel(labels, setup.target, setup.order, vocabulary, *rest, **more)
+    model = ChainModel(labels, setup.asked.target, setup.asked.order, vocabulary, *rest, **more)
     return Tagger(model if segments is None else replace(model, segments=segments))

@@ -29,7 +29,7 @@ from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.weights import PhraseModel
 
 if TYPE_CHECKING:
-    from trellis.display.trellises import Picture
+    from trellis.display.svg import Picture
 
 WORD, POS, TREE = "word", "pos", "tree"
 TINY = 1e-9  # of a sum of terms: rounding
@@ -148,9 +148,7 @@ class TreeParser(Model):
 
     def draw(self, sentence: Any) -> Picture:
         """The best tree."""
-        from trellis.display.trellises import Picture
-
-        return Picture(self.parse(sentence).to_svg())
+        return self.parse(sentence).draw()
 
     def evaluate(
         self, trees: Any, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-from trellis._support.errors import CorpusError, LearnerError
+from trellis._support.arguments import instance
+from trellis._support.errors import CorpusError
 from trellis.corpus.unspaced import LABEL, SegmentedText, Source, read_segmented
-from trellis.learners.mira import MIRA
+from trellis.learning.fit import Fit, no_targets
 from trellis.tasks.tagging.train import train as train_tagger
 from trellis.tasks.words.model import Segmenter
-
-FEATURES = "segmentation"
-DEFAULT = MIRA(epochs=10)
+from trellis.tasks.words.options import WordsOptions
 
 
-def train(
-    text: Source | SegmentedText, *, dev: Any = None, lenient: bool = False, learner: Any = None, **more: Any
-) -> Segmenter:
-    """Learn from text with blanks between words, one sentence per line.
+def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsOptions]) -> Segmenter:
+    """Train a segmenter on text with blanks between words, one sentence per line.
 
-    ``text`` is a file, or a list of lines or of lists of words; so is ``dev``, on which the best epoch is chosen.
-    ``lenient`` leaves out lines of blanks alone and lines that are not UTF-8, which else are errors. ``learner`` is
-    as in ``trellis.train`` (default: ``MIRA(epochs=10)``), and ``more`` are its other parameters: ``features``
-    (default: the preset "segmentation"), ``segments=True`` for a semi-Markov model...
+    Parameters
+    ----------
+    text
+        File, list of lines or list of lists of words; so is ``dev``.
+    y
+        None: the words of a line are its output.
+    **options
+        See `WordsOptions` (docs/segmentation.md).
     """
-    for name in ("target", "scheme", "partial", "init"):
-        if more.get(name) is not None:
-            raise LearnerError(f"{name} has no place in the training of a segmenter; omit it")
-    lines = read_segmented(text, lenient=lenient)
+    asked = Fit(WordsOptions, options, metrics=None).options
+    no_targets(y, "the words of a line are its output")
+    lines = read_segmented(text, lenient=asked.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
         why = "no word of one character, without which some texts have no segmentation; add a line that has one"
         raise CorpusError(lines.source, None, why)
-    corpus = lines.corpus()
-    held_out = None if dev is None else read_segmented(dev, lenient=lenient).corpus()
-    given = {"features": FEATURES, **more}
-    learner = DEFAULT if learner is None else learner
-    return Segmenter(train_tagger(corpus, target=LABEL, scheme="bmes", learner=learner, dev=held_out, **given))
+    if asked.dev is not None:
+        asked.dev = read_segmented(asked.dev, lenient=asked.lenient).corpus()
+    if asked.init is not None:
+        older = instance("init", asked.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
+        asked.init, asked.features = older, None
+    shared = {name: value for name, value in vars(asked).items() if name != "lenient"}
+    return Segmenter(train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared))

@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arguments import whole_number
 from trellis._support.arrays import Doubles, Ints, Longs, Ragged, runs_of
-from trellis._support.errors import ArgumentError, CorpusError, LearnerError
+from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.engine.weights import Rows, padded
 from trellis.features.extraction import compact
 from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner
 from trellis.tasks.tagging.constraints import fitting_scheme, scheme_rules
+from trellis.tasks.tagging.options import LONGEST
 from trellis.tasks.tagging.segments.features import SegmentExtraction, extract_segments, segment_templates
 from trellis.tasks.tagging.segments.weights import SHAPE, Segments, SegmentTypes, segments_of
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling, Setup
 
-LONGEST = 1_024  # tokens that a segment may have: every token has a site for each length
+# Options that do not go with segments.
+REFUSED = ("a stream", "init", "partial", "beam", "tag_dictionary", "prune", "label_parts")
 
 
-def check_segments(segments: bool | int, learner: Learner, refused: dict[str, Any]) -> int | None:
-    """How long segments may be, None where that is learnt; LearnerError for what does not go with them."""
-    if isinstance(segments, bool | np.bool_):
-        longest = None
-    else:
-        try:
-            longest = whole_number("segments", segments, 1, LONGEST)
-        except ArgumentError as error:
-            raise LearnerError(f"{error}: the longest segment there may be, or True for that of training") from None
+def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, asked: Mapping[str, Any]) -> FeatureSet:
+    """With the templates that segments have unless some are given; LearnerError for what does not go with them."""
     if "segments" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters trains no segments; online learners without votes, CRF, "
             "ExponentialLoss and HMSVM by frank-wolfe do"
         )
-    given = next((name for name, value in refused.items() if value), None)
-    if given is not None:
-        raise LearnerError(f"{given} has no place in a model of segments; omit it")
-    return longest
-
-
-def segment_features(chosen: FeatureSet, corpus: Corpus) -> FeatureSet:
-    """With the templates that segments have unless some are given."""
+    refused = next((name for name in REFUSED if asked[name] and asked[name] != "auto"), None)
+    if refused is not None:
+        raise LearnerError(f"{refused} has no place in a model of segments; omit it")
     if chosen.of_segments:
         return chosen
     columns = [name for name in chosen.columns if not isinstance(corpus.columns.get(name), BagColumn)]
@@ -81,7 +71,7 @@ class Segmenting:
         """How much the sentences count that are kept."""
         kept = None if given is None else given[self.kept]
         if kept is not None and not kept.any():
-            raise LearnerError("sample_weight is 0 for every sentence without too long a segment; raise segments")
+            raise LearnerError("sample_weight is 0 for every sentence without too long a segment; raise its longest")
         return kept
 
 
@@ -107,7 +97,7 @@ def segmented(
     most = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
     types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in most.items()})
     if types.most > LONGEST:
-        why = f"column {target!r} has a segment of {types.most} tokens; the most is {LONGEST:,}: give segments=100, say"
+        why = f"column {target!r} has a segment of {types.most} tokens; at most {LONGEST:,}: give Segments(longest=100)"
         raise CorpusError(corpus.source, None, why)
     fits = lengths <= np.array([types.longest_of(column) for column in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
@@ -117,7 +107,7 @@ def segmented(
         corpus = corpus.take(kept)
         begins, lengths, columns = segments_of(types, labelling.gold, corpus.starts)
     if corpus.n_tokens == 0:
-        raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; raise segments")
+        raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; raise longest")
     return corpus, labelling, Segmenting(types, begins, lengths, columns, kept, len(too_long))
 
 
@@ -154,11 +144,11 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
     names = dict.fromkeys(look.column for t in templates for look in t.looks if look.place != "length")
     columns = {name: compact(corpus.column(name)) for name in names}
     extraction = extract_segments(
-        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.n_threads
+        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.asked.n_threads
     )
     seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
     nothing = np.empty(0, np.int32)
-    rank, rows = select(extraction.seen, seen, extraction.n_attributes, setup.cutoff, setup.pairs, nothing)
+    rank, rows = select(extraction.seen, seen, extraction.n_attributes, setup.asked.cutoff, setup.asked.pairs, nothing)
     extraction = replace(extraction, seen=Ragged.none())
     return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
 

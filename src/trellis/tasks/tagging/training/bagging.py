@@ -28,7 +28,6 @@ NO_MEAN = (
     "bagging takes the mean of weights of labels, pairs and triples: no votes, no learning in the dual, no n-grams of "
     "labels (of orders above 2, of templates such as label[-2..-1] & word[0], of several shares of prune)"
 )
-MOST_MEMBERS = 1000
 
 
 def fit_members(

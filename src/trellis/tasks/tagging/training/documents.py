@@ -7,7 +7,7 @@ model of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,78 +18,86 @@ import numpy as np
 from trellis._support.arguments import items
 from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import LearnerError
+from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings, columns_named
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.features.vocabulary import templates_of
-from trellis.learning.run import Watched, check_observer
+from trellis.learning.fit import Fit
+from trellis.learning.run import Watched
 from trellis.tasks.tagging.chain_model import FIRST_PASS
 from trellis.tasks.tagging.documents import with_columns, word_column
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.train import train_once
 
 PARTS = 5
-Train = Callable[..., Tagger]
 
 
-def train_twice(train: Train, corpus: Any, features: Any, given: dict[str, Any]) -> Tagger:
-    """Two passes, each trained by ``train`` with the other parameters that are ``given``."""
-    unfit = next((name for name in ("init", "checkpoint", "segments") if given[name] not in (None, False)), None)
+def train_twice(fit: Fit, source: Any) -> Tagger:
+    """Two passes, each trained with the same options."""
+    asked, corpus = fit.options, source
+    if not isinstance(source, CorpusStream):
+        corpus = read_examples(source, target=asked.target or "label")
+    unfit = next(
+        (name for name in ("init", "checkpoint", "segments") if getattr(asked, name) not in (None, False)), None
+    )
     if unfit is not None or not isinstance(corpus, Corpus):
         what = unfit or "a stream"
-        raise LearnerError(f"document_features train several models, so {what} has no place beside it; leave one out")
+        raise LearnerError(f"documents=True trains several models, so {what} has no place beside it; leave one out")
     if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
-        raise LearnerError(f"document_features make a column {taken!r}, and the corpus has one; rename it")
-    check_observer(given["observer"])
-    features = features if isinstance(features, str | Path | None) else items(features) or features
-    watched = given["observer"] = Watched(given["observer"])
-    first = train(corpus, features=features, **given)
-    words, n_threads = word_column(first.model), given["n_threads"]
-    labels = Column(_labels_of_others(train, corpus, features, given, first), Strings.of(first.labels))
+        raise LearnerError(f"documents=True makes a column {taken!r}, and the corpus has one; rename it")
+    features = (
+        asked.features if isinstance(asked.features, str | Path | None) else items(asked.features) or asked.features
+    )
+    watched = Watched(fit.observer)
+    fit = fit.changed(features=features, observer=watched, verbose=False)
+    first = train_once(fit.changed(), corpus)
+    words, dev, asked = word_column(first.model), asked.dev, fit.options
+    labels = Column(_labels_of_others(fit, watched, corpus, first), Strings.of(first.labels))
     if watched.stopped:  # with what there is: one pass
         return first
-    dev = None if given["dev"] is None else read(given["dev"])
     if dev is not None:
-        dev = with_columns(dev, words, first.tag_column(dev, n_threads=n_threads))
-    target = columns_named(str(given["target"]), corpus.columns)
+        dev = read_examples(dev, target=asked.target)
+        dev = with_columns(dev, words, first.tag_column(dev, n_threads=asked.n_threads))
+    target = columns_named(asked.target, corpus.columns)
     inputs = [name for name in corpus.columns if name not in target]
     templates, bigrams = templates_of("default" if features is None else features, inputs)
     several = len(np.unique(corpus.document_numbers())) > 1
     more = [f"{name}[0]" for name in (FIRST_PASS if several else FIRST_PASS[:1])]
-    order = 0 if given["order"] is None and not bigrams else given["order"]
-    told = with_columns(corpus, words, labels)
-    second = train(told, features=[*templates, *more], **{**given, "dev": dev, "order": order})
+    order = 0 if asked.order is None and not bigrams else asked.order
+    labelled = with_columns(corpus, words, labels)
+    second = train_once(fit.changed(features=[*templates, *more], dev=dev, order=order), labelled)
     training = {**second.training, "corpus": first.training["corpus"], "document_features": more}
     return Tagger(replace(second.model, first=first.model, training=training))
 
 
-def _labels_of_others(train: Train, corpus: Corpus, features: Any, given: dict[str, Any], first: Tagger) -> Ints:
+def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger) -> Ints:
     """Each token's label by a model that did not learn from its sentence, as a number of the first model's labels."""
     number = {label: i for i, label in enumerate(first.labels)}
-    codes, weights = np.empty(corpus.n_tokens, np.int32), given["sample_weight"]
+    codes, weights = np.empty(corpus.n_tokens, np.int32), fit.options.sample_weight
     for begin, end in pairwise(part_bounds(corpus.document_numbers()).tolist()):
-        if given["observer"].stopped:
+        if watched.stopped:
             break
         rest = np.r_[0:begin, end : len(corpus)]
         some, part = None if weights is None else np.asarray(weights)[rest], corpus.take(rest)
-        told = {**given, "sample_weight": some, "dev": None, "metric": None, "patience": None}
-        there = set(part.column(first.target).tolist())
-        other = train(part, features=features, **{**told, **_of_labels(given, there)})
-        found = other.tag_column(corpus[begin:end], n_threads=given["n_threads"])
+        labels = _of_labels(fit, set(part.column(first.target).tolist()))
+        other = train_once(fit.changed(sample_weight=some, dev=None, metric=None, patience=None, **labels), part)
+        found = other.tag_column(corpus[begin:end], n_threads=fit.options.n_threads)
         of_label = np.array([number[label] for label in other.labels], np.int32)
         codes[corpus.starts[begin] : corpus.starts[end]] = of_label[found.codes]
     return codes
 
 
-def _of_labels(given: dict[str, Any], there: set[str]) -> dict[str, Any]:
-    """What is said of labels, of those alone that a part of the corpus has."""
+def _of_labels(fit: Fit, labels: set[str]) -> dict[str, Any]:
+    """Options by labels, of those alone that a part of the corpus has."""
 
     def known(key: Any) -> bool:
-        return there.issuperset(key if isinstance(key, tuple) else (key,))
+        return labels.issuperset(key if isinstance(key, tuple) else (key,))
 
-    found = ("label_weights", "label_costs")
+    options = {name: getattr(fit.options, name) for name in ("label_weights", "label_costs")}
     return {
-        name: {key: value for key, value in given[name].items() if known(key)} or None
-        for name in found
-        if isinstance(given[name], Mapping)
+        name: {key: number for key, number in option.items() if known(key)} or None
+        for name, option in options.items()
+        if isinstance(option, Mapping)
     }
 
 
@@ -97,7 +105,7 @@ def part_bounds(documents: Longs) -> Longs:
     """Where parts begin and the last one ends, as numbers of sentences: where documents do, if there are enough."""
     n = len(documents)
     if n < 2:
-        raise LearnerError("document_features learn from what other sentences say; one sentence has no others")
+        raise LearnerError("documents=True learns from what other sentences say; one sentence has no others")
     wanted = np.arange(PARTS + 1) * n // PARTS
     begins = np.append(np.flatnonzero(np.diff(documents, prepend=documents[0] - 1)), n)
     if len(begins) > PARTS:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arguments import LARGEST
@@ -22,21 +22,24 @@ from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
+from trellis.learning.fit import Fit, check_dev_labels
 from trellis.learning.learner import Learner, Pairs, real
-from trellis.learning.options import Schedule, check_dev_labels, check_not_empty
 from trellis.learning.run import Problem, is_sparse
 from trellis.tasks.tagging.chain_model import Endings, LabelFilter
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.options import Costs, Partial
 from trellis.tasks.tagging.segments.training import EncodedSegments, Segmenting, encode_segments, joined_rows
 from trellis.tasks.tagging.training.dictionary import tag_dictionary
 from trellis.tasks.tagging.training.edges import Edges, Seen, edge_histories, far_seen, runs_seen
 from trellis.tasks.tagging.training.pruning import learn_filter
 from trellis.tasks.tagging.training.warm_start import carried_over
 
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.training.streaming import Survey
+
 # ------------------------------------------------------------ labels
 
 SEPARATOR = "|"  # between the labels a token may have
-Partial = bool | Literal["missing"]  # "missing": labels may be missing, and | is a letter of labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,6 @@ def _check_number(corpus: Corpus, target: str, n_labels: int) -> None:
 # ------------------------------------------------------------ what labels cost and sentences count
 
 
-Costs = Mapping[str, float] | Mapping[tuple[str, str], float]
-
-
 def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> Floats | None:
     """The cost of taking one label for another: by gold label, or by (gold, other); 1 where nothing is said."""
     if costs is None:
@@ -119,23 +119,6 @@ def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> Floats | None:
         matrix[tuple(number[name] for name in names)] = real().check(f"the cost of {key!r}", cost)
     np.fill_diagonal(matrix, 0)
     return matrix
-
-
-def sentence_weights(given: npt.ArrayLike | None, corpus: Corpus) -> Doubles | None:
-    """How much each sentence counts, checked."""
-    if given is None:
-        return None
-    try:
-        weights = np.array(given, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise LearnerError("sample_weight must be one number per sentence") from None
-    if weights.shape != (len(corpus),):
-        raise LearnerError(f"sample_weight needs one number per sentence, {len(corpus)}, not {weights.shape}")
-    if not ((weights >= 0) & (weights <= LARGEST)).all():
-        raise LearnerError(f"sample_weight must be numbers from 0 to {LARGEST:g}")
-    if not weights.any():
-        raise LearnerError("sample_weight is 0 for every sentence: nothing is left to train on")
-    return weights
 
 
 def weighted_by_labels(
@@ -247,70 +230,74 @@ def has_too_many_labels(n_labels: int, order: int) -> bool:
 class Setup:
     """What a training was asked for, checked and made definite."""
 
+    fit: Fit  # with the options, in which defaults that depend on others are filled in
     corpus: Corpus
-    target: str
     labelling: Labelling
     features: FeatureSet
-    learner: Learner
-    order: int
-    cutoff: int
-    pairs: Pairs
     frequent: int  # of the tag dictionary; 0: there is none
-    smoothed: bool  # the tag dictionary
     rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
     sentence_weights: Doubles | None
     label_costs: Floats | None
     parts: LabelParts | None
-    beam: int  # states per token that the search keeps; 0: exact search
-    shares: tuple[float, ...]  # of gold labels that each level of pruning must leave; none: no pruning
-    prunes_by_default: bool  # because there are so many labels
     segmenting: Segmenting | None  # of a semi-Markov model
     spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
-    init: Tagger | None
-    dev: Corpus | None
-    metric: str | None
-    schedule: Schedule
-    bagging: int  # how many members the model has
-    n_threads: int
-    info: dict[str, Any]
-    training: dict[str, Any]
+    survey: Survey | None  # of a stream
+    digest: str  # of the corpus; of a stream it is known after its second pass
+    facts: dict[str, Any]  # for the record
+
+    @property
+    def asked(self) -> SimpleNamespace:
+        """The options."""
+        return self.fit.options
+
+    @property
+    def learner(self) -> Learner:
+        """What learns the weights."""
+        learner: Learner = self.fit.learner
+        return learner
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of gold labels that each level of pruning must leave; none: no pruning."""
+        return self.asked.prune.shares if self.asked.prune else ()
 
     @property
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
         needed = self.features.longest.history > 1 or len(self.shares) > 1
-        return "orders" in self.learner.abilities and is_sparse(len(self.labelling.labels), self.order, needed=needed)
+        return "orders" in self.learner.abilities and is_sparse(
+            len(self.labelling.labels), self.asked.order, needed=needed
+        )
 
     def problem(self, **more: Any) -> Problem:
         """A problem with what was asked for."""
         edge_base, end_base = self.rules or (None, None)
         return Problem(
-            order=self.order,
-            n_threads=self.n_threads,
-            patience=self.schedule.patience,
+            order=self.asked.order,
+            n_threads=self.asked.n_threads,
             label_costs=self.label_costs,
             label_parts=self.parts,
-            beam=self.beam,
+            beam=self.asked.beam,
             edge_base=edge_base,
             end_base=end_base,
             **more,
         )
 
     def __post_init__(self) -> None:
-        if self.dev is not None:
-            check_not_empty(self.dev, "compare epochs on")
-            check_dev_labels(self.dev, labels_of(self.dev, self.target), self.labelling.labels)
+        dev, beam = self.asked.dev, self.asked.beam
+        if dev is not None:
+            check_dev_labels(dev, labels_of(dev, self.asked.target), self.labelling.labels)
         self._check_levels()
-        if self.beam and "beam" not in self.learner.abilities:
+        if beam and "beam" not in self.learner.abilities:
             name = type(self.learner).__name__
             raise LearnerError(f"beam is for online learners without votes; {name} needs exact search, leave beam out")
         far = self.features.far
-        if far is not None and not self.beam:
+        if far is not None and not beam:
             raise LearnerError(
                 f"template {str(far)!r} is about a label further back, which only a beam can see; give its width, such "
                 "as beam=8"
             )
-        if self.beam and far is None and not self.sparse:
+        if beam and far is None and not self.sparse:
             raise LearnerError(
                 "beam has an effect only above order 2, at order 2 with more than 60 labels, and with templates such "
                 "as label[-3]; omit it"
@@ -319,14 +306,14 @@ class Setup:
     def _check_levels(self) -> None:
         if len(self.shares) < 2:
             return
-        if len(self.shares) > max(1, self.order):
+        n, order = len(self.shares), self.asked.order
+        if n > max(1, order):
             raise LearnerError(
-                f"prune has {len(self.shares)} shares, for runs of 1 to {len(self.shares)} labels; order {self.order} "
-                f"takes at most {max(1, self.order)}"
+                f"prune has {n} shares, for runs of 1 to {n} labels; order {order} takes at most {max(1, order)}"
             )
         if "orders" not in self.learner.abilities:
             raise LearnerError(f"{type(self.learner).__name__} takes one share for prune, that of single labels")
-        if self.beam:
+        if self.asked.beam:
             raise LearnerError("prune with several shares needs exact search; leave beam out, or give one share")
         if self.labelling.partial is not None:
             raise LearnerError("prune with several shares needs labels that are fully known; give one share")
@@ -342,9 +329,9 @@ def check_memory(setup: Setup) -> None:
         _check_free(
             setup.segmenting.bytes_needed(setup.corpus.starts),
             f"segments of up to {most:,} tokens, in {n_tokens:,}, need {{}}",
-            f"choose a smaller number, such as segments={max(1, most // 10)}",
+            f"choose a smaller number, such as Segments(longest={max(1, most // 10)})",
         )
-    n, order = len(setup.labelling.labels), setup.order
+    n, order = len(setup.labelling.labels), setup.asked.order
     if dense_cells(n, 1) > MOST_PAIRS and (pair := next((t for t in setup.features.templates if t.history == 1), None)):
         raise LearnerError(
             f"template {str(pair)!r} needs a table of label pairs per token, which {n:,} labels make too large; omit it"
@@ -380,21 +367,22 @@ class Encoding:
 
 def encode(setup: Setup) -> Encoding:
     """Number attributes, choose those that get weights, and put the problem together."""
-    corpus, labelling, init = setup.corpus, setup.labelling, setup.init
+    corpus, labelling, asked = setup.corpus, setup.labelling, setup.asked
+    init: Tagger | None = asked.init
     older = None if init is None else init.model.vocabulary
-    extraction = extract(corpus, setup.features, setup.n_threads, older, setup.spans)
+    extraction = extract(corpus, setup.features, asked.n_threads, older, setup.spans)
     n = len(labelling.labels)
     rank, seen = select(
         extraction.lists,
         [Seen(extraction.lists, *labelling.pairs())],
         extraction.n_attributes,
-        setup.cutoff,
-        setup.pairs,
+        asked.cutoff,
+        asked.pairs,
         extraction.known,
         setup.parts,
     )
-    if setup.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
+    if asked.cutoff > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"cutoff {asked.cutoff} leaves no feature; choose a smaller one")
     lists = extraction.lists.renumber(rank)
     if np.abs(lists.values).max(initial=0) > LARGEST:
         raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
@@ -420,12 +408,12 @@ def encode(setup: Setup) -> Encoding:
 
     encoded, label_filter = with_sets(by_token), None
     if setup.shares:
-        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, setup.n_threads, setup.rules)
+        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, asked.n_threads, setup.rules)
         encoded = with_sets(sets)
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edges.rank)
-        sizes = n_attributes, n_edges, n, setup.order
+        sizes = n_attributes, n_edges, n, asked.order
         initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=setup.sparse)
     problem = setup.problem(
         corpus=encoded,
@@ -447,17 +435,18 @@ def encode(setup: Setup) -> Encoding:
 def _edges(setup: Setup, extraction: Extraction) -> Edges:
     """The edge attributes that get weights, chosen by the runs of labels that they were seen with."""
     lists, growing = extraction.edge_lists, extraction.growing_edges
-    init, n = setup.init, len(setup.labelling.labels)
+    asked, n = setup.asked, len(setup.labelling.labels)
+    init: Tagger | None = asked.init
     if lists is None:
         return Edges(np.empty(0, np.int32))
-    if setup.order == 0:
+    if asked.order == 0:
         raise LearnerError("attributes about label pairs need order 1 or more, not 0; leave order out")
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
         first = more_labels(first, len(init.labels), n)
     gold, starts = setup.labelling.gold, setup.corpus.starts
     if setup.features.far is None:
-        seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, setup.order, first), None
+        seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, asked.order, first), None
     else:
         same = np.full(len(gold), -1, np.int32)
         if extraction.vocabulary.columns:
@@ -466,9 +455,9 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
             raise LearnerError("label[same] needs a template that looks at a column of words, such as word[0]")
         about = edge_histories(extraction.vocabulary, growing)
         near = lists.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
-        seen, ngrams = runs_seen(near, extraction, gold, starts, n, setup.order, first)
+        seen, ngrams = runs_seen(near, extraction, gold, starts, n, asked.order, first)
         seen += far_seen(lists, about, gold, starts, same, n)
-    rank, rows = select(lists, seen, extraction.n_edge_attributes, setup.cutoff, "seen", extraction.known_edges)
+    rank, rows = select(lists, seen, extraction.n_edge_attributes, asked.cutoff, "seen", extraction.known_edges)
     is_plain = ngrams is None and same is None
     histories = None if is_plain else edge_histories(extraction.vocabulary, growing, rank)
     return Edges(rank, lists.renumber(rank), rows, histories, ngrams, same)
@@ -480,5 +469,5 @@ def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelS
         raise LearnerError("a tag dictionary needs a column of words")
     column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
     seen, n = setup.labelling.pairs(), len(setup.labelling.labels)
-    words, endings = tag_dictionary(column, *seen, n, setup.frequent, smoothed=setup.smoothed)
+    words, endings = tag_dictionary(column, *seen, n, setup.frequent, smoothed=setup.asked.tag_dictionary == "smoothed")
     return words, words.at(column.codes), endings

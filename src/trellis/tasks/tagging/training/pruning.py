@@ -28,7 +28,6 @@ from trellis.tasks.tagging.chain_model import FilterLevel, LabelFilter
 T = TypeVar("T")
 Rules = tuple[Floats, Floats]  # of label pairs [n_labels + 1, stride], of last labels [stride]
 
-SURVIVAL = 0.997  # the share of gold labels that survive, unless one is given
 FOLDS = 2  # what is held out of a filter is one of so many parts
 MOST = 16  # candidates of a token at most
 PASSES = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -18,25 +18,37 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.features.extraction import Extraction, Extractor, compact
-from trellis.learning.checkpoint import fingerprint
+from trellis.learning.fit import fingerprint
 from trellis.learning.learner import Learner
 from trellis.learning.run import Problem
 from trellis.tasks.tagging.constraints import scheme_rules
+from trellis.tasks.tagging.options import Partial
 from trellis.tasks.tagging.training.edges import edge_histories, known_runs
-from trellis.tasks.tagging.training.encoding import Encoding, Labelling, Partial, Setup, by_frequency, read_labels
+from trellis.tasks.tagging.training.encoding import Encoding, Labelling, Setup, by_frequency, read_labels
 
 _NO_TOKENS = np.zeros(1, np.int64)
 
 
-def check_streamed(learner: Learner, given: dict[str, Any]) -> None:
+# Options that need the whole corpus in memory, with what they may be.
+IN_MEMORY: dict[str, tuple[object, ...]] = {
+    "init": (None,),
+    "sample_weight": (None,),
+    "label_weights": (None,),
+    "tag_dictionary": (False, 0),
+    "prune": ("auto", False),
+    "pairs": (None, "all"),
+}
+
+
+def check_streamed(learner: Learner, asked: SimpleNamespace) -> None:
     """LearnerError unless the learner can go block by block, and for what needs the whole corpus at once."""
     if not learner.streams:
         raise LearnerError(
             f"{type(learner).__name__} needs the whole corpus in memory; give it trellis.read(...), or choose "
             "an online learner: Perceptron, PassiveAggressive, MIRA or AROW"
         )
-    for name, value in given.items():
-        if value is not None and value is not False:
+    for name, allowed in IN_MEMORY.items():
+        if getattr(asked, name) is not None and getattr(asked, name) not in allowed:
             raise LearnerError(f"{name} needs the whole corpus in memory; omit it, or train on trellis.read(...)")
 
 
@@ -137,9 +149,11 @@ class _Block:
     edge_lists: Ragged | None
 
 
-def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
+def encode_stream(setup: Setup) -> Encoding:
     """As `encode`, with a problem whose blocks are read and numbered again in every epoch."""
-    if setup.cutoff > 1 and setup.features.longest.history:
+    seen, asked = setup.survey, setup.asked
+    assert seen is not None
+    if asked.cutoff > 1 and setup.features.longest.history:
         raise LearnerError("cutoff on templates of label pairs needs the whole corpus in memory; leave one of them out")
     if setup.features.far is not None:
         raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; omit it")
@@ -150,31 +164,30 @@ def encode_stream(setup: Setup, seen: Survey, scheme: str | None) -> Encoding:
 
     def numbered(block: Corpus) -> _Block:
         codes = [seen.words[name].codes(block.column(name)) for name in columns]
-        labelling = read_labels(block, setup.target, partial=seen.partial, known=seen.labels)
+        labelling = read_labels(block, asked.target, partial=seen.partial, known=seen.labels)
         if len(labelling.labels) > len(seen.labels) or any(
             len(seen.words[c].numbers) > len(values[c]) for c in columns
         ):
             raise CorpusError(seen.stream.source, None, "other sentences than in the pass before; do not change them")
-        return _Block(block, labelling, *extractor.lists(codes, block.starts, setup.n_threads))
+        return _Block(block, labelling, *extractor.lists(codes, block.starts, asked.n_threads))
 
     counts, edge_counts, known_edges, digests = _Counts(), _Counts(), _Counts(), list[str]()
     for corpus in seen.stream:
         block = numbered(corpus)
-        if scheme is not None:
-            scheme_rules(corpus, setup.target, seen.labels, block.labelling.gold, scheme)
+        if asked.scheme is not None:
+            scheme_rules(corpus, asked.target, seen.labels, block.labelling.gold, asked.scheme)
         counts.add(extractor.growing, block.lists.ids)
         if extractor.growing_edges is not None and block.edge_lists is not None:
             about = edge_histories(vocabulary, extractor.growing_edges)
             known = known_runs(block.edge_lists, about, block.labelling.gold, corpus.starts)
             edge_counts.add(extractor.growing_edges, block.edge_lists.ids)
             known_edges.add(extractor.growing_edges, known)
-        if setup.schedule.checkpoint is not None:
-            digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
+        digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
         del block  # before the next one is made
     frequency = counts.total()
-    rank = by_frequency(frequency, frequency >= max(1, setup.cutoff))
-    if setup.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {setup.cutoff} leaves no feature; choose a smaller one")
+    rank = by_frequency(frequency, frequency >= max(1, asked.cutoff))
+    if asked.cutoff > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"cutoff {asked.cutoff} leaves no feature; choose a smaller one")
     edge_rank, histories = by_frequency(edge_counts.total(), known_edges.total() > 0), None
     if extractor.growing_edges is not None and vocabulary.longest_history > 1:
         histories = edge_histories(vocabulary, extractor.growing_edges, edge_rank)

@@ -1,0 +1,77 @@
+"""SVG pictures and the shapes that they are made of. Every picture of trellis is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trellis._support.errors import ArgumentError
+from trellis._support.replacing import replacing
+from trellis.display.html import Html, element
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that a notebook shows and a file holds."""
+
+    svg: Html
+    text: str = ""  # the same picture in characters, where there is one; printed
+
+    def to_svg(self) -> str:
+        """The picture as SVG text."""
+        return self.svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write it as an SVG file."""
+        place = Path(path)
+        if place.suffix.lower() != ".svg":
+            raise ArgumentError(f"{path}: the picture is SVG; name a .svg file")
+        with replacing(place, lambda why: ArgumentError(f"cannot write {path}: {why}")) as temporary:
+            temporary.write_text(self.svg, encoding="utf-8")
+
+    def __str__(self) -> str:
+        return self.text or self.svg
+
+
+def picture(
+    shapes: Iterable[Html], width: float, height: float, *, style: str, name: str = "", text: str = ""
+) -> Picture:
+    """Shapes, the last on top, with their style (CSS), a name for those who cannot see, and a text for terminals."""
+    size: dict[str, str | float] = {
+        "viewBox": f"0 0 {width:.0f} {height:.0f}",
+        "width": round(width),
+        "height": round(height),
+    }
+    about = {"role": "img", "aria_label": name} if name else {}
+    lines = Html("\n".join(("", f"<style>{style}</style>", *shapes, "")))
+    svg = element("svg", lines, xmlns="http://www.w3.org/2000/svg", **size, **about)
+    return Picture(Html(f"{svg}\n"), text)
+
+
+def words(x: float, y: float, text: str, **attributes: str | float) -> Html:
+    """Text at a place of its base line."""
+    return element("text", text, x=x, y=y, **attributes)
+
+
+def line(start: tuple[float, float], end: tuple[float, float], *, title: str = "", **attributes: str | float) -> Html:
+    """A straight line; the title is shown under the mouse."""
+    (x1, y1), (x2, y2) = start, end
+    return element("line", *_title(title), x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
+
+
+def circle(x: float, y: float, radius: float, *, title: str = "", **attributes: str | float) -> Html:
+    """A circle around a place."""
+    return element("circle", *_title(title), cx=x, cy=y, r=radius, **attributes)
+
+
+def path(*steps: str | float, **attributes: str | float) -> Html:
+    """Lines and curves by SVG's commands: ``path("M", 0, 0, "L", 10, 5)``."""
+    return element("path", d=" ".join(s if isinstance(s, str) else f"{round(s, 2):g}" for s in steps), **attributes)
+
+
+def _title(text: str) -> list[Html]:
+    return [element("title", text)] if text else []

@@ -1,0 +1,297 @@
+"""What all trainings share: options, sample weights, checkpoints, scores of epochs, the loop and the record of it."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import numpy as np
+
+import trellis
+from trellis import _core
+from trellis._support.arguments import LARGEST, thread_count
+from trellis._support.arrays import Doubles
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.read import read_examples
+from trellis.learning.checkpoint import Checkpoint
+from trellis.learning.learner import Learner, choice
+from trellis.learning.options import options_of, plain
+from trellis.learning.run import Event, Observer, Problem, run
+
+M = TypeVar("M")
+P = TypeVar("P")
+
+
+def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
+    """All options with their defaults, converted and checked.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is not declared, with the most similar one.
+    LearnerError
+        For a value that is not allowed, or one without effect for want of another.
+    """
+    declared = options_of(kind)
+    if unknown := next((name for name in options if name not in declared), None):
+        similar = difflib.get_close_matches(unknown, declared, 1)
+        hint = f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
+        raise ArgumentError(f"no option {unknown!r}; {hint}")
+    checked = SimpleNamespace()
+    for name, option in declared.items():
+        value = options.get(name, option.default)
+        if value is None and not option.nullable:
+            value = option.default
+        if value is not option.default and option.check is not None:
+            value = option.check.check(name, value)
+        setattr(checked, name, value)
+    if checked.dev is None and checked.patience is not None:
+        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
+    if checked.dev is None and checked.metric != "auto":
+        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
+    if checked.checkpoint is None and checked.checkpoint_every is not None:
+        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
+    checked.n_threads = thread_count(checked.n_threads)
+    return checked
+
+
+def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
+    """The corpus that is read from a source; CorpusError without a token to "train on" or "compare epochs on"."""
+    corpus = source if isinstance(source, Corpus) else read_examples(source, target=target or "label")
+    if not corpus.n_tokens:
+        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
+    return corpus
+
+
+def no_targets(y: Any, why: str) -> None:
+    """ArgumentError where outputs are given apart from inputs and the task reads both from one place."""
+    if y is not None:
+        raise ArgumentError(f"y has no effect: {why}; omit it")
+
+
+def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
+    """CorpusError if no label of the dev corpus is one of training: all epochs would have the score 0."""
+    values = {column.values[code] for code in np.unique(column.codes).tolist()}
+    if values.isdisjoint(labels):
+        shown = ", ".join(sorted(values)[:3])
+        raise CorpusError(dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; give another")
+
+
+class Fit:
+    """One training: its checked options, and the steps that do not depend on the task.
+
+    Parameters
+    ----------
+    kind
+        TypedDict of the task's options.
+    options
+        The options that were given.
+    metrics
+        Names of the figures by which epochs can be compared; None: the task checks ``metric``.
+    rejected
+        Options that have no effect here, with the reason: a LearnerError if one is given.
+    """
+
+    __slots__ = ("declared", "given", "kind", "options", "settings")
+
+    def __init__(
+        self,
+        kind: type,
+        options: Mapping[str, Any],
+        *,
+        metrics: Iterable[str] | None = None,
+        rejected: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind, self.declared, self.options = kind, options_of(kind), check_options(kind, options)
+        self.given = [name for name, value in options.items() if value is not None]
+        checked = vars(self.options)
+        if metrics is not None and self.options.metric != "auto":
+            choice(*metrics).check("metric", self.options.metric)
+        self.settings = {
+            name: _json(checked[name])
+            for name, option in self.declared.items()
+            if option.role == "setting" and checked[name] != option.default
+        }
+        self.reject(rejected or {})
+
+    def changed(self, **options: Any) -> Fit:
+        """A training with the same options but for these."""
+        return Fit(self.kind, {**vars(self.options), **options}, metrics=None)
+
+    def reject(self, reasons: Mapping[str, str]) -> None:
+        """LearnerError for an option that is given and has no effect, with the reason."""
+        for name, why in reasons.items():
+            if name in self.given:
+                raise LearnerError(f"{name} has no effect {why}; omit it")
+
+    @property
+    def learner(self) -> Any:
+        """The learner, or the task's own; a task may have one that only counts, known by its name."""
+        return self.options.learner
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """The notes of the user."""
+        return dict(self.options.info or {})
+
+    @property
+    def observer(self) -> Observer | None:
+        """What is called after every epoch: the given function, and with ``verbose`` one that prints."""
+        observer: Observer | None = self.options.observer
+        if not self.options.verbose:
+            return observer
+
+        def report(event: Event) -> None:
+            sys.stderr.write(f"{event.text()}\n")
+            if observer is not None:
+                observer(event)
+
+        return report
+
+    def weights(self, n: int, unit: str = "sentence") -> Doubles | None:
+        """How much each of ``n`` examples counts, checked."""
+        if self.options.sample_weight is None:
+            return None
+        try:
+            weights = np.array(self.options.sample_weight, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise LearnerError(f"sample_weight must be one number per {unit}") from None
+        if weights.shape != (n,):
+            raise LearnerError(f"sample_weight needs one number per {unit}, {n}, not {weights.shape}")
+        if not ((weights >= 0) & (weights <= LARGEST)).all():
+            raise LearnerError(f"sample_weight must be numbers from 0 to {LARGEST:g}")
+        if not weights.any():
+            raise LearnerError(f"sample_weight is 0 for every {unit}: nothing is left to train on")
+        self.options.sample_weight = weights
+        return weights
+
+    def scheduled(self, problem: P, data: str, *more: object) -> P:
+        """The problem with the checkpoint of this very training, and when it stops.
+
+        What is equal in all options but those of the run, in the digest of the ``data`` and in ``more`` gives the same
+        weights, for any number of threads.
+        """
+        checkpoint = None
+        if self.options.checkpoint is not None:
+            values = [getattr(self.options, name) for name, option in self.declared.items() if option.role != "run"]
+            key = fingerprint(trellis.__version__, data, values, more)
+            checkpoint = Checkpoint(self.options.checkpoint, self.options.checkpoint_every or 1, key)
+        return replace(problem, patience=self.options.patience, checkpoint=checkpoint)  # type: ignore[type-var]
+
+    def learn(self, problem: Any) -> tuple[Any, list[Event]]:
+        """All epochs: the weights and the history."""
+        learner: Learner = self.learner
+        if isinstance(problem, Problem):
+            return learner.fit(problem, self.observer)
+        return run(problem, learner.begin(problem), self.observer)
+
+    def scorer(self, held_out: Any) -> Callable[[Any], float] | None:
+        """The metric of a model on held-out data; None where there are none."""
+        if held_out is None:
+            return None
+        return lambda model: model.evaluate(held_out, n_threads=self.options.n_threads).figure(self.options.metric)
+
+    def run(
+        self,
+        problem: Any,
+        assemble: Callable[[Any, dict[str, Any]], M],
+        data: object,
+        score: Callable[[Any], float] | None = None,
+        /,
+        **facts: Any,
+    ) -> M:
+        """Learn from a problem; the model that ``assemble`` makes of the weights and the record of the training.
+
+        ``score`` is that of a model on the held-out data; ``data`` are the examples and what they depend on beside the
+        options, of which the digests are made; ``facts`` are further entries of the record.
+        """
+        digest = fingerprint(data)
+        if score is not None:
+            problem = replace(problem, score_dev=lambda weights: score(assemble(weights, {})))
+        learnt, history = self.learn(self.scheduled(problem, digest))
+        return assemble(learnt, self.record(history, digest, **facts))
+
+    def record(self, history: Sequence[Event], digest: str, /, **facts: Any) -> dict[str, Any]:
+        """What the model keeps of its training."""
+        scores = [event.dev_score for event in history if event.dev_score is not None]
+        record = {
+            "version": trellis.__version__,
+            "date": time.strftime("%Y-%m-%d", time.gmtime(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))),
+            "learner": _described(self.learner),
+            "digest": digest,
+            **({"options": self.settings} if self.settings else {}),
+            **({"metric": _json(self.options.metric), "dev_score": max(scores)} if scores else {}),
+            **facts,
+            "history": [event.to_dict() for event in history],
+        }
+        converted: dict[str, Any] = json.loads(json.dumps(record, default=plain))
+        return converted
+
+
+def fingerprint(*things: object) -> str:
+    """A digest of data, the same in every process: whatever differs in it is another training."""
+    digest = hashlib.blake2b(digest_size=16)
+
+    def add(thing: Any) -> None:
+        if isinstance(thing, np.ndarray):
+            digest.update(f"{thing.dtype}{thing.shape}".encode())
+            digest.update(np.ascontiguousarray(thing).data)
+        elif isinstance(thing, Mapping):
+            add([list(thing), list(thing.values())])
+        elif isinstance(thing, list | tuple):
+            digest.update(f"[{len(thing)}]".encode())
+            for one in thing:
+                add(one)
+        elif isinstance(thing, Strings):
+            add((thing.data, thing.starts))
+        elif isinstance(thing, Column):  # without the values that a slice does not have
+            used = np.bincount(thing.codes, minlength=len(thing.values)) > 0
+            add(((np.cumsum(used) - 1).astype(np.int32)[thing.codes], thing.values.take(np.flatnonzero(used))))
+        elif isinstance(thing, Corpus):
+            add((thing.starts - thing.starts[:1], dict(sorted(thing.columns.items()))))
+        elif isinstance(thing, _core.Encoded):
+            sizes = (thing.n_attributes, thing.n_edge_attributes)
+            add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
+            if thing.segment_lists is not None:
+                add(thing.segment_lists)
+        elif isinstance(thing, Learner):
+            add((type(thing).__name__, json.dumps(thing.epoch_parameters(), default=plain)))
+        elif hasattr(thing, "to_bytes") and not isinstance(thing, int):  # a model
+            digest.update(thing.to_bytes())
+        elif is_dataclass(thing):
+            add([getattr(thing, field.name) for field in fields(thing)])
+        elif callable(thing):
+            add(_name(thing))
+        else:
+            assert thing is None or isinstance(thing, str | int | float | np.generic | Path), thing
+            digest.update(f"{thing!r};".encode())
+
+    add(things)
+    return digest.hexdigest()
+
+
+def _described(learner: Learner | str) -> dict[str, Any]:
+    """The name and the parameters of a learner."""
+    return {"name": learner} if isinstance(learner, str) else {"name": type(learner).__name__, **learner.parameters()}
+
+
+def _json(value: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return _name(value) if callable(value) else value
+
+
+def _name(function: Any) -> str:
+    """The name of a function, the same in every process."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -1,0 +1,23 @@
+"""Options of the training of a word segmenter."""
+
+from typing import Annotated
+
+from trellis.features.vocabulary import TemplateSource
+from trellis.learners.mira import MIRA
+from trellis.learning.learner import Learner, flag
+from trellis.learning.options import Option
+from trellis.tasks.tagging.options import LEARNER, ChainOptions
+
+DEFAULT = MIRA(epochs=10)
+FEATURES = "segmentation"
+
+
+class WordsOptions(ChainOptions, total=False):
+    """Options of `train` of a word segmenter."""
+
+    features: Annotated[
+        TemplateSource | None,
+        Option(FEATURES, None, "preset, template file or list of templates of characters", "data", metavar="NAME"),
+    ]
+    learner: Annotated[Learner | str | None, Option(DEFAULT, LEARNER, "learner, or its name", "data")]
+    lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]
