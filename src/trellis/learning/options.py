@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arguments import file_path, thread_count
-from trellis.learning.learner import Constraint, flag, whole
+from trellis.learning.learner import Constraint, Learner, flag, whole
 from trellis.learning.run import Event
 
 # What an option is about: a "setting" of the model, which its record keeps; "data", of which only the digest of a
 # checkpoint is made; the "run", which changes no weight and is in neither.
 Role = Literal["setting", "data", "run"]
+FIRST = ("target", "problem", "tagger", "features", "learner", "order")  # in tables and help texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,27 @@ def options_of(kind: type) -> dict[str, Option]:
     """The options of a TypedDict that extends `TrainingOptions`, its own first."""
     declared = {name: hint.__metadata__[0] for name, hint in kind.__annotations__.items()}
     shared = TrainingOptions.__annotations__
-    return {name: declared[name] for name in sorted(declared, key=lambda name: name in shared)}
+    return {
+        name: declared[name] for name in sorted(declared, key=lambda name: (name in shared, [*FIRST, name].index(name)))
+    }
 
 
 def markdown_table(kind: type) -> str:
-    """The options as a table of the documentation."""
+    """The options as a table of the documentation; those of every training are in the table of `TrainingOptions`."""
+    shared = set() if kind is TrainingOptions else {*TrainingOptions.__annotations__}
+    own = {name: option for name, option in options_of(kind).items() if name not in shared}
     rows = [("option", "default", "meaning"), ("---", "---", "---")]
-    rows += [(f"`{name}`", f"`{option.default!r}`", option.help) for name, option in options_of(kind).items()]
+    rows += [(f"`{name}`", _shown(option.default), option.help) for name, option in own.items()]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+
+
+def _shown(default: Any) -> str:
+    """A default as a table shows it: a learner by the parameters that are not those of its class."""
+    if isinstance(default, Learner):
+        usual = type(default)().parameters()
+        parameters = [f"{name}={value!r}" for name, value in default.parameters().items() if value != usual[name]]
+        return f"`{type(default).__name__}({', '.join(parameters)})`"
+    return "" if default is None else f"`{default!r}`"
 
 
 def plain(value: Any) -> Any:

@@ -40,11 +40,12 @@ class RerankingOptions(ListOptions, total=False):
     """Options of `train` of a reranker."""
 
     tagger: Annotated[
-        Callable[[Corpus], Tagger],
+        Callable[[Corpus], Tagger] | Tagger,
         Option(
             None,
             None,
-            "function that trains a tagger on a corpus; called once per fold, and with the whole corpus",
+            "function that trains a tagger on a corpus, called once per fold and with the whole corpus; or a tagger, "
+            "if the data are lists",
             "data",
             offered=False,
         ),

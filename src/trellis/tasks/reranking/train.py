@@ -44,16 +44,20 @@ def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> R
     Parameters
     ----------
     corpus
-        Corpus, or anything ``trellis.read`` takes.
+        Corpus, or anything ``trellis.read`` takes; with a trained ``tagger`` lists, such as ``held_out_lists`` gives.
     y
         None: labels are a column of the corpus.
     **options
         See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
-        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus.
+        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus, or lists.
     """
     training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     no_targets(y, "labels are a column of the corpus")
     asked = training.options
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    if isinstance(asked.tagger, Tagger):
+        training.reject({"folds": "on lists, which are from folds already"})
+        return fit(asked.tagger, corpus, **rest)
     corpus, held_out = read(corpus), None if asked.dev is None else corpus_of(asked.dev, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
     check_update(getattr(asked.learner, "update", None), stepwise=False)
@@ -71,7 +75,6 @@ def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> R
 
     lists = held_out_lists(corpus, checked, k=asked.k, folds=asked.folds, n_threads=asked.n_threads)
     tagger = checked(corpus)
-    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
     if held_out is not None:
         rest["dev"] = kbest_lists(tagger, held_out, asked.k, held_out.sentences(tagger.target), asked.n_threads)
     return fit(tagger, lists, **{**rest, "features": chosen})
