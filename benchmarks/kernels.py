@@ -75,7 +75,7 @@ def kernels(folder: Path) -> dict[str, Kernel]:
     crf, perceptron = trellis.CRF(), trellis.Perceptron(epochs=1, shuffle=False)
     problem, online_problem = _problem(corpus, crf), _problem(corpus, perceptron)
     parameters = Parameters.of(problem, transitions="seen", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     point = np.full(parameters.size, 0.01)
     tagger = trellis.train(corpus, target="pos", learner=trellis.Perceptron(epochs=2, shuffle=False), n_threads=1)
     features = feature_set("default", ["word"])

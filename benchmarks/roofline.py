@@ -17,8 +17,8 @@ import numpy as np
 import trellis
 from benchmarks.common import Result, Setting
 from trellis.engine.weights import padded
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.run import Problem
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "roofline"
@@ -32,14 +32,14 @@ PLACES = {
 
 
 class _Caught(Exception):  # noqa: N818 - not an error: carries the problem out of the training
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ChainProblem) -> None:
         self.problem = problem
 
 
 class _Catch(trellis.CRF):
     """A learner that only looks at the problem it gets."""
 
-    def fit(self, problem: Problem, observer: Any) -> Any:
+    def fit(self, problem: ChainProblem, observer: Any) -> Any:
         raise _Caught(problem)
 
 
@@ -103,7 +103,7 @@ def _write(folder: Path, path: str) -> None:
         (folder / name).write_bytes(np.ascontiguousarray(array).tobytes())
 
 
-def _with(problem: Problem, weights: Any) -> Problem:
+def _with(problem: ChainProblem, weights: Any) -> ChainProblem:
     from dataclasses import replace
 
     return replace(problem, initial=weights)

@@ -41,7 +41,7 @@ class Request(BaseModel):
     sentence: list[dict[str, str | float | bool]]
 
 
-@app.post("/v1/tag")
+@app.post("/v1/predict")
 def tag(given: Request):
     return {"labels": [tagger.tag(given.sentence)]}
 
@@ -107,7 +107,7 @@ def measure(port: int, bodies: list[str], n_clients: int, seconds: float) -> tup
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         i = number
         while (begun := time.perf_counter()) < end:
-            connection.request("POST", "/v1/tag", bodies[i % len(bodies)], {"content-type": "application/json"})
+            connection.request("POST", "/v1/predict", bodies[i % len(bodies)], {"content-type": "application/json"})
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 200, answer.status
@@ -128,7 +128,7 @@ def _wait(port: int, body: bytes) -> None:
     for _ in range(200):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("POST", "/v1/tag", body, {"content-type": "application/json"})
+            connection.request("POST", "/v1/predict", body, {"content-type": "application/json"})
             answer: Any = connection.getresponse()
             assert answer.status == 200
             return

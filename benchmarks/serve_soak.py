@@ -19,7 +19,7 @@ from benchmarks.serve import _wait
 
 SECONDS, CLIENTS, PORT = 600.0, 16, 8813
 NEW_WORDS = 5000  # that are not in the corpus
-ADDRESSES = ("tag", "tag", "tag", "spans", "marginals", "kbest", "explain")
+ADDRESSES = ("predict", "predict", "predict", "spans", "marginals", "kbest", "explain")
 
 
 def run(setting: Setting) -> Result:
@@ -70,7 +70,7 @@ def _load(pid: int, words: list[list[str]], seconds: float) -> list[dict[str, An
         while time.monotonic() < end:
             held = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(5)]
             for one in held:
-                one.sendall(b"POST /v1/tag HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{")
+                one.sendall(b"POST /v1/predict HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{")
             time.sleep(1.0)
             for one in held:
                 one.close()

@@ -30,8 +30,9 @@ from trellis.engine.weights import ChainWeights
 from trellis.features.vocabulary import feature_set
 from trellis.learners.hmsvm import HMSVM
 from trellis.learners.perceptron import Perceptron
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Learner
-from trellis.learning.run import Event, Observer, Problem
+from trellis.learning.run import Event, Observer
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train
 
@@ -205,7 +206,7 @@ class _Watched(Learner):
         """Those of the learner."""
         return self.learner.abilities
 
-    def fit(self, problem: Problem, observer: Observer | None = None) -> tuple[ChainWeights, list[Event]]:
+    def fit(self, problem: ChainProblem, observer: Observer | None = None) -> tuple[ChainWeights, list[Event]]:
         """Train, and keep the problem."""
         self.problem = problem
         weights, self.events = self.learner.fit(problem, observer)
@@ -245,7 +246,7 @@ def best_bound(margins: Doubles, radius: float) -> tuple[float, float, float]:
 # ------------------------------------------------------------ R
 
 
-def radius_of(problem: Problem) -> tuple[float, bool]:
+def radius_of(problem: ChainProblem) -> tuple[float, bool]:
     """R, and whether it is exact: by looking at all paths where they are few, else an upper bound.
 
     With K[s, t] the inner product of what is observed at tokens s and t, and the n-grams of labels there,
@@ -271,7 +272,7 @@ def radius_of(problem: Problem) -> tuple[float, bool]:
     return math.sqrt(squares), exact
 
 
-def _kernels(problem: Problem, begin: int, end: int) -> Iterator[tuple[Doubles, int]]:
+def _kernels(problem: ChainProblem, begin: int, end: int) -> Iterator[tuple[Doubles, int]]:
     """Inner products of tokens, and with how many labels what they have in common counts."""
     yield _products(problem.corpus.lists, begin, end), 1
     if problem.corpus.edge_lists is not None:

@@ -7,13 +7,13 @@ from gradient_oracle import allowed_of, potentials_of
 from oracle import paths_of, score_of
 
 from trellis.engine.weights import padded
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 from trellis.learning.reference.boosting import WrongPaths
-from trellis.learning.run import Problem
 
 
-def counts_of(problem: Problem, parameters: Parameters, i: int, path: tuple[int, ...]) -> Floats:
+def counts_of(problem: ChainProblem, parameters: Parameters, i: int, path: tuple[int, ...]) -> Doubles:
     """Phi(x_i, path): how often every feature occurs."""
     L, stride = problem.n_labels, padded(problem.n_labels)
     phi = np.zeros(parameters.size)
@@ -41,7 +41,7 @@ def counts_of(problem: Problem, parameters: Parameters, i: int, path: tuple[int,
     return phi
 
 
-def sentences_of(problem: Problem, parameters: Parameters, x: Floats) -> list[WrongPaths]:
+def sentences_of(problem: ChainProblem, parameters: Parameters, x: Doubles) -> list[WrongPaths]:
     out = []
     for i, p in enumerate(potentials_of(problem, parameters, x)):
         begin, end = int(problem.starts[i]), int(problem.starts[i + 1])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from trellis.corpus.corpus import Corpus
-from trellis.learning.reference import Floats, Weights, add_features_of
+from trellis.learning.reference import Doubles, Weights, add_features_of
 from trellis.tasks.tagging.model import Tagger
 
 
@@ -22,11 +22,11 @@ class Enumerated:
 
     sentence: npt.NDArray[np.int64]  # [n]
     paths: list[tuple[int, ...]]  # [n]
-    hamming: Floats  # [n]
-    labels: Floats  # [n, n_tokens * L]: +1 for gold labels, -1 for those of the path
-    pairs: Floats  # [n, ...] the same for label pairs and triples
+    hamming: Doubles  # [n]
+    labels: Doubles  # [n, n_tokens * L]: +1 for gold labels, -1 for those of the path
+    pairs: Doubles  # [n, ...] the same for label pairs and triples
 
-    def gram(self, k: Floats) -> Floats:
+    def gram(self, k: Doubles) -> Doubles:
         """<Phi - Phi, Phi - Phi> with k over all tokens: pairs in common, and k where labels are the same."""
         n_tokens = len(k)
         labels = self.labels.reshape(len(self.paths), n_tokens, -1)
@@ -55,7 +55,7 @@ def enumerate_all(golds: list[list[int]], n_labels: int, order: int) -> Enumerat
     return Enumerated(np.array(sentence), paths, np.array(hamming), np.array(labels), np.array(pairs))
 
 
-def solve(gram: Floats, costs: Floats, sentence: npt.NDArray[np.int64], bounds: Floats) -> tuple[Floats, float]:
+def solve(gram: Doubles, costs: Doubles, sentence: npt.NDArray[np.int64], bounds: Doubles) -> tuple[Doubles, float]:
     """max costs·a - ½ a·G a with a >= 0 and sums of a by sentence <= bounds: (a, the greatest value)."""
     n, n_sentences = len(costs), len(bounds)
     sums = sparse.csc_matrix((np.ones(n), (sentence, np.arange(n))), shape=(n_sentences, n))
@@ -74,7 +74,7 @@ def solve(gram: Floats, costs: Floats, sentence: npt.NDArray[np.int64], bounds: 
     return np.array(found.x), -float(found.obj_val)
 
 
-def observed(tagger: Tagger, corpus: Corpus) -> Floats:
+def observed(tagger: Tagger, corpus: Corpus) -> Doubles:
     """The attributes of all tokens of the corpus, dense, as the tagger sees them."""
     from trellis.engine.kernels import Observations
 

@@ -13,10 +13,10 @@ from trellis import _core
 from trellis._support.arrays import LabelSets
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import Ngrams, Rows, padded
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats, Potentials, ngram_table, restrict
+from trellis.learning.reference import Doubles, Potentials, ngram_table, restrict
 from trellis.learning.reference.loglinear import crf_loss, local_loss
-from trellis.learning.run import Problem
 
 LENGTHS = (3, 1, 0, 4, 2)
 
@@ -85,7 +85,7 @@ def sets_of(labels: list[list[int]]) -> LabelSets:
     return LabelSets(np.arange(len(labels), dtype=np.int32), starts, flat)
 
 
-def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
+def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> ChainProblem:
     """A problem whose gold paths are possible."""
     rng = np.random.default_rng(seed)
     L, stride = spec.n_labels, padded(spec.n_labels)
@@ -134,13 +134,13 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> Problem:
     places = [stride * L + 1, 0 * stride + 1, 1 * stride + 2, 2 * stride + 2]
     seen_edges = Rows(np.array([0, 2, 2, 4], np.uint32), np.array(places, np.uint32), np.zeros(4, np.float32))
     encoded = _core.Encoded(starts, some, edge_some, dictionary, 4, 3 if spec.edges else 0, L)
-    return Problem(
+    return ChainProblem(
         encoded,
         starts,
         gold,
         L,
         spec.order,
-        n_threads,
+        n_threads=n_threads,
         seen=seen if spec.seen else None,
         seen_edges=seen_edges if spec.edges else None,
         partial=partial,
@@ -164,7 +164,7 @@ def ngram_labels(ngrams: Ngrams, n_labels: int) -> list[tuple[int, ...]]:
     return names
 
 
-def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[Potentials]:
+def potentials_of(problem: ChainProblem, parameters: Parameters, x: Doubles) -> list[Potentials]:
     """The potentials of every sentence under a flat vector, summed by the definition."""
     L, stride = problem.n_labels, padded(problem.n_labels)
     n_slots = len(parameters.rows.labels)
@@ -215,7 +215,7 @@ def potentials_of(problem: Problem, parameters: Parameters, x: Floats) -> list[P
     return out
 
 
-def losses_of(problem: Problem, parameters: Parameters, x: Floats) -> Floats:
+def losses_of(problem: ChainProblem, parameters: Parameters, x: Doubles) -> Doubles:
     """-log p(gold | x) of every sentence, partially labelled ones included."""
     out = []
     for i, p in enumerate(potentials_of(problem, parameters, x)):
@@ -228,14 +228,14 @@ def losses_of(problem: Problem, parameters: Parameters, x: Floats) -> Floats:
     return np.array(out)
 
 
-def local_losses_of(problem: Problem, parameters: Parameters, x: Floats) -> Floats:
+def local_losses_of(problem: ChainProblem, parameters: Parameters, x: Doubles) -> Doubles:
     """-sum_t log p(gold_t | the two gold labels before it) of every sentence."""
     golds = np.split(problem.gold, problem.starts[1:-1])
     each = zip(potentials_of(problem, parameters, x), golds, strict=True)
     return np.array([local_loss(p, gold.tolist()) for p, gold in each])
 
 
-def slope_of(function: Callable[[Floats], float], x: Floats, h: float = 1e-5) -> Floats:
+def slope_of(function: Callable[[Doubles], float], x: Doubles, h: float = 1e-5) -> Doubles:
     """The gradient by central differences."""
     out = np.zeros(len(x))
     for i in range(len(x)):
@@ -245,12 +245,12 @@ def slope_of(function: Callable[[Floats], float], x: Floats, h: float = 1e-5) ->
     return out
 
 
-def scipys_optimum(problem: Problem, *, local: bool) -> tuple[float, Floats, _core.Objective, Parameters]:
+def scipys_optimum(problem: ChainProblem, *, local: bool) -> tuple[float, Doubles, _core.Objective, Parameters]:
     """The least log loss + 0.3 · |w|² and where it is, by SciPy; the losses as a function, and what its vector is."""
     parameters = Parameters.of(problem, transitions="all", start=True)
-    objective = parameters.objective(problem, local=local, single=False)
+    objective = parameters.objective(local=local, single=False)
 
-    def function(x: Floats) -> tuple[float, Floats]:
+    def function(x: Doubles) -> tuple[float, Doubles]:
         losses, slope = objective.gradient(x, problem.sentence_weights, 1)
         return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
 

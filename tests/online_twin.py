@@ -14,8 +14,8 @@ from trellis._support.arrays import LabelSets
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.learning import reference
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.reference.steps import arow_step, elected, mira_step, passive_aggressive_step
-from trellis.learning.run import Problem
 
 Float = np.float32
 
@@ -33,7 +33,7 @@ class Case:
     golds: list[list[int]]
     allowed: list[list[list[int]]] | None
     partial: list[list[list[int]]] | None
-    problem: Problem
+    problem: ChainProblem
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -126,13 +126,12 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         E,
         L,
     )
-    problem = Problem(
+    problem = ChainProblem(
         encoded,
         starts,
         np.array([z for gold in known for z in gold], np.int32),
         L,
         order,
-        1,
         partial=None if partial is None else LabelSets.of([labels for s in partial for labels in s]),
         **extra,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from trellis.learning.reference import Floats, Potentials
+from trellis.learning.reference import Doubles, Potentials
 
 
 def paths_of(p: Potentials, allowed: Sequence[Sequence[int]] | None = None) -> Iterator[tuple[int, ...]]:
@@ -37,7 +37,7 @@ def ranked(p: Potentials, allowed: Sequence[Sequence[int]] | None = None) -> lis
     return sorted(scored, key=lambda one: (-one[1], one[0][::-1]))
 
 
-def sums(p: Potentials) -> tuple[float, Floats, Floats]:
+def sums(p: Potentials) -> tuple[float, Doubles, Doubles]:
     """log Z, node and edge marginals."""
     T, L = p.emit.shape
     scored = ranked(p)

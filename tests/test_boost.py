@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,10 +17,11 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import SequenceBoost, _core
 from trellis._support.errors import LearnerError
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 from trellis.learning.reference.boosting import Round
-from trellis.learning.run import Event, Problem
+from trellis.learning.run import Event
 
 BOUNDS = ("loose", "tight", "exact")
 STEPS = (-1.5, -0.3, 0.2, 1.1)
@@ -31,12 +32,12 @@ BOUNDED = ["dictionary", "dictionary 2", "base", "base 2", "everything", "everyt
 ALL = [*FREE, *BOUNDED]
 
 
-def started(name: str, bound: str, seed: int = 3) -> tuple[Problem, Parameters, Floats, Any]:
+def started(name: str, bound: str, seed: int = 3) -> tuple[ChainProblem, Parameters, Doubles, Any]:
     """A problem with random weights, and a booster that stands there."""
     problem = problem_of(SPECS[name], seed)
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(seed).normal(size=parameters.size)
-    booster = parameters.booster(problem, problem.sentence_weights, bound, LIMIT)
+    booster = parameters.booster(bound, LIMIT)
     booster.begin(x, None, 1)
     return problem, parameters, x, booster
 
@@ -177,7 +178,7 @@ def test_the_risk_is_the_product_of_all_z(bound: str, name: str) -> None:
     """Proposition 2, with D_0 uniform over wrong paths; proposition 1, the rank risk is never above it."""
     problem = problem_of(SPECS[name], 5)
     parameters = Parameters.of(problem, transitions="all", start=True)
-    booster = parameters.booster(problem, problem.sentence_weights, bound, LIMIT)
+    booster = parameters.booster(bound, LIMIT)
     booster.begin(np.zeros(parameters.size), None, 1)
     theory = first = Round(sentences_of(problem, parameters, np.zeros(parameters.size)))
     product = 1.0
@@ -207,7 +208,7 @@ def test_bookkeeping_gives_what_a_full_pass_gives(bound: str, name: str) -> None
     """To the bit: losses, risk, and the next choice."""
     problem = problem_of(SPECS[name], 6)
     parameters = Parameters.of(problem, transitions="all", start=True)
-    kept, anew = (parameters.booster(problem, problem.sentence_weights, bound, 0.7) for _ in range(2))
+    kept, anew = (parameters.booster(bound, 0.7) for _ in range(2))
     kept.begin(np.zeros(parameters.size), None, 1)
     for _ in range(15):
         chosen = kept.choose(1)
@@ -219,19 +220,27 @@ def test_bookkeeping_gives_what_a_full_pass_gives(bound: str, name: str) -> None
         assert kept.choose(1) == anew.choose(1)
 
 
-class Compared(SequenceBoost):
-    """A learner with a second booster, for full passes."""
+class Doubled(Parameters):
+    """Weights with a second booster, for full passes."""
 
     made: ClassVar[list[_core.Booster]] = []
 
-    def booster(self, problem: Problem, parameters: Parameters, sentence_weights: Any) -> _core.Booster:
-        self.made[:] = [SequenceBoost.booster(self, problem, parameters, sentence_weights) for _ in range(2)]
+    def booster(self, bound: str, max_step: float) -> _core.Booster:
+        self.made[:] = [Parameters.booster(self, bound, max_step) for _ in range(2)]
         return self.made[0]
+
+
+class Compared(SequenceBoost):
+    """A learner of such weights."""
+
+    def layout(self, problem: ChainProblem) -> Parameters:
+        parameters = SequenceBoost.layout(self, problem)
+        return Doubled(*(getattr(parameters, field.name) for field in fields(Parameters)))
 
 
 def compare(event: Event) -> None:
     """What a round left behind is what a full pass gives, to the bit."""
-    kept, anew = Compared.made
+    kept, anew = Doubled.made
     anew.begin(kept.parameters, kept.scale, 1)
     assert kept.log_risk == anew.log_risk
     assert kept.choose(1) == anew.choose(1)

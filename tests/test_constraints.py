@@ -16,7 +16,7 @@ from random_models import LABELS, MODELS, all_paths, corpus_of, possible, random
 import trellis
 from trellis._support.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.corpus import schemes
-from trellis.learning.run import Problem
+from trellis.learning.chain_problem import ChainProblem
 from trellis.tasks.tagging.model import Tagger
 
 few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -257,7 +257,7 @@ def test_training_with_a_scheme(scheme: str, order: int, learner: Any) -> None:
 class Spy(trellis.Learner):
     """A learner that keeps the problem it is given."""
 
-    def fit(self, problem: Problem, observer: object) -> Any:
+    def fit(self, problem: ChainProblem, observer: object) -> Any:
         self.problem = problem
         raise InterruptedError
 

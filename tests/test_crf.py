@@ -30,7 +30,7 @@ def test_the_optimum_is_scipys(name: str) -> None:
     learner = CRF(c2=0.3, transitions="all", **SLOW)
     weights, _ = learner.fit(problem, events.append)
     assert events[-1].objective == pytest.approx(least, rel=1e-7)
-    found = parameters.start(replace(problem, initial=weights))
+    found = replace(parameters, problem=replace(problem, initial=weights)).start()
     assert losses_of(problem, parameters, found) == pytest.approx(objective.losses(x, 1), abs=1e-3)
 
 
@@ -91,10 +91,10 @@ def test_single_precision_only_where_it_is_enough() -> None:
 def test_l1_is_sparse_and_optimal(order: int, c2: float) -> None:
     problem = problem_of(Spec(order=order, edges=True), 5)
     parameters = Parameters.of(problem, transitions="seen", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     c1 = 0.7
     weights, _ = CRF(c1=c1, c2=c2, **SLOW).fit(problem, None)
-    x = parameters.start(replace(problem, initial=weights))
+    x = replace(parameters, problem=replace(problem, initial=weights)).start()
     _, slope = objective.gradient(x, None, 1)
     slope += 2 * c2 * x
     zero = x == 0
@@ -114,11 +114,11 @@ def test_no_penalty_fits_what_can_be_fitted() -> None:
 def test_adagrad_goes_down_and_nears_the_optimum(name: str) -> None:
     problem = problem_of((SPECS | PARTIAL)[name], 4)
     parameters = Parameters.of(problem, transitions="seen", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     found = []
     for learner in (CRF(c2=0.5, **SLOW), CRF(c2=0.5, solver="adagrad", epochs=300, rate=0.3)):
         weights, _ = learner.fit(problem, None)
-        x = parameters.start(replace(problem, initial=weights))
+        x = replace(parameters, problem=replace(problem, initial=weights)).start()
         found.append(float(problem.weigh(objective.losses(x, 1)).sum()) + 0.5 * _core.dot(x, x))
     assert found[0] <= found[1] * (1 + 1e-6)
     assert found[1] < found[0] * 1.05
@@ -149,7 +149,7 @@ def test_sentence_weights_are_repetitions(solver: str) -> None:
     problem = problem_of(Spec(), 6)
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(0).normal(size=parameters.size)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     _, once = objective.gradient(x, np.array([1.0, 2, 1, 0, 3]), 1)
     parts = [objective.gradient(x, np.eye(5)[i], 1)[1] for i in range(5)]
     np.testing.assert_allclose(once, parts[0] + 2 * parts[1] + parts[2] + 3 * parts[4], atol=1e-12)
@@ -157,7 +157,7 @@ def test_sentence_weights_are_repetitions(solver: str) -> None:
     exact = SLOW if solver == "lbfgs" else {}
     learner = CRF(c2=0.1, solver=solver, transitions="all", **exact)
     weights, _ = learner.fit(weighted, None)
-    found = parameters.start(replace(problem, initial=weights))
+    found = replace(parameters, problem=replace(problem, initial=weights)).start()
     losses = objective.losses(found, 1)
     assert losses[0] < losses[3]
 

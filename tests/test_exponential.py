@@ -13,7 +13,7 @@ from scipy.optimize import minimize as scipy_minimize
 from trellis import CRF, ExponentialLoss
 from trellis._support.errors import LearnerError
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 from trellis.learning.run import Event
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
@@ -24,9 +24,9 @@ def test_the_optimum_is_scipys(name: str) -> None:
     """sum_i D_i / p_i + c2 |w|² itself, no logarithm."""
     problem = problem_of((SPECS | PARTIAL)[name], 2)
     parameters = Parameters.of(problem, transitions="all", start=True)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
 
-    def function(x: Floats) -> tuple[float, Floats]:
+    def function(x: Doubles) -> tuple[float, Doubles]:
         inverse = problem.weigh(np.exp(objective.losses(x, 1)))
         _, slope = objective.gradient(x, inverse, 1)
         return float(inverse.sum() + 0.4 * (x**2).sum()), slope + 0.8 * x
@@ -51,7 +51,7 @@ def test_the_worst_sentence_fares_better_than_under_the_log_loss() -> None:
     worst = []
     for learner in (CRF(c2=1.0, **SLOW), ExponentialLoss(c2=1.0, **SLOW)):
         weights, _ = learner.fit(problem, None)
-        x = parameters.start(replace(problem, initial=weights))
+        x = replace(parameters, problem=replace(problem, initial=weights)).start()
         worst.append(losses_of(problem, parameters, x).max())
     assert worst[1] < worst[0]
 

@@ -20,9 +20,9 @@ import trellis
 from trellis import AROW, CRF, MIRA, LearnerError, ModelError, PassiveAggressive, Perceptron, TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import Span, spans
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Learner
 from trellis.learning.parameters import Parameters
-from trellis.learning.run import Problem
 
 ALL = list(TEMPLATES)
 CHOICES = [["word[0]", "label[-2..-1] & word[0]"], ALL, ["word[0]", "label[-3..-1] & word[-1]"]]
@@ -144,12 +144,12 @@ class Kept(Learner):
 
     abilities, default_pairs = frozenset({"orders", "histories"}), "seen"
 
-    def fit(self, problem: Problem, observer: Any = None) -> Any:
+    def fit(self, problem: ChainProblem, observer: Any = None) -> Any:
         self.problem = problem
         raise trellis.StopTrainingError
 
 
-def problem_of(features: list[str], corpus: Any = None, **more: Any) -> Problem:
+def problem_of(features: list[str], corpus: Any = None, **more: Any) -> ChainProblem:
     keeper = Kept()
     with pytest.raises(trellis.StopTrainingError):
         train(features, keeper, corpus, **more)
@@ -168,7 +168,7 @@ def test_gradients_are_those_of_finite_differences(kind: str, features: list[str
     problem = problem_of(features, corpus, **more)
     parameters = Parameters.of(problem, transitions="seen", start=start, sparse=True)
     assert parameters.edge_rows is not None
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     x = np.random.default_rng(0).normal(size=parameters.size)
     losses, slope = objective.gradient(x, None, 1)
     assert np.allclose(losses, objective.losses(x, 2), rtol=1e-12)
@@ -353,7 +353,7 @@ def n_at_start(tagger: trellis.Tagger, corpus: Any) -> int:
     with pytest.raises(trellis.StopTrainingError):
         trellis.train(corpus, learner=keeper, init=tagger)
     parameters = Parameters.of(keeper.problem, transitions="seen", start=True, sparse=True)
-    return parameters.weights(parameters.start(keeper.problem), keeper.problem).n_nonzero
+    return parameters.weights(parameters.start()).n_nonzero
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_many_labels_have_no_table_of_triples(smoothing: str, monkeypatch: pytes
     corpus = random_corpus(1, 25)
     learner = HMM(smoothing=smoothing, k=0.3)
     dense = trellis.train(corpus, target="label", features=["word[0]"], order=2, learner=learner)
-    monkeypatch.setattr("trellis.learning.run.MANY_LABELS", 1)
+    monkeypatch.setattr("trellis.learning.chain_problem.MANY_LABELS", 1)
     sparse = trellis.train(corpus, target="label", features=["word[0]"], order=2, learner=learner)
     assert sparse.model.weights.tri is None
     for one in corpus:

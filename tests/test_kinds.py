@@ -24,7 +24,6 @@ from trellis._support import errors
 from trellis._support.errors import UnknownFunctionError
 from trellis.interfaces.compat.pycrfsuite import CRFSuiteError, NotOpenError
 from trellis.interfaces.serve.door import TurnedAwayError
-from trellis.interfaces.serve.models import UnknownModelError
 from trellis.interfaces.studio.workbook import ConflictError
 from trellis.tasks import parsing, reranking, structured, trees
 
@@ -189,7 +188,7 @@ def test_files_that_have_no_name_are_errors() -> None:
 
 
 EXCEPTIONS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-OTHERS = [trellis.StopTrainingError, TurnedAwayError, UnknownModelError, ConflictError, UnknownFunctionError]
+OTHERS = [trellis.StopTrainingError, TurnedAwayError, ConflictError, UnknownFunctionError]
 OTHERS += [MissingCorpusError, CRFSuiteError, NotOpenError]
 
 

@@ -11,19 +11,19 @@ from scipy.optimize import minimize as scipy_minimize
 
 import trellis
 from trellis.learning.lbfgs import MEMORY, WINDOW, History, Minimizer
-from trellis.learning.reference import Floats
+from trellis.learning.reference import Doubles
 
-Function = Callable[[Floats], tuple[float, Floats]]
+Function = Callable[[Doubles], tuple[float, Doubles]]
 
 
-def quadratic(n: int = 12, seed: int = 0) -> tuple[Function, Floats]:
+def quadratic(n: int = 12, seed: int = 0) -> tuple[Function, Doubles]:
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(n, n))
     matrix, centre = root @ root.T + 0.1 * np.eye(n), rng.normal(size=n)
     return lambda x: (float((x - centre) @ matrix @ (x - centre)) / 2, matrix @ (x - centre)), centre
 
 
-def rosenbrock(x: Floats) -> tuple[float, Floats]:
+def rosenbrock(x: Doubles) -> tuple[float, Doubles]:
     a, b = x
     value = (1 - a) ** 2 + 100 * (b - a * a) ** 2
     return float(value), np.array([-2 * (1 - a) - 400 * a * (b - a * a), 200 * (b - a * a)])
@@ -33,7 +33,7 @@ def logistic(seed: int = 1) -> Function:
     rng = np.random.default_rng(seed)
     data, sign = rng.normal(size=(40, 8)), rng.choice([-1.0, 1.0], 40)
 
-    def function(x: Floats) -> tuple[float, Floats]:
+    def function(x: Doubles) -> tuple[float, Doubles]:
         margins = sign * (data @ x)
         slope = -(sign / (1 + np.exp(margins))) @ data
         return float(np.logaddexp(0, -margins).sum()), slope
@@ -41,7 +41,7 @@ def logistic(seed: int = 1) -> Function:
     return function
 
 
-def run(function: Function, x: Floats, iterations: int = 500) -> Minimizer:
+def run(function: Function, x: Doubles, iterations: int = 500) -> Minimizer:
     state = Minimizer(x)
     state.start(function)
     while state.iteration < iterations and state.step(function):
@@ -80,7 +80,7 @@ def test_stopped_and_resumed_gives_the_same_bits(stop: int) -> None:
         assert np.array_equal(array, second.state()[name]), name
 
 
-def two_loops(steps: list[Floats], changes: list[Floats], slope: Floats) -> Floats:
+def two_loops(steps: list[Doubles], changes: list[Doubles], slope: Doubles) -> Doubles:
     """The direction as textbooks have it (Nocedal and Wright, algorithm 7.4)."""
     q, factors = -slope, []
     for s, y in zip(reversed(steps), reversed(changes), strict=True):
@@ -92,7 +92,7 @@ def two_loops(steps: list[Floats], changes: list[Floats], slope: Floats) -> Floa
     return r
 
 
-def halved(x: Floats) -> Floats:
+def halved(x: Doubles) -> Doubles:
     """To the nearest number of 16 bits, the upper half of a float."""
     bits = (x.astype(np.float32).view(np.uint32) + np.uint32(0x8000)) & np.uint32(0xFFFF0000)
     return bits.view(np.float32).astype(np.float64)
@@ -103,7 +103,7 @@ def halved(x: Floats) -> Floats:
 def test_the_direction_is_that_of_the_two_loops(n_pairs: int, size: int) -> None:
     rng = np.random.default_rng(n_pairs)
     scales = rng.uniform(0.5, 2.0, size)
-    history, steps, changes = History(size), list[Floats](), list[Floats]()
+    history, steps, changes = History(size), list[Doubles](), list[Doubles]()
     for _ in range(n_pairs):
         step = halved(rng.normal(size=size))
         change = halved(step * scales)
@@ -143,7 +143,7 @@ def test_training_ends_at_the_tolerance(tolerance: float, c1: float) -> None:
 
 
 def test_a_function_that_is_infinite_far_away() -> None:
-    def function(x: Floats) -> tuple[float, Floats]:
+    def function(x: Doubles) -> tuple[float, Doubles]:
         if x[0] >= 1:
             return np.inf, np.array([np.nan])
         return float(-np.log(1 - x[0]) - 5 * x[0]), np.array([1 / (1 - x[0]) - 5])

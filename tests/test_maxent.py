@@ -15,10 +15,11 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis import MaxEnt, _core
 from trellis._support.errors import LearnerError
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
 from trellis.learning.reference import Potentials, restrict
 from trellis.learning.reference.loglinear import local_loss
-from trellis.learning.run import Event, Problem
+from trellis.learning.run import Event
 from trellis.tasks.tagging.model import Tagger
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}
@@ -73,7 +74,7 @@ def test_iterative_scaling_reaches_the_optimum(order: int, c2: float) -> None:
     assert found[0] >= found[1] * (1 - 1e-6)
 
 
-def mixed(problem: Problem) -> Problem:
+def mixed(problem: ChainProblem) -> ChainProblem:
     """The corpus again and again under other labels, so that nothing is certain."""
 
     def again(lists: tuple | None) -> tuple | None:
@@ -159,9 +160,9 @@ def test_correction_feature_is_part_of_the_weights() -> None:
     """One step of iterative scaling by hand: w_s += log(count / expected) / C, v likewise, weights w - v."""
     problem = problem_of(Spec(), 5)
     parameters = Parameters.of(problem, transitions="seen", start=True)
-    objective = parameters.objective(problem, local=True, single=False)
+    objective = parameters.objective(local=True, single=False)
     _, slope = objective.gradient(np.zeros(parameters.size), None, 1)
-    counts = parameters.gold_counts(problem)
+    counts = parameters.gold_counts()
     starts = problem.corpus.lists[0]
     most = 1 + np.diff(starts).max()
     n = len(problem.gold)
@@ -170,7 +171,7 @@ def test_correction_feature_is_part_of_the_weights() -> None:
     w = np.log(counts[alive] / expected[alive]) / most
     v = np.log((most * n - counts[alive].sum()) / (most * n - expected[alive].sum())) / most
     weights, _ = MaxEnt(c2=0, solver="gis", epochs=1).fit(problem, None)
-    found = parameters.start(replace(problem, initial=weights))
+    found = replace(parameters, problem=replace(problem, initial=weights)).start()
     np.testing.assert_allclose(found[alive], (w - v).astype(np.float32), rtol=1e-6)
     assert (found[~alive] == 0).all()
 

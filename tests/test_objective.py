@@ -24,16 +24,16 @@ from samples import random_corpus
 import trellis
 from trellis import _core
 from trellis.learners.exponential import log_exponential_loss
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats
-from trellis.learning.run import Problem
+from trellis.learning.reference import Doubles
 
 ALL = SPECS | PARTIAL | PARTS
 
 
 def setting(
     spec: Spec, seed: int = 1, *, transitions: str = "all", scale: float = 1.0
-) -> tuple[Problem, Parameters, Floats]:
+) -> tuple[ChainProblem, Parameters, Doubles]:
     problem = problem_of(spec, seed)
     parameters = Parameters.of(problem, transitions=transitions, start=True)
     x = scale * np.random.default_rng(seed + 100).normal(size=parameters.size)
@@ -45,7 +45,7 @@ def test_losses_are_those_of_enumeration(name: str) -> None:
     for seed in range(3):
         problem, parameters, x = setting(ALL[name], seed)
         expected = losses_of(problem, parameters, x)
-        objective = parameters.objective(problem, local=False, single=False)
+        objective = parameters.objective(local=False, single=False)
         np.testing.assert_allclose(objective.losses(x, 1), expected, rtol=0, atol=1e-10)
         losses, _ = objective.gradient(x, problem.sentence_weights, 1)
         np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
@@ -55,10 +55,10 @@ def test_losses_are_those_of_enumeration(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_are_finite_differences(name: str, transitions: str) -> None:
     problem, parameters, x = setting(ALL[name], transitions=transitions)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     _, gradient = objective.gradient(x, problem.sentence_weights, 1)
 
-    def total(at: Floats) -> float:  # by now the losses are known to be right
+    def total(at: Doubles) -> float:  # by now the losses are known to be right
         return float(problem.weigh(objective.losses(at, 1)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
@@ -71,11 +71,11 @@ def test_sparse_ngrams_at_order_2(name: str) -> None:
     parameters = Parameters.of(problem, transitions="seen", start=True, sparse=True)
     assert parameters.ngrams is not None
     x = np.random.default_rng(4).normal(size=parameters.size)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
     np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=0, atol=1e-10)
 
-    def total(at: Floats) -> float:
+    def total(at: Doubles) -> float:
         return float(problem.weigh(objective.losses(at, 1)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
@@ -84,13 +84,13 @@ def test_sparse_ngrams_at_order_2(name: str) -> None:
 @pytest.mark.parametrize("name", SPECS | PARTS)
 def test_local_losses_and_gradients(name: str) -> None:
     problem, parameters, x = setting(ALL[name], 2)
-    objective = parameters.objective(problem, local=True, single=False)
+    objective = parameters.objective(local=True, single=False)
     expected = local_losses_of(problem, parameters, x)
     np.testing.assert_allclose(objective.losses(x, 1), expected, rtol=0, atol=1e-10)
     losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
 
-    def total(at: Floats) -> float:
+    def total(at: Doubles) -> float:
         return float(problem.weigh(local_losses_of(problem, parameters, at)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)
@@ -100,9 +100,9 @@ def test_local_losses_and_gradients(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_exponential_losses_and_gradients(name: str, c2: float) -> None:
     problem, parameters, x = setting(ALL[name], 3, scale=0.5)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
 
-    def value(at: Floats) -> float:
+    def value(at: Doubles) -> float:
         inverse = problem.weigh(np.exp(objective.losses(at, 1)))
         return float(np.log(inverse.sum() + c2 * (at**2).sum()))
 
@@ -117,12 +117,12 @@ def test_factors_that_underflow(name: str, scale: float) -> None:
     """Potentials thousands apart: losses of enumeration, gradients of the paths' probabilities."""
     for seed in range(3):
         problem, parameters, x = setting(ALL[name], seed, scale=scale)
-        objective = parameters.objective(problem, local=False, single=False)
+        objective = parameters.objective(local=False, single=False)
         losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
         np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=1e-12, atol=1e-9)
         assert np.isfinite(gradient).all()
 
-        def total(at: Floats, problem: Problem = problem, objective: _core.Objective = objective) -> float:
+        def total(at: Doubles, problem: ChainProblem = problem, objective: _core.Objective = objective) -> float:
             return float(problem.weigh(objective.losses(at, 1)).sum())
 
         np.testing.assert_allclose(gradient, slope_of(total, x, 1e-4), rtol=0, atol=1e-5)
@@ -136,19 +136,19 @@ def test_a_path_that_underflows_and_comes_back() -> None:
     edge_base = np.zeros((3, 8), np.float32)
     edge_base[[0, 1], [1, 0]] = -np.inf
     for order in (1, 2):
-        problem = Problem(encoded, starts, np.array([1, 1, 1], np.int32), 2, order, 1, edge_base=edge_base)
+        problem = ChainProblem(encoded, starts, np.array([1, 1, 1], np.int32), 2, order, edge_base=edge_base)
         parameters = Parameters.of(problem, transitions="all", start=True)
         x = np.zeros(parameters.size)
         x[:6] = [0, -800, -400, 0, -400, 0]  # both paths score -800
-        objective = parameters.objective(problem, local=False, single=False)
+        objective = parameters.objective(local=False, single=False)
         losses, gradient = objective.gradient(x, None, 1)
         assert losses[0] == pytest.approx(np.log(2), abs=1e-9)
         np.testing.assert_allclose(gradient[:6], [0.5, -0.5] * 3, rtol=0, atol=1e-9)
 
 
 def test_exponential_loss_does_not_overflow() -> None:
-    problem, parameters, x = setting(Spec(), 4, scale=2000.0)
-    objective = parameters.objective(problem, local=False, single=False)
+    _, parameters, x = setting(Spec(), 4, scale=2000.0)
+    objective = parameters.objective(local=False, single=False)
     assert objective.losses(x, 1).max() > 1000
     value, gradient = log_exponential_loss(objective, x, 0.5, None, 1)
     assert np.isfinite(value)
@@ -161,7 +161,7 @@ def test_exponential_loss_does_not_overflow() -> None:
 def test_single_precision_is_near_double(name: str, local: bool) -> None:
     problem, parameters, x = setting(SPECS[name], 5)
     (losses, slope), (near, near_slope) = (
-        parameters.objective(problem, local=local, single=single).gradient(x, problem.sentence_weights, 1)
+        parameters.objective(local=local, single=single).gradient(x, problem.sentence_weights, 1)
         for single in (False, True)
     )
     np.testing.assert_allclose(near, losses, rtol=1e-5, atol=1e-5)
@@ -172,7 +172,7 @@ def test_single_precision_is_near_double(name: str, local: bool) -> None:
 @pytest.mark.parametrize("name", ["order 1", "everything 2", "partial everything"])
 def test_any_number_of_threads_gives_the_same_bits(name: str, single: bool) -> None:
     problem, parameters, x = setting(ALL[name], 6)
-    objective = parameters.objective(problem, local=False, single=single)
+    objective = parameters.objective(local=False, single=single)
     losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
     for n_threads in (2, 3, 7):
         again, again_gradient = objective.gradient(x, problem.sentence_weights, n_threads)
@@ -185,12 +185,12 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, single: bool) -> N
 def test_gold_counts_are_the_slope_of_the_gold_score(name: str) -> None:
     problem, parameters, x = setting(SPECS[name], 7)
 
-    def score(at: Floats) -> float:
+    def score(at: Doubles) -> float:
         golds = np.split(problem.gold, problem.starts[1:-1])
         each = zip(potentials_of(problem, parameters, at), golds, strict=True)
         return float(problem.weigh(np.array([score_of(p, gold) for p, gold in each])).sum())
 
-    np.testing.assert_allclose(parameters.gold_counts(problem), slope_of(score, x), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(parameters.gold_counts(), slope_of(score, x), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -198,10 +198,10 @@ def test_weights_and_back(name: str) -> None:
     """A vector made weights of a chain, and these where to begin: the same vector, in float."""
     problem, parameters, x = setting(SPECS[name], 8)
     x[::3] = 0
-    weights = parameters.weights(x, problem)
+    weights = parameters.weights(x)
     if problem.edge_base is None:
         assert weights.n_nonzero == np.count_nonzero(x)
-    again = parameters.start(replace(problem, initial=weights))
+    again = replace(parameters, problem=replace(problem, initial=weights)).start()
     possible = np.ones(len(x), bool)
     if problem.edge_base is not None:
         first = len(x) - len(parameters.edge_places) - len(parameters.tri_places)
@@ -211,7 +211,7 @@ def test_weights_and_back(name: str) -> None:
         assert weights.end is problem.end_base
     assert (again[possible] == x[possible].astype(np.float32)).all()
     assert (again[~possible] == 0).all()
-    assert (parameters.start(problem) == 0).all()
+    assert (parameters.start() == 0).all()
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
@@ -220,7 +220,7 @@ def test_one_pass_is_its_definition(order: int, batch: int) -> None:
     """AdaGrad by the plain formulas, the gradient of each batch from the objective."""
     spec = Spec(order=order, edges=True, weights=True)
     problem, parameters, x = setting(spec, 9)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     rate, c1, c2 = 0.3, 0.02, 0.1
     order_of = np.array([3, 0, 4, 1], np.int64)
 
@@ -267,13 +267,13 @@ def test_a_pass_on_any_number_of_threads_gives_the_same_bits(batch: int, single:
 
 def test_probabilities_of_all_paths_sum_to_one() -> None:
     problem, parameters, x = setting(Spec(order=2), 10)
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     p = potentials_of(problem, parameters, x)[0]
     total = 0.0
     for path in paths_of(p):
         gold = problem.gold.copy()
         gold[: len(path)] = path
-        of_path = parameters.objective(replace(problem, gold=gold), local=False, single=False)
+        of_path = replace(parameters, problem=replace(problem, gold=gold)).objective(local=False, single=False)
         total += np.exp(-of_path.losses(x, 1)[0])
     assert total == pytest.approx(1.0, abs=1e-9)
     assert (objective.losses(x, 1) >= 0).all()

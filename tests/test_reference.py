@@ -12,7 +12,7 @@ from gradient_oracle import SPECS, Spec, problem_of
 
 import trellis
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Floats, Tokens, Weights, features_of, potentials
+from trellis.learning.reference import Doubles, Tokens, Weights, features_of, potentials
 from trellis.learning.reference.boosting import Round, wrong_paths
 from trellis.learning.reference.loglinear import (
     crf_gradient,
@@ -36,7 +36,7 @@ def random_weights(order: int) -> Weights:
     return weights
 
 
-def slopes(weights: Weights, value: Callable[[], float], h: float = 1e-5) -> Iterator[Floats]:
+def slopes(weights: Weights, value: Callable[[], float], h: float = 1e-5) -> Iterator[Doubles]:
     """The gradient by central differences, table by table."""
     for table in weights.tables():
         out = np.zeros(table.shape)
@@ -76,11 +76,11 @@ def test_gradients_are_the_kernels(order: int, local: bool) -> None:
     problem = problem_of(Spec(order=order, seen=False), 4)
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(0).normal(size=parameters.size)
-    _, found = parameters.objective(problem, local=local, single=False).gradient(x, None, 1)
+    _, found = parameters.objective(local=local, single=False).gradient(x, None, 1)
     L, stride = problem.n_labels, 8
     n_edges = len(parameters.edge_places)
 
-    def weights_of(x: Floats) -> Weights:
+    def weights_of(x: Doubles) -> Weights:
         edge, tri = np.zeros((L + 1, stride)), np.zeros((L + 1, L + 1, stride))
         edge.ravel()[parameters.edge_places] = x[4 * L : 4 * L + n_edges]
         tri.ravel()[parameters.tri_places] = x[4 * L + n_edges :]
@@ -104,7 +104,7 @@ def test_gradients_are_the_kernels(order: int, local: bool) -> None:
 def test_a_round_of_boosting_is_the_kernels(name: str, bound: str) -> None:
     problem = problem_of(SPECS[name], 3)
     parameters = Parameters.of(problem, transitions="all", start=True)
-    booster = parameters.booster(problem, problem.sentence_weights, bound, 3.0)
+    booster = parameters.booster(bound, 3.0)
     booster.begin(np.random.default_rng(3).normal(size=parameters.size), None, 1)
     for _ in range(3):
         one = Round([s for s in sentences_of(problem, parameters, booster.parameters) if len(s.risk)])
@@ -138,14 +138,14 @@ def test_working_sets_reach_the_hm_svms_objective(cost: str) -> None:
     learner = trellis.HMSVM(C=C, cost=cost, tolerance=tolerance)
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=learner)
 
-    def phi(tokens: Tokens, path: list[int]) -> Floats:
+    def phi(tokens: Tokens, path: list[int]) -> Doubles:
         return np.concatenate([table.ravel() for table in features_of(tokens, path, 2, 2, 1).tables()])
 
     sentences = [[["ab".index(word)] for word in sentence] for sentence in words]
     golds = [["XY".index(z) for z in sentence] for sentence in labels]
     n = 2 * 2 + 3 * 2
     parts = [np.zeros(n) for _ in words]  # what each sentence has added to w
-    sets: list[dict[tuple[int, ...], tuple[Floats, float]]] = [{} for _ in words]
+    sets: list[dict[tuple[int, ...], tuple[Doubles, float]]] = [{} for _ in words]
     dual_costs = [0.0] * len(words)
     for _ in range(200):
         for i, (tokens, gold) in enumerate(zip(sentences, golds, strict=True)):

@@ -12,9 +12,9 @@ import trellis
 from trellis.corpus.schemes import Span, labels_of, spans
 from trellis.engine.hypergraph import Hypergraph
 from trellis.features.templates import parse_template
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability
 from trellis.learning.parameters import Parameters
-from trellis.learning.run import Problem
 from trellis.tasks import structured
 
 WORDS = [["a", "b", "a", "c"], ["b", "c"], ["c", "a", "a"], ["a"], ["b", "b", "c", "a", "a"]]
@@ -36,16 +36,16 @@ class Probe(trellis.Learner):
     """Keeps the problem that it is given."""
 
     default_pairs = "seen"
-    problem: Problem
+    problem: ChainProblem
 
     @property
     def abilities(self) -> frozenset[Ability]:
         return ALL_ABILITIES
 
-    def fit(self, problem: Problem, observer: Any = None) -> Any:
+    def fit(self, problem: ChainProblem, observer: Any = None) -> Any:
         self.problem = problem
         parameters = Parameters.of(problem, transitions="all", start=True)
-        return parameters.weights(np.random.default_rng(0).normal(size=parameters.size), problem), []
+        return parameters.weights(np.random.default_rng(0).normal(size=parameters.size)), []
 
 
 @pytest.mark.parametrize("edges", [False, True])
@@ -56,7 +56,7 @@ def test_the_gradient_is_that_of_the_losses(edges: bool) -> None:
     problem = probe.problem
     parameters = Parameters.of(problem, transitions="all", start=True)
     x, weights = np.random.default_rng(1).normal(size=parameters.size), np.array([1.0, 0.5, 2.0, 0.0, 1.5])
-    objective = parameters.objective(problem, local=False, single=False)
+    objective = parameters.objective(local=False, single=False)
     losses, gradient = objective.gradient(x, weights, 1)
     np.testing.assert_array_equal(losses, objective.losses(x, 2))
     again = objective.gradient(x, weights, 3)
@@ -66,7 +66,7 @@ def test_the_gradient_is_that_of_the_losses(edges: bool) -> None:
         step[k] = 1e-5
         ahead, behind = (float(weights @ objective.losses(x + sign * step, 1)) for sign in (1, -1))
         assert gradient[k] == pytest.approx((ahead - behind) / 2e-5, abs=1e-6)
-    single = parameters.objective(problem, local=False, single=True).gradient(x, weights, 1)
+    single = parameters.objective(local=False, single=True).gradient(x, weights, 1)
     np.testing.assert_allclose(single[0], losses, rtol=1e-4)
     np.testing.assert_allclose(single[1], gradient, atol=1e-4)
 

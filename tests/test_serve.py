@@ -24,9 +24,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import trellis
-from trellis.interfaces.serve import Limits, Models, make_app
-from trellis.interfaces.serve import app as serve_app
-from trellis.interfaces.serve.app import EXPLAINING
+from trellis.interfaces.serve import Limits, Models, make_app, questions
 from trellis.interfaces.serve.batching import Batcher
 from trellis.interfaces.serve.door import Door, RequestCounts
 from trellis.interfaces.serve.messages import Request
@@ -77,35 +75,39 @@ def test_models(client: TestClient) -> None:
     assert (found[0]["target"], found[0]["measure"], found[2]["attributes"]) == ("ner", "probability", True)
 
 
-def test_tag(client: TestClient, ner: trellis.Tagger) -> None:
-    assert client.post("/v1/tag", json={"sentence": SENTENCE}).json() == {"model": "ner", "labels": [ner.tag(SENTENCE)]}
+def test_predict(client: TestClient, ner: trellis.Tagger) -> None:
+    assert client.post("/v1/predict", json={"sentence": SENTENCE}).json() == {
+        "model": "ner",
+        "outputs": [ner.tag(SENTENCE)],
+    }
     many = [SENTENCE, ["Ann"], []]
-    assert client.post("/v1/tag", json={"sentences": many}).json()["labels"] == ner.tag_batch(many)
-    pairs = client.post("/v1/tag", json={"model": "pairs.v1", "sentence": [["a", "X"], ["b", "Y"]]})
-    assert pairs.json()["labels"] == [["A", "B"]]
-    bags = client.post("/v1/tag", json={"model": "bags", "sentence": [{"w": "a", "n": 1.5, "t": True}, {"w": "b"}]})
-    assert bags.json()["labels"] == [["A", "B"]]
+    assert client.post("/v1/predict", json={"sentences": many}).json()["outputs"] == ner.tag_batch(many)
+    pairs = client.post("/v1/predict", json={"model": "pairs.v1", "sentence": [["a", "X"], ["b", "Y"]]})
+    assert pairs.json()["outputs"] == [["A", "B"]]
+    bags = client.post("/v1/predict", json={"model": "bags", "sentence": [{"w": "a", "n": 1.5, "t": True}, {"w": "b"}]})
+    assert bags.json()["outputs"] == [["A", "B"]]
 
 
 def test_text(client: TestClient, ner: trellis.Tagger) -> None:
-    found = client.post("/v1/tag", json={"text": TEXT}).json()
+    found = client.post("/v1/predict", json={"text": TEXT}).json()
     expected = ner.tag_text(TEXT).to_dicts()
     for one, other in zip(found["sentences"], expected, strict=True):
         assert one["tokens"] == other["tokens"]
-    lines = client.post("/v1/tag", json={"text": "Ann\nBob", "lines": True}).json()
-    assert len(lines["labels"]) == 2
+    lines = client.post("/v1/predict", json={"text": "Ann\nBob", "lines": True}).json()
+    assert len(lines["outputs"]) == 2
 
 
 def test_kbest_marginals_spans_and_reasons(client: TestClient, ner: trellis.Tagger) -> None:
     found = client.post("/v1/kbest", json={"sentence": SENTENCE, "k": 3}).json()["kbest"][0]
-    assert [(one["labels"], one["score"]) for one in found] == ner.kbest(SENTENCE, 3)
+    assert [(one["output"], one["score"]) for one in found] == ner.kbest(SENTENCE, 3)
     assert client.post("/v1/marginals", json={"sentence": SENTENCE}).json()["marginals"][0] == list(
         ner.marginals(SENTENCE)
     )
     everything = {"sentence": SENTENCE, "labels": 100, "terms": 1000}
-    assert client.post("/v1/explain", json=everything).json()["explanations"] == [ner.explain(SENTENCE).to_dict()]
+    explained = ner.explain(SENTENCE).to_dict(n_terms=1000)
+    assert client.post("/v1/explain", json=everything).json()["explanations"] == [explained]
     why = client.post("/v1/explain", json={"sentence": SENTENCE, "labels": 1, "terms": 2}).json()["explanations"][0]
-    assert why["best"]["labels"] == ner.tag(SENTENCE)
+    assert why["output"] == ner.tag(SENTENCE)
     assert all(len(token["terms"]) == 1 and len(next(iter(token["terms"].values()))) <= 2 for token in why["tokens"])
 
 
@@ -130,21 +132,21 @@ def test_a_span_has_one_spelling(tmp_path: Path, learner: str) -> None:
 def test_allowed_and_forced_labels(client: TestClient, ner: trellis.Tagger) -> None:
     forced: dict[int, Any] = {0: "B-LOC", 3: ["O", "B-LOC"]}
     said = {str(t): labels for t, labels in forced.items()}
-    for address in ("tag", "kbest", "marginals", "spans", "explain"):
+    for address in ("predict", "kbest", "marginals", "spans", "explain"):
         assert client.post(f"/v1/{address}", json={"sentence": SENTENCE, "allowed": said}).status_code == 200
-    found = client.post("/v1/tag", json={"sentence": SENTENCE, "allowed": said}).json()["labels"][0]
+    found = client.post("/v1/predict", json={"sentence": SENTENCE, "allowed": said}).json()["outputs"][0]
     assert found == ner.tag(SENTENCE, allowed=forced)
-    several = client.post("/v1/tag", json={"sentences": [["Ann"], ["Ann"]], "allowed": [{"0": "O"}, None]}).json()
-    assert several["labels"] == [["O"], ner.tag(["Ann"])]
+    several = client.post("/v1/predict", json={"sentences": [["Ann"], ["Ann"]], "allowed": [{"0": "O"}, None]}).json()
+    assert several["outputs"] == [["O"], ner.tag(["Ann"])]
 
 
 def test_watchers(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
-    client.post("/v1/tag", json={"sentence": SENTENCE})
+    client.post("/v1/predict", json={"sentence": SENTENCE})
     client.get("/no/such/place")
     text = client.get("/metrics").text
-    assert re.search(r'trellis_requests_total\{path="/v1/tag",status="200"\} \d', text)
+    assert re.search(r'trellis_requests_total\{path="/v1/predict",status="200"\} \d', text)
     assert 'path="other",status="404"' in text
     counts = [int(n) for n in re.findall(r"_bucket\{.*\} (\d+)", text)]
     assert counts == sorted(counts)
@@ -153,11 +155,11 @@ def test_watchers(client: TestClient) -> None:
 
 def test_the_description(client: TestClient) -> None:
     paths = client.get("/openapi.json").json()["paths"]
-    assert {"/v1/models", "/v1/tag", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
+    assert {"/v1/models", "/v1/predict", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
     page = client.get("/docs")
     assert "POST /v1/kbest" in page.text
-    assert "curl -s testserver/v1/tag" in page.text
-    assert "curl -s 127.0.0.1:81/v1/tag" in client.get("/docs", headers={"host": "127.0.0.1:81"}).text
+    assert "curl -s testserver/v1/predict" in page.text
+    assert "curl -s 127.0.0.1:81/v1/predict" in client.get("/docs", headers={"host": "127.0.0.1:81"}).text
     assert "<script" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
@@ -193,7 +195,7 @@ def test_the_description(client: TestClient) -> None:
     ],
 )
 def test_what_cannot_be_asked(client: TestClient, body: Any, status: int, why: str) -> None:
-    done = client.post("/v1/tag", content=json.dumps(body), headers={"content-type": "application/json"})
+    done = client.post("/v1/predict", content=json.dumps(body), headers={"content-type": "application/json"})
     assert done.status_code == status, done.text
     assert list(done.json()) == ["error"]
     assert why in done.json()["error"]
@@ -220,7 +222,7 @@ def test_the_first_error_ends_validation(body: bytes) -> None:
 
 @pytest.mark.parametrize("body", [b"{", b'{"text": "\xff"}', b"\xff\xfe", b"[]", b"7", b'{"text": "' + b"[" * 50_000])
 def test_bodies_that_are_no_requests(client: TestClient, body: bytes) -> None:
-    done = client.post("/v1/tag", content=body, headers={"content-type": "application/json"})
+    done = client.post("/v1/predict", content=body, headers={"content-type": "application/json"})
     assert done.status_code in (400, 422)
     assert list(done.json()) == ["error"]
 
@@ -240,13 +242,13 @@ MORE |= {"model": SCALARS, "allowed": VALUES, "other": VALUES}
 BODIES = st.builds(lambda one, more: one | more, INPUTS, st.just({}) | st.fixed_dictionaries({}, optional=MORE))
 
 
-@given(path=st.sampled_from(sorted(serve_app.QUESTIONS)), body=BODIES | VALUES)
+@given(path=st.sampled_from(sorted(questions.QUESTIONS)), body=BODIES | VALUES)
 @settings(max_examples=150, deadline=None)
 def test_answers_are_as_described(client: TestClient, path: str, body: Any) -> None:
     """Whatever comes: an answer as the description has it, or an error in one line with a status that it names."""
     done = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
     if done.status_code == 200:
-        serve_app.QUESTIONS[path][1].model_validate(done.json(), extra="forbid")
+        questions.QUESTIONS[path][1].model_validate(done.json(), extra="forbid")
     else:
         assert (done.status_code in (400, 404, 413, 422), list(done.json())) == (True, ["error"])
         assert "\n" not in done.json()["error"]
@@ -257,14 +259,14 @@ def test_no_path_of_the_server_is_told(client: TestClient, folder: Path) -> None
         client.get("/v1/models").text,
         client.get("/metrics").text,
         client.get("/openapi.json").text,
-        client.post("/v1/tag", json={"model": "x", "sentence": ["a"]}).text,
-        client.post("/v1/tag", json={"model": "pairs.v1", "sentence": ["a"]}).text,
+        client.post("/v1/predict", json={"model": "x", "sentence": ["a"]}).text,
+        client.post("/v1/predict", json={"model": "pairs.v1", "sentence": ["a"]}).text,
     ]
     assert not any(str(folder) in answer or ".trellis" in answer for answer in answers)
 
 
 def test_other_methods_and_places(client: TestClient) -> None:
-    refused = client.get("/v1/tag")
+    refused = client.get("/v1/predict")
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
     bare = client.head("/healthz")
     assert (bare.status_code, bare.content) == (200, b"")
@@ -274,20 +276,20 @@ def test_other_methods_and_places(client: TestClient) -> None:
 def test_too_much(folder: Path) -> None:
     limits = Limits(bytes=300, tokens=6, sentences=2)
     with TestClient(app(folder, limits=limits)) as client:
-        assert client.post("/v1/tag", json={"sentence": ["a"] * 6}).status_code == 200
+        assert client.post("/v1/predict", json={"sentence": ["a"] * 6}).status_code == 200
         for body, why in (
             ({"sentence": ["a"] * 7}, "tokens"),
             ({"text": "X! Y! Z!"}, "sentences"),
             ({"text": "a" * 400}, "bytes"),
         ):
-            done = client.post("/v1/tag", json=body)
+            done = client.post("/v1/predict", json=body)
             assert (done.status_code, why in done.json()["error"]) == (413, True)
 
         def pieces() -> Iterator[bytes]:  # without a length
             yield b'{"text": "'
             yield b"a" * 400
 
-        assert client.post("/v1/tag", content=pieces()).status_code == 413
+        assert client.post("/v1/predict", content=pieces()).status_code == 413
 
 
 def test_the_token(folder: Path) -> None:
@@ -301,9 +303,9 @@ def test_the_token(folder: Path) -> None:
 
 def test_pages_from_elsewhere_cannot_post(client: TestClient) -> None:
     body = {"sentence": ["Ann"]}
-    assert client.post("/v1/tag", json=body, headers={"origin": "http://evil.example"}).status_code == 403
-    assert client.post("/v1/tag", json=body, headers={"origin": "null"}).status_code == 403
-    assert client.post("/v1/tag", json=body, headers={"origin": "http://testserver"}).status_code == 200
+    assert client.post("/v1/predict", json=body, headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.post("/v1/predict", json=body, headers={"origin": "null"}).status_code == 403
+    assert client.post("/v1/predict", json=body, headers={"origin": "http://testserver"}).status_code == 200
 
 
 def test_other_names_for_this_machine(folder: Path) -> None:
@@ -332,7 +334,7 @@ def test_too_many_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         busy = [pool.submit(client.post, "/v1/kbest", json={"sentence": ["Ann"]}) for _ in range(2)]
         for _ in busy:
             assert inside.acquire(timeout=10)
-        turned_away = client.post("/v1/tag", json={"sentence": ["Ann"]})
+        turned_away = client.post("/v1/predict", json={"sentence": ["Ann"]})
         assert (turned_away.status_code, turned_away.headers["retry-after"]) == (429, "1")
         assert client.get("/healthz").status_code == 200
         go_on.set()
@@ -361,7 +363,7 @@ def test_an_answer_that_has_begun_is_sent_to_its_end() -> None:
     [
         ("kbest", {"sentences": [["Ann"] * 5] * 2, "k": 7}, 70),
         ("marginals", {"sentence": ["Ann"] * 10}, 40),
-        ("explain", {"sentence": ["Ann"] * 10}, 40 * EXPLAINING),
+        ("explain", {"sentence": ["Ann"] * 10}, 40 * questions.EXPLAINING),
     ],
 )
 def test_the_size_of_answers(folder: Path, path: str, body: Any, n_values: int) -> None:
@@ -375,7 +377,7 @@ def test_the_size_of_answers(folder: Path, path: str, body: Any, n_values: int) 
 def test_work_that_was_given_up_stops(folder: Path, ner: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the parts of a request; the parts together are the whole answer. The loop makes none of it."""
     threads, batches, pause = set[str](), list[Any](), 0.0
-    kbest, encode = trellis.Tagger.kbest_batch, serve_app._json_pieces
+    kbest, encode = trellis.Tagger.kbest_batch, questions._json_pieces
 
     def slow(self: trellis.Tagger, sentences: Any, *some: Any, **more: Any) -> Any:
         time.sleep(pause)
@@ -387,12 +389,12 @@ def test_work_that_was_given_up_stops(folder: Path, ner: trellis.Tagger, monkeyp
         return encode(value)
 
     monkeypatch.setattr(trellis.Tagger, "kbest_batch", slow)
-    monkeypatch.setattr(serve_app, "_json_pieces", encoded)
-    monkeypatch.setattr(serve_app, "PART", 24)
+    monkeypatch.setattr(questions, "_json_pieces", encoded)
+    monkeypatch.setattr(questions, "PART", 24)
     body = {"sentences": [SENTENCE, ["Ann"], [], ["in", "Rome"]] * 10, "k": 3}
     with TestClient(app(folder, limits=Limits(seconds=0.8))) as client:
         whole = client.post("/v1/kbest", json=body).json()["kbest"]
-        assert [[(path["labels"], path["score"]) for path in paths] for paths in whole] == kbest(
+        assert [[(path["output"], path["score"]) for path in paths] for paths in whole] == kbest(
             ner, body["sentences"], 3
         )
         assert len(batches) == 15

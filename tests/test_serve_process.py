@@ -49,7 +49,7 @@ def serving(
         process.communicate()
 
 
-def ask(port: int, body: Any, path: str = "/v1/tag") -> tuple[int, Any]:
+def ask(port: int, body: Any, path: str = "/v1/predict") -> tuple[int, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
     answer = connection.getresponse()
@@ -113,7 +113,7 @@ def test_a_model_is_replaced_without_a_request_lost(folder: Path, how: str) -> N
                 status, answer = ask(port, {"sentence": ["a"]})
                 if status != 200:
                     wrong.append(answer)
-                seen.append(answer["labels"][0][0])
+                seen.append(answer["outputs"][0][0])
 
         clients = [threading.Thread(target=go_on) for _ in range(4)]
         for client in clients:
@@ -138,7 +138,7 @@ def test_a_client_that_keeps_its_connection_is_answered_at_once(impatient: tuple
     connection, seconds = http.client.HTTPConnection("127.0.0.1", impatient[1], timeout=20), list[float]()
     for _ in range(60):
         begun = time.perf_counter()
-        connection.request("POST", "/v1/tag", b'{"sentence": ["a"]}', {"content-type": "application/json"})
+        connection.request("POST", "/v1/predict", b'{"sentence": ["a"]}', {"content-type": "application/json"})
         connection.getresponse().read()
         seconds.append(time.perf_counter() - begun)
     connection.close()
@@ -209,8 +209,8 @@ def test_slow_and_broken_clients_hold_nobody_up(impatient: tuple[Any, int]) -> N
     process, port = impatient
     held = []
     for sent in (
-        b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{",
-        b"POST /v1/tag HTTP/1.1\r\nhost: localhost\r\n",
+        b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{",
+        b"POST /v1/predict HTTP/1.1\r\nhost: localhost\r\n",
         b"\x00\xff\x17 nonsense\r\n\r\n",
         b"",
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 import trellis
 from trellis.interfaces.sklearn import CRF, SequenceTagger, metrics, scorers
+from trellis.learning.options import options_of
+from trellis.tasks.tagging.options import TaggingOptions
 
 WORDS = [["the", "dog", "sees", "a", "cat"], ["a", "big", "cat"], ["dogs", "bark"], ["the", "cat", "sees", "dogs"]] * 6
 TAGS = {"the": "D", "a": "D", "dog": "N", "cat": "N", "dogs": "N", "sees": "V", "bark": "V", "big": "A"}
@@ -334,3 +337,26 @@ def test_parameters_of_learners_by_name_and_of_ones_own() -> None:
     with pytest.raises(ValueError, match="Own has no parameter 'c2'; it has none that can be set"):
         own.set_params(learner__c2=1)
     assert SequenceTagger("crf").set_params(learner__c2=0.5).learner == trellis.CRF(c2=0.5)
+
+
+def test_parameters_are_the_options_of_training() -> None:
+    options = options_of(TaggingOptions)
+    parameters = inspect.signature(SequenceTagger).parameters
+    assert {"learner", "features", "order", "tag_dictionary", "scheme"} <= set(parameters)
+    for name in set(parameters) - {"learner", "columns", "n_jobs", "random_state"}:
+        assert parameters[name].default == options[name].default
+    assert SequenceTagger(order=0).fit(WORDS, Y).tagger_.order == 0
+    with pytest.raises(trellis.TrellisError, match="order"):
+        SequenceTagger(order="many").fit(WORDS, Y)
+
+
+def test_random_state() -> None:
+    perceptron = trellis.Perceptron()
+    for state in (7, np.int64(7)):
+        fitted = SequenceTagger(perceptron, random_state=state).fit(WORDS, Y)
+        assert fitted.tagger_.training["learner"]["seed"] == 7
+        assert fitted.learner is perceptron  # what was given stays as it is
+    drawn = SequenceTagger(random_state=np.random.RandomState(1)).fit(WORDS, Y).tagger_
+    assert drawn.training["learner"]["seed"] == np.random.RandomState(1).randint(2**31)
+    for learner in (trellis.HMM(), trellis.Perceptron(shuffle=False)):  # without a seed
+        assert "seed" not in SequenceTagger(learner, random_state=7).fit(WORDS, Y).tagger_.training["learner"]

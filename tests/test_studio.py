@@ -15,6 +15,7 @@ from studio_browser import check_access, launched, opened, shot, studio
 
 import trellis
 from trellis.interfaces.studio.workbook import Workbook
+from trellis.tasks.trees import parse_trees
 
 SENTENCES = [["Ann", "lives", "in", "Rome", "."], ["Bob", "saw", "New", "York", "."], ["Rome", "is", "old", "."]]
 NAMES = [["B-PER", "O", "O", "B-LOC", "O"], ["B-PER", "O", "B-LOC", "I-LOC", "O"], ["B-LOC", "O", "O", "O"]]
@@ -148,6 +149,22 @@ def test_learn(visit: Any, address: str) -> None:
         page.wait_for_selector("text=sentence 1")
         check_access(page)
         shot(page, "learn")
+
+
+def test_parsers(visit: Any, tmp_path: Path) -> None:
+    """Of a parser: the picture, the best trees, the terms; a corpus is for taggers."""
+    trees = parse_trees("(S (NP (D the) (N dog)) (VP (V sees) (NP (D the) (N cat))))")
+    trellis.TreeParser.train(trees, learner="pcfg").save(tmp_path / "trees.trellis")
+    with studio(tmp_path, "trees.trellis") as address, visit(address) as page:
+        page.get_by_label("Text").fill("the dog sees the cat")
+        page.wait_for_selector("img.picture")
+        assert page.locator("img.picture").evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
+        assert page.locator("ol.paths li").first.inner_text().startswith("(TOP (S (NP (D the) (N dog))")
+        assert page.locator("h2:has-text('Heaviest terms of the score')").count() == 1
+        check_access(page)
+        shot(page, "look-trees")
+        page.locator("#tab-compare").click()
+        page.wait_for_selector("text=two taggers")
 
 
 VIEWS = {

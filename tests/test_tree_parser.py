@@ -153,8 +153,8 @@ def test_the_gradient_is_that_of_the_log_loss() -> None:
             return frozenset({"trees"})
 
         def begin(self, problem):  # type: ignore[no-untyped-def]
-            vector = problem.vector()
-            caught.append(vector.native)
+            vector = problem.flat_vector()
+            caught.append(vector.objective(local=False, single=False))
 
             class Work:
                 epochs = 0

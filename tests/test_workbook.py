@@ -21,7 +21,8 @@ from command_line import call, refused  # noqa: F401
 from fastapi.testclient import TestClient
 
 import trellis
-from trellis.interfaces.serve import Models, make_app
+from trellis.interfaces.serve import Models
+from trellis.interfaces.studio.app import make_studio
 from trellis.interfaces.studio.lessons import lessons, path_features, viterbi
 from trellis.interfaces.studio.workbook import ConflictError, Workbook
 
@@ -452,7 +453,7 @@ def asked(one: Workbook, models: Models) -> Iterator[Any]:
         answer = client.post(f"/studio/api/label/{name}", json=body)
         return answer.status_code, answer.json()
 
-    with one, TestClient(make_app(models, studio=True, book=one)) as client:
+    with one, TestClient(make_studio(models, book=one), "http://localhost") as client:
         yield ask
 
 
@@ -513,7 +514,7 @@ def test_a_model_called_studio_is_another_one(tmp_path: Path, model: Path) -> No
 
 def test_the_studio_on_the_command_line(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     options = dict[str, Any]()
-    monkeypatch.setattr("trellis.interfaces.serve.make_app", lambda models, **more: options.update(more))
+    monkeypatch.setattr("trellis.interfaces.studio.app.make_app", lambda models, **more: options.update(more))
     monkeypatch.setattr("trellis.interfaces.serve.server.run", lambda *parts, **more: None)
     line = ["studio", str(tmp_path / "words.txt"), "--columns", "word", "--target", "ner", "--no-browser"]
     with book(tmp_path) as one:

@@ -64,8 +64,8 @@ class _Probe(trellis.Learner):
 
     def fit(self, problem: Any, observer: Any) -> Any:
         parameters = Parameters.of(problem, transitions="seen", start=False)
-        objective = parameters.objective(problem, local=False, single=False)
-        self.value = log_loss(problem, objective, self.c2)(parameters.start(problem))[0]
+        objective = parameters.objective(local=False, single=False)
+        self.value = log_loss(problem, objective, self.c2)(parameters.start())[0]
         raise trellis.TrellisError("nothing is to be learnt")
 
 

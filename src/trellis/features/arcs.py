@@ -9,7 +9,7 @@ from trellis import _core
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.arc_presets import ARC_PRESETS
-from trellis.features.places import Coded, ColumnReader, known_columns, lay_out, reach_of_places
+from trellis.features.places import Coded, ColumnReader, Layout, known_columns, lay_out, reach_of_places
 from trellis.features.templates import Template, parse_templates
 from trellis.features.vocabulary import ColumnVocabulary, Lookups, TemplateSource, bind, templates_of
 
@@ -85,14 +85,18 @@ class ArcVocabulary:
         """Encodes sentences."""
         return ColumnReader(self.columns, self.lookups, reach_of_places(self.templates.all))
 
+    def layout(self) -> Layout:
+        """How keys are packed."""
+        return lay_out(self.templates.all, self.columns, reach_of_places(self.templates.all), PLACES, MEASURE_BITS)
+
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """Laid out for native code."""
-        reach = reach_of_places(self.templates.all)
-        atoms, shapes, slots, n_folds = lay_out(self.templates.all, self.columns, reach, PLACES, MEASURE_BITS)
-        return _core.ArcPlan(atoms, shapes, slots, n_folds, reach, self.templates.counts, n_labels)
+        return _core.ArcPlan(*self.layout(), reach_of_places(self.templates.all), self.templates.counts, n_labels)
 
 
-def arc_vocabulary(templates: ArcTemplates, corpus: Corpus) -> tuple[ArcVocabulary, list[Coded]]:
-    """What a training corpus makes of templates, and its columns as codes with views."""
-    columns, lookups, coded = known_columns(templates.all, corpus)
+def arc_vocabulary(
+    templates: ArcTemplates, corpus: Corpus, older: Sequence[ColumnVocabulary] = ()
+) -> tuple[ArcVocabulary, list[Coded]]:
+    """What a training corpus makes of templates, and its columns as codes with views; values of older ones stay."""
+    columns, lookups, coded = known_columns(templates.all, corpus, older)
     return ArcVocabulary(templates, columns, lookups), coded

@@ -9,7 +9,7 @@ from trellis._support.arrays import Ints
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.phrase_presets import PHRASE_PRESETS
-from trellis.features.places import Coded, ColumnReader, known_columns, lay_out, reach_of_places
+from trellis.features.places import Coded, ColumnReader, Layout, known_columns, lay_out, reach_of_places
 from trellis.features.templates import Call, Look, Template
 from trellis.features.vocabulary import NO_TEMPLATES, ColumnVocabulary, Lookups, TemplateSource, bind, templates_of
 
@@ -40,14 +40,16 @@ class PhraseVocabulary:
         """Encodes sentences."""
         return ColumnReader(self.columns, self.lookups, reach_of_places(self.templates))
 
+    def layout(self) -> Layout:
+        """How keys are packed."""
+        return lay_out(self.templates, self.columns, reach_of_places(self.templates), PLACES, MEASURE_BITS)
+
     def plan(self) -> Plan:
         """Laid out for native code."""
-        reach = reach_of_places(self.templates)
-        atoms, shapes, slots, n_folds = lay_out(self.templates, self.columns, reach, PLACES, MEASURE_BITS)
         outline = -1
         if any(look.place == "outline" for t in self.templates for look in t.looks):
             outline = [view for column in self.columns for view in column.views].index(OUTLINE)
-        return atoms, shapes, slots, n_folds, reach, outline
+        return *self.layout(), reach_of_places(self.templates), outline
 
 
 def phrase_vocabulary(templates: tuple[Template, ...], corpus: Corpus) -> tuple[PhraseVocabulary, list[Coded]]:

@@ -22,6 +22,7 @@ from trellis.features.vocabulary import (
 )
 
 MEASURE = -1
+Layout = tuple[Ints, Ints, Ints, int]  # atoms [n, 5], templates [n, 2], slots [n, 2], number of folds
 Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
 
 
@@ -36,7 +37,7 @@ def lay_out(
     reach: int,
     places: Mapping[str, int],
     measures: Mapping[str, int],
-) -> tuple[Ints, Ints, Ints, int]:
+) -> Layout:
     """Atoms [n, 5], templates [n, 2] and slots [n, 2] for keys, and how many folds there are.
 
     ``places`` have their numbers, ``measures`` the bits that their ids take, in the order of their numbers.
@@ -67,9 +68,12 @@ def lay_out(
 
 
 def known_columns(
-    templates: Sequence[Template], corpus: Corpus
+    templates: Sequence[Template], corpus: Corpus, older: Sequence[ColumnVocabulary] = ()
 ) -> tuple[tuple[ColumnVocabulary, ...], Lookups, list[Coded]]:
-    """What a training corpus makes of the columns that templates read, and these as codes with views."""
+    """What a training corpus makes of the columns that templates read, and these as codes with views.
+
+    The values of ``older`` columns come after those of the corpus.
+    """
     names = list(dict.fromkeys(look.column for template in templates for look in template.looks if look.column))
     compacted = {name: compact(corpus.column(name)) for name in names}
     views, lookups = views_of(templates, names), read_lookups(templates)
@@ -78,9 +82,11 @@ def known_columns(
         lambda name: np.bincount(compacted[name].codes, minlength=len(compacted[name].values)),
         views,
     )
+    values = {name: column.values for name, column in compacted.items()}
+    values |= {column.name: values[column.name].united(column.values)[0] for column in older}
     columns = tuple(
-        column_vocabulary(name, column.values, v, reach_of_places(templates), lookups)
-        for (name, column), v in zip(compacted.items(), views, strict=True)
+        column_vocabulary(name, values[name], v, reach_of_places(templates), lookups)
+        for name, v in zip(names, views, strict=True)
     )
     return columns, lookups, [(compacted[known.name].codes, known.view_ids) for known in columns]
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, real
-from trellis.learning.online import MiniBatchLearner, online_work
-from trellis.learning.run import Problem, Work
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.online import MiniBatchLearner, OnlineRun
+from trellis.learning.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +29,7 @@ class AROW(MiniBatchLearner):
     reads_costs = True
     constraints: ClassVar[Constraints] = {"r": real(above=True), **MiniBatchLearner.constraints}
 
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
+    def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
         given = self.effective()
-        return online_work(problem, "AROW", c=given.pop("r"), **given)
+        return OnlineRun(problem, "AROW", c=given.pop("r"), **given)

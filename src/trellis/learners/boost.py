@@ -14,10 +14,12 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Doubles, Longs, runs_of
 from trellis._support.errors import LearnerError
+from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.descent import BatchLearner, VectorWork
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
-from trellis.learning.run import Event, Problem, State, restoring
+from trellis.learning.problem import Problem, State
+from trellis.learning.run import Event, restoring
 
 NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
 
@@ -64,29 +66,26 @@ class SequenceBoost(BatchLearner):
 
     def begin(self, problem: Problem) -> _Rounds:
         """The rounds over a problem."""
-        if problem.partial is not None and (problem.gold < 0).any():
+        chains = chains_of(problem, self)
+        if chains.partial is not None and (chains.gold < 0).any():
             raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
         if self.folds and problem.score_dev is not None:
             raise LearnerError("the number of rounds comes from a dev corpus or from folds; leave one of them out")
-        return _Rounds(self, problem, self.layout(problem))
-
-    def booster(self, problem: Problem, parameters: Parameters, sentence_weights: Doubles | None) -> _core.Booster:
-        """The rounds themselves, in native code."""
-        return parameters.booster(problem, sentence_weights, self.bound, self.max_step)
+        return _Rounds(self, self.layout(chains))
 
 
 class _Rounds(VectorWork):
     """One training, round by round."""
 
-    problem: Problem
+    problem: ChainProblem
     parameters: Parameters
 
-    def __init__(self, learner: SequenceBoost, problem: Problem, parameters: Parameters) -> None:
-        super().__init__(problem, parameters, learner.epochs)
+    def __init__(self, learner: SequenceBoost, parameters: Parameters) -> None:
+        super().__init__(parameters.problem, parameters, learner.epochs)
         self.learner, self.score_every = learner, learner.score_every
-        self.native = learner.booster(problem, parameters, problem.sentence_weights)
+        self.native = parameters.booster(learner.bound, learner.max_step)
         self.curve: Doubles = np.empty(0)  # held-out scores, every score_every rounds
-        self.native.begin(parameters.start(problem), None, problem.n_threads)
+        self.native.begin(parameters.start(), None, self.problem.n_threads)
         if self.native.log_risk == np.inf:
             raise LearnerError("the gold labels of some sentence are forbidden; allow them or omit it")
 
@@ -97,13 +96,13 @@ class _Rounds(VectorWork):
         """Choose a feature and step along it; None if no step lowers the risk."""
         problem, native = self.problem, self.native
         if self.learner.folds and len(self.curve) == 0:
-            self._choose_rounds(cross_validated(self.learner, problem, self.parameters))
+            self._choose_rounds(cross_validated(self.learner, self.parameters))
         chosen = next_step(native, problem)
         if chosen is None:
             return None
         feature, size = chosen
         sentences, tokens, _ = native.step(feature, size, problem.n_threads)
-        name, label = self.parameters.named(feature, problem.names)
+        name, label = self.parameters.named(feature)
         look, rest = divmod(number, self.score_every)
         held_out = len(self.curve) > 0 and rest == 0
         return Event(
@@ -136,7 +135,7 @@ class _Rounds(VectorWork):
             self._choose_rounds(state["curve"])
 
 
-def next_step(native: _core.Booster, problem: Problem) -> tuple[int, float] | None:
+def next_step(native: _core.Booster, problem: ChainProblem) -> tuple[int, float] | None:
     """The feature to step along and how far; None if there is nothing left to learn."""
     if native.log_risk < NOTHING_LEFT + np.log(max(1, problem.n_sentences)):
         return None
@@ -144,11 +143,12 @@ def next_step(native: _core.Booster, problem: Problem) -> tuple[int, float] | No
     return None if feature < 0 else (feature, size)
 
 
-def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parameters) -> Doubles:
+def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
     """Accuracy on held-out tokens every ``score_every`` rounds, over all folds.
 
     The sentences are shuffled and dealt into parts like cards; what is held out counts for nothing in training.
     """
+    problem = parameters.problem
     n_folds, n = learner.folds, problem.n_sentences
     if n < n_folds:
         raise LearnerError(f"{n_folds} folds need {n_folds} sentences at least, but there are {n}")
@@ -158,17 +158,17 @@ def cross_validated(learner: SequenceBoost, problem: Problem, parameters: Parame
         held_out = np.sort(order[part::n_folds])
         weights = np.ones(n) if problem.sentence_weights is None else problem.sentence_weights.copy()
         weights[held_out] = 0
-        right += _held_out_right(learner, replace(problem, sentence_weights=weights), parameters, held_out, len(right))
+        part_of = replace(parameters, problem=replace(problem, sentence_weights=weights))
+        right += _held_out_right(learner, part_of, held_out, len(right))
     return right / max(1, len(problem.gold))
 
 
-def _held_out_right(
-    learner: SequenceBoost, problem: Problem, parameters: Parameters, held_out: Longs, n_looks: int
-) -> Doubles:
+def _held_out_right(learner: SequenceBoost, parameters: Parameters, held_out: Longs, n_looks: int) -> Doubles:
     """How many held-out labels are right at each look; where training ended early, as at its end."""
+    problem = parameters.problem
     assert problem.tag is not None
     gold = problem.gold[runs_of(problem.starts, held_out)[1]]
-    work = _Rounds(learner, problem, _seen(learner, problem, parameters))
+    work = _Rounds(learner, _seen(learner, parameters))
     right, done = np.zeros(n_looks), False
     for look in range(n_looks):
         if done:
@@ -184,11 +184,11 @@ def _held_out_right(
     return right
 
 
-def _seen(learner: SequenceBoost, problem: Problem, parameters: Parameters) -> Parameters:
+def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
     """The features that there would be had sentences of weight 0 never been seen."""
-    kept = (parameters.gold_counts(problem) > 0) | (parameters.start(problem) != 0)
+    kept = (parameters.gold_counts() > 0) | (parameters.start() != 0)
     n_places = len(parameters.edge_places) + len(parameters.tri_places)
-    if problem.seen is None:
+    if parameters.problem.seen is None:
         kept[: len(parameters.rows.labels)] = True
     if learner.transitions == "all":
         kept[len(kept) - n_places :] = True

@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis._support.errors import LearnerError
-from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer, vector_of
-from trellis.learning.feature_problem import FeatureProblem
+from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
-from trellis.learning.run import Problem
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.problem import Problem
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
 _PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adagrad" or p["warm_up"] > 0)
@@ -64,16 +61,14 @@ class CRF(BatchLearner):
         """All but a beam: sums go over all paths."""
         return ALL_ABILITIES - {"beam"}
 
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Descent:
+    def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         given = self.effective()
-        if isinstance(problem, FeatureProblem) and self.precision == "single":
-            raise LearnerError('precision="single" is for chains; omit it')
         single = self.precision == "single"
         if self.precision == "auto":
             single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6
-        parameters = vector_of(self, problem)
-        objective = parameters.objective(problem, local=False, single=single)
+        parameters = problem.vector(self)
+        objective = parameters.objective(local=False, single=single)
         passes = None
         if "rate" in given:
             n = given.get("warm_up", given["epochs"])

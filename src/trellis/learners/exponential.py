@@ -13,12 +13,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis.learning.descent import BatchLearner, Descent, vector_of
-from trellis.learning.feature_problem import FeatureProblem
-from trellis.learning.lbfgs import Floats
+from trellis._support.arrays import Doubles
+from trellis.learning.descent import BatchLearner, Descent
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
-from trellis.learning.run import Problem
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +45,20 @@ class ExponentialLoss(BatchLearner):
         """All but a beam: sums go over all paths."""
         return ALL_ABILITIES - {"beam"}
 
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Descent:
+    def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
-        parameters = vector_of(self, problem)
-        objective = parameters.objective(problem, local=False, single=self.precision == "single")
+        parameters = problem.vector(self)
+        objective = parameters.objective(local=False, single=self.precision == "single")
 
-        def function(x: Floats) -> tuple[float, Floats]:
+        def function(x: Doubles) -> tuple[float, Doubles]:
             return log_exponential_loss(objective, x, self.c2, problem.sentence_weights, problem.n_threads)
 
         return Descent(problem, parameters, function, epochs=self.epochs, tolerance=self.tolerance)
 
 
 def log_exponential_loss(
-    objective: _core.Objective, x: Floats, c2: float, sentence_weights: Floats | None, n_threads: int
-) -> tuple[float, Floats]:
+    objective: _core.Objective, x: Doubles, c2: float, sentence_weights: Doubles | None, n_threads: int
+) -> tuple[float, Doubles]:
     """R = log(sum_i D_i / p_i + c2 · |x|²) and its gradient, that of the sum over exp(R)."""
     logs = objective.losses(x, n_threads)  # -log p_i
     if sentence_weights is not None:

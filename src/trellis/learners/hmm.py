@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from trellis._support.arrays import starts_of
+from trellis._support.arrays import Doubles, Longs, starts_of
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
+from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.learner import Ability, Constraints, Learner, choice, flag, real
 from trellis.learning.ngram_probabilities import NgramCounts
-from trellis.learning.run import Event, Problem, Work
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from trellis.learning.problem import Problem
+from trellis.learning.run import Event, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +57,12 @@ class HMM(Learner):
 
     def begin(self, problem: Problem) -> _Counting:
         """The one pass that counts."""
-        if problem.partial is not None:
+        chains = chains_of(problem, self)
+        if chains.partial is not None:
             raise LearnerError("an HMM counts labels, so it needs all of them; use CRF")
-        if problem.corpus.n_edge_attributes:
+        if chains.corpus.n_edge_attributes:
             raise LearnerError("an HMM has no use for templates of label pairs; leave label[-1] out")
-        return _Counting(self, problem)
+        return _Counting(self, chains)
 
 
 class _Counting(Work):
@@ -71,7 +70,7 @@ class _Counting(Work):
 
     epochs = 1
 
-    def __init__(self, learner: HMM, problem: Problem) -> None:
+    def __init__(self, learner: HMM, problem: ChainProblem) -> None:
         self.learner, self.problem = learner, problem
         self.counted: ChainWeights | None = None
 
@@ -108,13 +107,13 @@ class _Counting(Work):
 class LabelLogs(NamedTuple):
     """Log-probabilities of labels given those before, as weights of a chain."""
 
-    edge: Floats  # [L + 1, L]
-    tri: Floats | None  # [L + 1, L + 1, L]
-    end: Floats | None  # [L]
+    edge: Doubles  # [L + 1, L]
+    tri: Doubles | None  # [L + 1, L + 1, L]
+    end: Doubles | None  # [L]
     ngrams: Ngrams | None = None  # of three labels and more, where they are sparse
 
 
-def label_probabilities(problem: Problem, smoothing: str, k: float, *, end: bool) -> LabelLogs:
+def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end: bool) -> LabelLogs:
     """log P(z | the labels before), as many as the order says.
 
     Before every label but the first it is decided whether the sentence ends, by the label before alone.
@@ -132,14 +131,14 @@ def label_probabilities(problem: Problem, smoothing: str, k: float, *, end: bool
     return chain._replace(end=np.log(stop))
 
 
-def _ngram_logs(problem: Problem, smoothing: str, k: float) -> LabelLogs:
+def _ngram_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:
     """Where there is no table of all label triples."""
     counts = NgramCounts(problem)
     edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
     return LabelLogs(edge, None, None, ngrams)
 
 
-def _dense_logs(problem: Problem, smoothing: str, k: float) -> LabelLogs:
+def _dense_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:
     """At order 2 by a table of triples, at order 1 of pairs."""
     n, order = problem.n_labels, problem.order
     x, y, z = problem.label_triples()
@@ -160,7 +159,7 @@ def _dense_logs(problem: Problem, smoothing: str, k: float) -> LabelLogs:
     return LabelLogs(edge, tri, None)
 
 
-def _interpolated(tables: list[Floats]) -> Floats:
+def _interpolated(tables: list[Doubles]) -> Doubles:
     """sum_i lambda_i P_i, P_i the relative frequency given the last i - 1 labels, by deleted interpolation.
 
     An n-gram votes with its count for the table that predicts it best once it is itself taken out of the counts.
@@ -194,7 +193,7 @@ def _interpolated(tables: list[Floats]) -> Floats:
 class _Emissions:
     """Rows of log P(value | z) less log P(another value | z), which as a constant stands at every token."""
 
-    def __init__(self, problem: Problem, k: float, strength: float) -> None:
+    def __init__(self, problem: ChainProblem, k: float, strength: float) -> None:
         assert problem.sources is not None
         starts, ids, values = problem.corpus.lists
         if (values < 0).any():
@@ -261,7 +260,7 @@ class _Emissions:
         summed = np.zeros((len(suffixes) + 1, self.n))  # the weights of a suffix and of all shorter ones
         longest = np.zeros(self.n_tokens, np.int64)  # the place of each token's longest suffix so far
         before = np.zeros(len(self.source_of), np.int64)  # what that was where an attribute stands
-        root: Floats | None = None  # log P(z) of rare words
+        root: Doubles | None = None  # log P(z) of rare words
         for _, source in sorted(levels.items()):
             token, ids, here = self._items(source)
             if len(ids) == 0:
@@ -280,7 +279,7 @@ class _Emissions:
         before[ids] = longest[token]
         self.weights[here] -= summed[before[here]]
 
-    def _items(self, source: int) -> tuple[Ints, Ints, Ints]:
+    def _items(self, source: int) -> tuple[Longs, Longs, Longs]:
         """The tokens at which a source says something, what it says, and all its attributes."""
         items = self.source_of_items == source
         return self.token[items], self.ids[items], np.flatnonzero(self.source_of == source)

@@ -14,11 +14,12 @@ import numpy as np
 from trellis._support.arrays import array_in
 from trellis._support.errors import LearnerError
 from trellis.engine.kernels import KernelFunction
+from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.dual_run import KERNEL, DualRun
-from trellis.learning.feature_problem import FeatureFrankWolfe, FeatureProblem
 from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
-from trellis.learning.run import Event, Problem, State, Work, restoring
+from trellis.learning.problem import Problem, State
+from trellis.learning.run import Event, Work, restoring, sentence_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,23 +74,20 @@ class HMSVM(Learner):
         """Working sets are kept by labels alone, in triples at most; kernels compare tokens; gaps need exact search."""
         return ALL_ABILITIES - {"beam", "trees"} if self.solver == "frank-wolfe" else frozenset()
 
-    def begin(self, problem: Problem | FeatureProblem) -> Work:
+    def begin(self, problem: Problem) -> Work:
         """The working sets, or the weights, in training."""
-        options: dict[str, Any] = {"C": self.C, "cost": self.cost, "epochs": self.epochs, "tolerance": self.tolerance}
-        options |= {"average": self.effective().get("average"), "seed": self.seed}
-        if isinstance(problem, FeatureProblem):
-            return FeatureFrankWolfe(problem, **options)
-        if problem.label_costs is not None and self.cost != "hamming":
+        if getattr(problem, "label_costs", None) is not None and self.cost != "hamming":
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "dual":
-            return _Margins(problem, self)
-        return FrankWolfeRun(problem, **options)
+            return _Margins(chains_of(problem, self), self)
+        options: dict[str, Any] = {"C": self.C, "cost": self.cost, "epochs": self.epochs, "tolerance": self.tolerance}
+        return FrankWolfeRun(problem, **options, average=self.effective()["average"], seed=self.seed)
 
 
 class _Margins(DualRun):
     """Passes of algorithm 3; it ends with a pass that changes nothing."""
 
-    def __init__(self, problem: Problem, learner: HMSVM) -> None:
+    def __init__(self, problem: ChainProblem, learner: HMSVM) -> None:
         super().__init__(problem, learner)
         self.learner, self.solved = learner, False
 
@@ -98,7 +96,7 @@ class _Margins(DualRun):
             return None
         learner, problem = self.learner, self.problem
         violations, updates, violation, gap = self.native.margin_pass(
-            problem.sentence_order(number, learner.seed),
+            sentence_order(problem, number, learner.seed),
             learner.C,
             learner.tolerance,
             learner.cost == "hamming",

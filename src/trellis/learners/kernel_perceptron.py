@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.engine.kernels import KernelFunction
+from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.learner import Ability, Constraints
 from trellis.learning.online import OnlineLearner
-from trellis.learning.run import Event, Problem
+from trellis.learning.problem import Problem
+from trellis.learning.run import Event, sentence_order
 
 AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does not see
 
@@ -43,18 +45,18 @@ class KernelPerceptron(OnlineLearner):
 
     def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""
-        return _Mistakes(problem, self)
+        return _Mistakes(chains_of(problem, self), self)
 
 
 class _Mistakes(DualRun):
     """Passes of algorithm 1."""
 
-    def __init__(self, problem: Problem, learner: KernelPerceptron) -> None:
+    def __init__(self, problem: ChainProblem, learner: KernelPerceptron) -> None:
         super().__init__(problem, learner, average=learner.average)
         self.seed = learner.effective().get("seed")
 
     def step(self, number: int) -> Event:
-        order, mistakes, updates = self.problem.sentence_order(number, self.seed), 0, 0
+        order, mistakes, updates = sentence_order(self.problem, number, self.seed), 0, 0
         for first in range(0, len(order), AT_ONCE):
             wrong, stepped, *_ = self.native.perceptron_pass(order[first : first + AT_ONCE], self.problem.n_threads)
             mistakes, updates = mistakes + wrong, updates + stepped

@@ -12,13 +12,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Lists, array_in
+from trellis._support.arrays import Doubles, Lists, array_in
 from trellis._support.errors import LearnerError
+from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
-from trellis.learning.lbfgs import Floats
 from trellis.learning.learner import Ability, Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
-from trellis.learning.run import Event, Problem, State, Work, restoring
+from trellis.learning.problem import Problem, State
+from trellis.learning.run import Event, Work, restoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,13 @@ class MaxEnt(BatchLearner):
 
     def begin(self, problem: Problem) -> Work:
         """The weights in training."""
-        if problem.partial is not None:
+        chains = chains_of(problem, self)
+        if chains.partial is not None:
             raise LearnerError("MaxEnt decides given the labels before, so it needs all of them; use CRF")
-        parameters = self.layout(problem)
-        objective = parameters.objective(problem, local=True, single=self.precision == "single")
+        parameters = self.layout(chains)
+        objective = parameters.objective(local=True, single=self.precision == "single")
         if self.solver == "gis":
-            return _Scaling(problem, parameters, objective, self.c2, self.epochs)
+            return _Scaling(chains, parameters, objective, self.c2, self.epochs)
         tolerance = self.effective()["tolerance"]
         function = log_loss(problem, objective, self.c2)
         return Descent(problem, parameters, function, epochs=self.epochs, tolerance=tolerance)
@@ -78,29 +80,29 @@ class _Scaling(VectorWork):
     """
 
     def __init__(
-        self, problem: Problem, parameters: Parameters, objective: _core.Objective, c2: float, epochs: int
+        self, problem: ChainProblem, parameters: Parameters, objective: _core.Objective, c2: float, epochs: int
     ) -> None:
         super().__init__(problem, parameters, epochs)
         self.objective, self.c2 = objective, c2
         if any((lists[2] < 0).any() for lists in _lists(problem)):
             raise LearnerError("iterative scaling needs values that are not negative; use solver='lbfgs'")
-        self.counts = parameters.gold_counts(problem)
+        self.counts = parameters.gold_counts()
         # Without a prior a feature never seen would go to minus infinity: it stays at 0.
         self.alive = self.counts > 0 if c2 == 0 else np.ones(len(self.counts), bool)
         self.most = _most_features(problem)
         self.decisions = float(problem.token_weights().sum())
-        self.w = parameters.start(problem)
+        self.w = parameters.start()
         self.v = 0.0
-        self.expected: Floats | None = None  # of the weights as they are now
+        self.expected: Doubles | None = None  # of the weights as they are now
 
-    def evaluate(self) -> tuple[float, Floats]:
+    def evaluate(self) -> tuple[float, Doubles]:
         """The loss with its penalty, and how often each feature is expected."""
         x = self.vector()
         losses, gradient = self.objective.gradient(x, self.problem.sentence_weights, self.problem.n_threads)
         loss = float(self.problem.weigh(losses).sum()) + self.c2 * _core.dot(x, x)
         return loss, np.maximum(self.counts + gradient, 1e-300)
 
-    def vector(self) -> Floats:
+    def vector(self) -> Doubles:
         """The weights with the correction in them; those that are not learnt stay where a warm start has them."""
         return np.where(self.alive, self.w - self.v, self.w)
 
@@ -119,7 +121,7 @@ class _Scaling(VectorWork):
             self.w = array_in(state, "w", np.float64, len(self.w))
             self.v, self.expected = float(array_in(state, "v", np.float64, 1)[0]), None
 
-    def _scale(self, expected: Floats) -> None:
+    def _scale(self, expected: Doubles) -> None:
         alive, most = self.alive, self.most
         if self.c2 > 0:
             self.w[alive] += _solve(self.counts[alive], expected[alive], self.w[alive], most, self.c2)
@@ -131,11 +133,11 @@ class _Scaling(VectorWork):
             self.v += float(np.log(seen / guessed)) / most
 
 
-def _lists(problem: Problem) -> list[Lists]:
+def _lists(problem: ChainProblem) -> list[Lists]:
     return [lists for lists in (problem.corpus.lists, problem.corpus.edge_lists) if lists is not None]
 
 
-def _most_features(problem: Problem) -> float:
+def _most_features(problem: ChainProblem) -> float:
     """C: the largest sum of features of a token, those of label pairs and longer n-grams among them."""
     total = np.full(len(problem.gold), float(problem.order))
     for starts, ids, values in _lists(problem):
@@ -144,7 +146,7 @@ def _most_features(problem: Problem) -> float:
     return max(1.0, float(total.max(initial=0.0)))
 
 
-def _solve(counts: Floats, expected: Floats, w: Floats, most: float, c2: float) -> Floats:
+def _solve(counts: Doubles, expected: Doubles, w: Doubles, most: float, c2: float) -> Doubles:
     """The d of count = expected · exp(C d) + 2 c2 (w + d), by Newton's method.
 
     The right side rises and is convex: from a point above the root, as both bounds are, every step stays above it.

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, real, whole
-from trellis.learning.online import MiniBatchLearner, online_work
-from trellis.learning.run import Problem, Work
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.online import MiniBatchLearner, OnlineRun
+from trellis.learning.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +34,7 @@ class MIRA(MiniBatchLearner):
         **MiniBatchLearner.constraints,
     }
 
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
+    def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
         given = self.effective()
-        return online_work(problem, "MIRA", c=given.pop("C"), **given)
+        return OnlineRun(problem, "MIRA", c=given.pop("C"), **given)

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import Constraints, choice, real
-from trellis.learning.online import MiniBatchLearner, online_work
-from trellis.learning.run import Problem, Work
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.online import MiniBatchLearner, OnlineRun
+from trellis.learning.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,7 @@ class PassiveAggressive(MiniBatchLearner):
         **MiniBatchLearner.constraints,
     }
 
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
+    def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
         given = self.effective()
-        return online_work(problem, given.pop("variant"), c=given.pop("C", 1.0), **given)
+        return OnlineRun(problem, given.pop("variant"), c=given.pop("C", 1.0), **given)

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trellis.learning.feature_problem import FeatureProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, flag
-from trellis.learning.online import MiniBatchLearner, online_work
-from trellis.learning.run import Problem, Work
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.online import MiniBatchLearner, OnlineRun
+from trellis.learning.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +33,6 @@ class Perceptron(MiniBatchLearner):
         """Votes are kept by labels alone."""
         return ALL_ABILITIES - {"parts", "histories", "beam", "segments", "trees"} if self.vote else ALL_ABILITIES
 
-    def begin(self, problem: Problem | FeatureProblem | SiteProblem) -> Work:
+    def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
-        return online_work(problem, "perceptron", **self.effective())
+        return OnlineRun(problem, "perceptron", **self.effective())

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from trellis._support.arrays import Arrays
 from trellis._support.errors import ModelError
 from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
-from trellis.engine.weights import ChainWeights
-from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Event, Progress
-from trellis.learning.site_problem import SiteWeights
 
 FORMAT = "trellis-checkpoint-1"
 
@@ -37,32 +36,26 @@ class Checkpoint:
             "fingerprint": self.fingerprint,
             "done": progress.done,
             "history": [event.to_dict() for event in progress.history],
-            "n_labels": progress.best.n_labels if isinstance(progress.best, ChainWeights) else None,
-            "sites": isinstance(progress.best, SiteWeights),
             "best_score": progress.best_score,
             "since_best": progress.since_best,
         }
         write_tensors(self.path, FORMAT, tensors, json.dumps(text))
 
-    def read(self) -> Progress | None:
-        """Where training stood, or None if there is no file yet."""
+    def read(self, weights_of: Callable[[Arrays], Any]) -> Progress | None:
+        """Where training stood, or None if there is no file yet; ``weights_of`` makes weights of named arrays."""
         if not self.path.exists():
             return None
-        return read_tensors(self.path, "a checkpoint of trellis").of(FORMAT).made(self._progress)
+        file = read_tensors(self.path, "a checkpoint of trellis").of(FORMAT)
+        return file.made(lambda tensors, text: self._progress(tensors, text, weights_of))
 
-    def _progress(self, tensors: Tensors, text: str) -> Progress:
+    def _progress(self, tensors: Tensors, text: str, weights_of: Callable[[Arrays], Any]) -> Progress:
         said = parse_header(text)
         if said["fingerprint"] != self.fingerprint:
             raise ModelError(
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
                 "delete it or name another file"
             )
-        best: ChainWeights | FeatureWeights | SiteWeights | None = None
-        if (kept := _under("best.", tensors)) and said.get("sites"):
-            best = SiteWeights(kept)
-        elif kept:
-            n_labels = said["n_labels"]  # of chains only
-            best = FeatureWeights.of_tensors(kept) if n_labels is None else ChainWeights.of_tensors(kept, n_labels)
+        best = _under("best.", tensors)
         state = _under("state.", tensors)
         history = [Event(**event) for event in said["history"]]
         done, best_score, since_best = said["done"], said["best_score"], said["since_best"]
@@ -70,7 +63,7 @@ class Checkpoint:
             raise ValueError("invalid numbers of epochs")
         if [event.epoch for event in history] != list(range(1, done + 1)):
             raise ValueError("a history of other epochs")
-        return Progress(done, state, history, best, best_score, since_best)
+        return Progress(done, state, history, weights_of(best) if best else None, best_score, since_best)
 
 
 def _under(prefix: str, tensors: Tensors) -> Arrays:

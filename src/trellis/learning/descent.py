@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Bools, array_in
+from trellis._support.arrays import Bools, Doubles, array_in
 from trellis._support.errors import LearnerError
-from trellis.learning.feature_problem import FeatureProblem, FeatureVector
-from trellis.learning.flat_vector import FlatParameters
-from trellis.learning.lbfgs import Floats, Function, Minimizer
+from trellis.learning.chain_problem import ChainProblem
+from trellis.learning.lbfgs import Function, Minimizer
 from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem, State, Vector
 from trellis.learning.proximal import ProximalMinimizer
-from trellis.learning.run import Event, Problem, State, Work, restoring
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.run import Event, Work, restoring, sentence_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,46 +35,17 @@ class BatchLearner(Learner):
     bytes_per_triple = 90  # factors, and the sums of several pieces in double
     constraints: ClassVar[Constraints] = {"transitions": choice("seen", "all"), "start": flag()}
 
-    def layout(self, problem: Problem) -> Parameters:
+    def layout(self, problem: ChainProblem) -> Parameters:
         """The weights that there are."""
         few = problem.order < 2 and problem.has_few_labels and self.family != "local"  # which sums over no paths
         sparse = "orders" in self.abilities and (problem.is_sparse or few)
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 
-class Vector(Protocol):
-    """The weights that there are, as one flat vector: `Parameters` of chains, `FlatParameters` of others."""
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-
-    def start(self, problem: Any) -> Floats:
-        """Where training begins."""
-
-    def weights(self, vector: Floats, problem: Any) -> Any:
-        """What a vector stands for."""
-
-    def only(self, kept: Bools) -> Vector:
-        """Some of them."""
-
-    def objective(self, problem: Any, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the vector."""
-
-
-def vector_of(learner: BatchLearner, problem: Problem | FeatureProblem | SiteProblem) -> Vector:
-    """The weights of a problem, of whatever structure."""
-    if isinstance(problem, Problem):
-        return learner.layout(problem)
-    if learner.transitions != "seen" or not learner.start:
-        raise LearnerError("transitions and start are for chains; omit them")
-    return FlatParameters(FeatureVector(problem) if isinstance(problem, FeatureProblem) else problem.vector())
-
-
-def log_loss(problem: Problem | FeatureProblem | SiteProblem, objective: _core.Objective, c2: float) -> Function:
+def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:
     """sum_i weight_i · loss_i + c2 · |w|², with its gradient: the same for whole paths and for local decisions."""
 
-    def function(x: Floats) -> tuple[float, Floats]:
+    def function(x: Doubles) -> tuple[float, Doubles]:
         losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
         _core.add_scaled(gradient, 2 * c2, x)
         return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x), gradient
@@ -86,16 +56,16 @@ def log_loss(problem: Problem | FeatureProblem | SiteProblem, objective: _core.O
 class VectorWork(Work):
     """A training whose weights are one flat vector."""
 
-    def __init__(self, problem: Problem | FeatureProblem | SiteProblem, parameters: Vector, epochs: int) -> None:
+    def __init__(self, problem: Problem, parameters: Vector, epochs: int) -> None:
         self.problem, self.parameters, self.epochs = problem, parameters, epochs
 
-    def vector(self) -> Floats:
+    def vector(self) -> Doubles:
         """The weights as they are now."""
         raise NotImplementedError
 
     def weights(self) -> Any:
         """The weights to predict with, were the training over now."""
-        return self.parameters.weights(self.vector(), self.problem)
+        return self.parameters.weights(self.vector())
 
     def nonzero(self) -> int:
         """How many weights are not zero."""
@@ -110,7 +80,7 @@ class Passes:
     weights become exactly zero.
     """
 
-    problem: Problem | FeatureProblem | SiteProblem
+    problem: Problem
     objective: _core.Objective
     c1: float
     c2: float
@@ -120,7 +90,7 @@ class Passes:
     warming_up: bool  # whether something better follows
     batch: int = 1  # sentences whose gradients are of the same weights
 
-    def take(self, number: int, x: Floats, squares: Floats) -> float:
+    def take(self, number: int, x: Doubles, squares: Doubles) -> float:
         """Pass ``number``, changing x and squares. Gives the objective.
 
         It is the sum of each sentence's loss as it was met, so more than that of the weights after the pass.
@@ -132,7 +102,7 @@ class Passes:
         losses = self.objective.one_pass(
             x,
             squares,
-            self.problem.sentence_order(number, self.seed),
+            sentence_order(self.problem, number, self.seed),
             self.problem.sentence_weights,
             times * self.rate,
             self.c1,
@@ -145,7 +115,7 @@ class Passes:
 
 
 def sparse_minimizer(
-    problem: Problem | FeatureProblem | SiteProblem,
+    problem: Problem,
     parameters: Vector,
     objective: _core.Objective,
     c1: float,
@@ -155,18 +125,18 @@ def sparse_minimizer(
 ) -> ProximalMinimizer:
     """The log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1, still to be started."""
 
-    def measure(x: Floats) -> Floats:
+    def measure(x: Doubles) -> Doubles:
         """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
-        squares, order = np.zeros(len(x)), problem.sentence_order(0, None)
+        squares, order = np.zeros(len(x)), sentence_order(problem, 0, None)
         weights, batch = problem.sentence_weights, 64  # no weight changes, so a batch may be large
         objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads)
         # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.
         return (squares + 2 * c2 + 0.1) ** 0.75
 
     def restrict(kept: Bools) -> Function:
-        return log_loss(problem, parameters.only(kept).objective(problem, local=False, single=single), c2)
+        return log_loss(problem, parameters.only(kept).objective(local=False, single=single), c2)
 
-    return ProximalMinimizer(parameters.start(problem), c1, measure, restrict, problem.n_threads)
+    return ProximalMinimizer(parameters.start(), c1, measure, restrict, problem.n_threads)
 
 
 class Descent(VectorWork):
@@ -179,7 +149,7 @@ class Descent(VectorWork):
 
     def __init__(
         self,
-        problem: Problem | FeatureProblem | SiteProblem,
+        problem: Problem,
         parameters: Vector,
         function: Function,
         *,
@@ -192,11 +162,11 @@ class Descent(VectorWork):
         # After a warm start no pass is needed: the older weights are the start.
         wanted = passes is not None and (problem.initial is None or not passes.warming_up)
         self.function, self.tolerance, self.passes = function, tolerance, passes if wanted else None
-        self.x = parameters.start(problem)  # until the minimizer starts
+        self.x = parameters.start()  # until the minimizer starts
         self.minimizer = minimizer or Minimizer(self.x, problem.n_threads)
         self.squares = np.ones(parameters.size if wanted else 0)
 
-    def vector(self) -> Floats:
+    def vector(self) -> Doubles:
         """The weights as they are now."""
         return self.minimizer.x if self.minimizer.values else self.x
 

@@ -15,8 +15,10 @@ from trellis._support.errors import LearnerError
 from trellis.engine.dual import Dual, Support
 from trellis.engine.kernels import Expansion, Kernel, Observations
 from trellis.engine.weights import ChainWeights, Rows
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Constraint, Learner, choice, real, whole
-from trellis.learning.run import Problem, State, Work, restoring
+from trellis.learning.problem import State
+from trellis.learning.run import Work, restoring
 
 _SEQUENCES = ("sentence", "alpha", "past", "paths")
 MOST_ALPHA = 1e30  # scores are kernels, of up to 1e100, times this
@@ -35,7 +37,7 @@ KERNEL: dict[str, Constraint] = {
 class DualRun(Work):
     """The working sets of label sequences in training."""
 
-    def __init__(self, problem: Problem, learner: Learner, *, average: bool = False) -> None:
+    def __init__(self, problem: ChainProblem, learner: Learner, *, average: bool = False) -> None:
         name, given = type(learner).__name__, learner.effective()
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError(f"{name} needs every label; leave sentences with unknown ones out")

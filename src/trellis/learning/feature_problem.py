@@ -1,12 +1,9 @@
-"""Training over any structure: one weight per feature, and outputs found by a hypergraph or by a search of the user's.
-
-`FeatureProblem` is to learners what `Problem` is for chains; they run on it through the same loop.
-"""
+"""Training over any structure: one weight per feature; outputs are found by a hypergraph or by the user's search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,20 +12,23 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.learner import OnlineOptions
-from trellis.learning.run import COST_AUGMENTED, Event, ExampleOrder, State, Work, restoring, wrong_parts
+from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
-    from trellis.learning.checkpoint import Checkpoint
+    from trellis.learning.learner import OnlineOptions
 
 # Outputs of example i by the weights of now, to step away from: each its cost and Phi(right) - Phi(output), as numbers
-# of features and amounts; none where the best one is right. How many there may be, and whether by score + cost.
+# of features and amounts; none where the best one is right.
 Outputs = list[tuple[float, Ints, Doubles]]
-Search = Callable[["FeatureRun", int, int, bool], Outputs]
+Search = Callable[[_core.FeatureOnline, int, "OnlineOptions"], Outputs]
+_TABLE = ("values", "sums", "variances")
+_ONLINE: StateParts = {"clock": int, "table": _TABLE, "log": ("clocks", "starts", "features", "changes")}
+_MIXTURES = ("starts", "edges", "amounts", "costs")
+_MARGINS: StateParts = {"clock": int, "dual": float, "table": _TABLE, "mixtures": _MIXTURES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Votes:
+class FeatureVotes:
     """Every update in turn, for voting: update u changes features[starts[u]:starts[u + 1]]."""
 
     counts: Longs  # [n_updates + 1] how many examples the weights before each update, and the last ones, stood for
@@ -42,14 +42,19 @@ class FeatureWeights:
     """What a learner has learnt of any structure."""
 
     values: Floats  # [n_features]
-    votes: Votes | None = None
+    votes: FeatureVotes | None = None
 
     def tensors(self) -> Arrays:
         """As named arrays, for files."""
         out: Arrays = {"weights": self.values}
         if self.votes is not None:
-            out |= {f"votes.{one.name}": getattr(self.votes, one.name) for one in fields(Votes)}
+            out |= {f"votes.{one.name}": getattr(self.votes, one.name) for one in fields(FeatureVotes)}
         return out
+
+    def squares(self) -> float:
+        """|w|²."""
+        values = self.values.astype(np.float64)
+        return _core.dot(values, values)
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> FeatureWeights:
@@ -58,7 +63,7 @@ class FeatureWeights:
         if values.dtype != np.float32 or values.ndim != 1 or not np.isfinite(values).all():
             raise ValueError("weights that are not one finite number per feature")
         if "votes.counts" in tensors:
-            votes = Votes(*(tensors[f"votes.{one.name}"] for one in fields(Votes)))
+            votes = FeatureVotes(*(tensors[f"votes.{one.name}"] for one in fields(FeatureVotes)))
             n, m = len(votes.counts), len(votes.features)
             arrays = (votes.counts, votes.starts, votes.features, votes.changes)
             kinds, wanted = [(a.dtype.str, a.ndim) for a in arrays], ("<i8", "<i8", "<i4", "<f4")
@@ -72,24 +77,19 @@ class FeatureWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureProblem(ExampleOrder):
-    """A training problem over any structure: hypergraphs with features on their edges, or a search."""
+class FeatureProblem(Problem):
+    """Hypergraphs with features on their edges, or a search; ``initial`` are weights of the first features."""
 
     gold: Longs  # what stands in right outputs: edges one after the other, or one number per example
     n_examples: int
     n_features: int  # of a search: so far
-    n_threads: int
     graphs: _core.Hypergraphs | None = None
     features: Lists | None = None  # of all edges, which are in the order of their heads
     right_starts: Longs | None = None  # [n_examples + 1], in `gold`
     costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
     search: Search | None = None
+    unit: str = field(default="parts", kw_only=True)
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
-    sentence_weights: Doubles | None = None  # [n_examples]
-    initial: Doubles | None = None  # of the first features, to start with; all others start at 0
-    score_dev: Callable[[FeatureWeights], float] | None = None
-    patience: int | None = None  # epochs without a better dev score after which to stop
-    checkpoint: Checkpoint | None = None  # the file that training resumes from
 
     @property
     def n_sentences(self) -> int:
@@ -97,9 +97,9 @@ class FeatureProblem(ExampleOrder):
         return self.n_examples
 
     @property
-    def unit(self) -> str:
-        """What examples are made of."""
-        return "parts"
+    def n_parts(self) -> int:
+        """How many parts right outputs have."""
+        return len(self.gold)
 
     @property
     def start(self) -> Doubles:
@@ -122,148 +122,68 @@ class FeatureProblem(ExampleOrder):
             features, n = _core.renumber(*features, rank), int(kept.sum())
         return _core.DerivationExamples(self.graphs, features, n, self.right_starts, self.gold, self.costs)
 
-
-@dataclass(frozen=True, slots=True)
-class FeatureVector:
-    """The weights of features as the flat vector that gradient learners work on."""
-
-    problem: FeatureProblem
-
-    @property
-    def size(self) -> int:
-        """How many weights there are."""
-        return self.problem.n_features
-
-    def objective(self, kept: Bools | None) -> _core.Objective:
-        """Losses and gradients as functions of the vector, in double precision."""
-        return _core.DerivationObjective(self.problem.examples(kept))
-
-    def weights(self, vector: Doubles) -> FeatureWeights:
-        """What a vector stands for."""
-        return FeatureWeights(vector.astype(np.float32))
-
-
-TABLE = ("values", "sums", "variances")
-LOG = ("log.clocks", "log.starts", "log.features", "log.changes")
-MIXTURES = ("mixtures.starts", "mixtures.edges", "mixtures.amounts", "mixtures.costs")
-
-
-def _packed(names: Sequence[Sequence[str]], parts: Sequence[Any]) -> Arrays:
-    """The parts of a native state as named arrays."""
-    return {name: a for ones, part in zip(names, parts, strict=True) for name, a in zip(ones, part, strict=True)}
-
-
-def _unpacked(names: Sequence[Sequence[str]], state: State) -> list[Any]:
-    """The parts again; LookupError if one is missing."""
-    return [tuple(state[name] for name in ones) for ones in names]
-
-
-class FeatureRun(Work):
-    """Weights in training by an online learner (core/learn/steps.hpp)."""
-
-    def __init__(self, problem: FeatureProblem, rule: str, **options: Any) -> None:
-        given = OnlineOptions(**options)
-        self.problem, self.average, self.vote, self.batch = problem, given.average, given.vote, given.batch
-        self.epochs, self.seed = given.epochs, given.seed_of_order
-        self.update = given.update_of(stepwise=problem.is_stepwise)
-        self.rule, self.k, self.augmented = rule, given.k, rule in COST_AUGMENTED
-        self.native = _core.FeatureOnline(problem.n_features, rule, given.k, given.c, given.vote)
-        if problem.initial is not None:
-            self._start(problem.start.astype(np.float32))
-        self.examples = None if problem.search is not None else problem.examples()
-        if problem.search is not None and given.batch > 1:
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner (core/learn/steps.hpp)."""
+        if self.search is not None and options.batch > 1:
             raise LearnerError("batch has an effect only where a problem has candidates or parts; omit it")
+        derivations = None if self.search is not None else self.examples()
 
-    def _start(self, values: Floats) -> None:
-        """Begin with weights; where updates are kept for voting, these are the first, before all examples."""
-        clock, (_, sums, variances), log = self.native.state()
-        if self.vote:
-            features = np.flatnonzero(values).astype(np.uint32)
-            starts = np.array([0, len(features)], np.int64)
-            log = (np.zeros(1, np.int64), starts, features, values[features])
-        self.native.restore(clock, (values, sums, variances), log)
+        def make() -> _core.FeatureOnline:
+            native = _core.FeatureOnline(self.n_features, *options.rule_settings, options.vote)
+            if self.initial is not None:
+                clock, (_, sums, variances), log = native.state()
+                values = self.start.astype(np.float32)
+                if options.vote:  # the weights of a warm start are the first update
+                    features = np.flatnonzero(values).astype(np.uint32)
+                    starts = np.array([0, len(features)], np.int64)
+                    log = (np.zeros(1, np.int64), starts, features, values[features])
+                native.restore(clock, (values, sums, variances), log)
+            return native
 
-    def step(self, number: int) -> Event:
-        """One pass over all examples."""
-        problem = self.problem
-        order = problem.sentence_order(number, self.seed)
-        if self.examples is not None:
-            found = self.native.epoch(self.examples, order, problem.sentence_weights, self.batch, problem.n_threads)
-            return Event(number, updates=found[1], **wrong_parts(self.rule, found[0]))
-        assert problem.search is not None
-        mistakes = updates = 0
-        for i in order.tolist():
-            scale = 1.0 if problem.sentence_weights is None else float(problem.sentence_weights[i])
-            outputs = problem.search(self, i, self.k, self.augmented) if scale else []
-            mistakes += bool(outputs)
-            updates += self.native.take(outputs, scale)
-        return Event(number, updates=updates, **wrong_parts(self.rule, mistakes))
+        def pass_over(native: _core.FeatureOnline, order: Longs, block: FeatureProblem) -> tuple[int, int]:
+            weights = block.sentence_weights
+            if derivations is not None:
+                return native.epoch(derivations, order, weights, options.batch, block.n_threads)
+            assert block.search is not None
+            mistakes = updates = 0
+            for i in order.tolist():
+                scale = 1.0 if weights is None else float(weights[i])
+                outputs = block.search(native, i, options) if scale else []
+                mistakes += bool(outputs)
+                updates += native.take(outputs, scale)
+            return mistakes, updates
 
-    def weights(self) -> FeatureWeights:
-        """The weights to predict with, were the training over now."""
-        values = self.native.values(self.average)
-        if not self.vote:
-            return FeatureWeights(values)
-        clocks, starts, features, changes = self.native.log()
-        counts = np.diff(np.concatenate([[0], clocks, [self.native.clock]]))
-        return FeatureWeights(values, Votes(counts, starts, features.astype(np.int32), changes))
+        def learnt(native: _core.FeatureOnline, average: bool) -> FeatureWeights:
+            values = native.values(average)
+            if not options.vote:
+                return FeatureWeights(values)
+            clocks, starts, features, changes = native.log()
+            counts = np.diff(np.concatenate([[0], clocks, [native.clock]]))
+            return FeatureWeights(values, FeatureVotes(counts, starts, features.astype(np.int32), changes))
 
-    def state(self) -> State:
-        """Everything that a later epoch depends on."""
-        clock, *arrays = self.native.state()
-        return {"clock": np.array([clock], np.int64), **_packed((TABLE, LOG), arrays)}
+        return NativeWeights(make, _ONLINE, pass_over, learnt)
 
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            self.native.restore(int(state["clock"][0]), *_unpacked((TABLE, LOG), state))
+    def margins(self, C: float, zero_one: bool) -> MarginWeights:
+        """Weights with a mixture of outputs for every example (core/learn/mixture_steps.hpp)."""
+        derivations, n = self.examples(), (self.n_features, self.n_sentences)
+        return MarginWeights(
+            lambda: _core.FeatureFrankWolfe(*n, C, zero_one),
+            _MARGINS,
+            lambda native, order, block: native.epoch(derivations, order, block.sentence_weights),
+            lambda native, average: FeatureWeights(native.values(average)),
+            (derivations,),
+            renewed=lambda native: native.renew(derivations, self.sentence_weights),
+            losses=lambda weights: _core.hinge_losses(derivations, weights.values, zero_one, self.n_threads),
+        )
 
+    def flat_vector(self) -> FlatVector:
+        """Weights for a batch learner."""
+        return FlatVector(
+            self.start,
+            lambda kept: _core.DerivationObjective(self.examples(kept)),
+            lambda vector: FeatureWeights(vector.astype(np.float32)),
+        )
 
-class FeatureFrankWolfe(Work):
-    """Weights and dual variables in training by Frank-Wolfe (core/learn/mixture_steps.hpp)."""
-
-    def __init__(
-        self, problem: FeatureProblem, *, C: float, cost: str, epochs: int, tolerance: float, average: bool, seed: int
-    ) -> None:
-        self.problem, self.C, self.zero_one, self.average = problem, C, cost == "zero-one", average
-        self.epochs, self.tolerance, self.seed, self.solved = epochs, tolerance, seed, False
-        self.examples = problem.examples()
-        self.native = _core.FeatureFrankWolfe(problem.n_features, problem.n_sentences, C, self.zero_one)
-
-    def step(self, number: int) -> Event | None:
-        """One pass over all examples, and the exact gap where it may be small enough."""
-        if self.solved:
-            return None
-        problem = self.problem
-        order = problem.sentence_order(number, self.seed)
-        mistakes, updates, gap = self.native.epoch(self.examples, order, problem.sentence_weights)
-        # As of sequences (frank_wolfe.py), the last epoch changes nothing that a later one depends on.
-        primal, may_be_solved = None, gap <= self.tolerance * (self.native.dual + gap)
-        if may_be_solved:
-            self.native.renew(self.examples, problem.sentence_weights)
-        if may_be_solved or number == self.epochs:
-            values = self.native.values(self.average)
-            losses = _core.hinge_losses(self.examples, values, self.zero_one, problem.n_threads)
-            squares = values.astype(np.float64)
-            primal = 0.5 * _core.dot(squares, squares) + self.C * float(problem.weigh(losses).sum())
-            gap = primal - self.native.dual
-            self.solved = may_be_solved and gap <= self.tolerance * primal
-        return Event(number, violations=mistakes, updates=updates, objective=primal, dual=self.native.dual, gap=gap)
-
-    def weights(self) -> FeatureWeights:
-        """The weights to predict with, were the training over now."""
-        return FeatureWeights(self.native.values(self.average))
-
-    def state(self) -> State:
-        """Everything that a later epoch depends on."""
-        clock, dual, *arrays = self.native.state()
-        numbers = {"clock": np.array([clock, self.solved], np.int64), "dual": np.array([dual])}
-        return {**numbers, **_packed((TABLE, MIXTURES), arrays)}
-
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            clock, solved = (int(n) for n in state["clock"])
-            parts = _unpacked((TABLE, MIXTURES), state)
-            self.native.restore(self.examples, clock, float(state["dual"][0]), *parts)
-            self.solved = bool(solved)
+    def weights_of(self, tensors: Arrays) -> FeatureWeights:
+        """Weights from a checkpoint; ValueError or LookupError if they do not fit together."""
+        return FeatureWeights.of_tensors(tensors)

@@ -26,7 +26,7 @@ from trellis.corpus.read import read_examples
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
 from trellis.learning.options import options_of, plain
-from trellis.learning.run import Event, Observer, Problem, run
+from trellis.learning.run import Event, Observer
 
 M = TypeVar("M")
 P = TypeVar("P")
@@ -191,9 +191,7 @@ class Fit:
     def learn(self, problem: Any) -> tuple[Any, list[Event]]:
         """All epochs: the weights and the history."""
         learner: Learner = self.learner
-        if isinstance(problem, Problem):
-            return learner.fit(problem, self.observer)
-        return run(problem, learner.begin(problem), self.observer)
+        return learner.fit(problem, self.observer)
 
     def scorer(self, held_out: Any) -> Callable[[Any], float] | None:
         """The metric of a model on held-out data; None where there are none."""

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import array_in
+from trellis._support.arrays import Doubles, array_in
 
-Floats = npt.NDArray[np.float64]
-Function = Callable[[Floats], tuple[float, Floats]]  # the smooth part: value and gradient
+Function = Callable[[Doubles], tuple[float, Doubles]]  # the smooth part: value and gradient
 
 MEMORY = 20  # pairs of steps and gradient changes kept
 WINDOW = 10  # iterations over which the objective must still fall
@@ -45,7 +44,7 @@ class History:
     def __len__(self) -> int:
         return len(self.order)
 
-    def add(self, x: Floats, old_x: Floats, gradient: Floats, old_gradient: Floats) -> None:
+    def add(self, x: Doubles, old_x: Doubles, gradient: Doubles, old_gradient: Doubles) -> None:
         """Remember the step to x and how the gradient changed by it; the oldest goes when there are too many."""
         full = len(self.order) == MEMORY
         row = self.order.pop(0) if full else len(self.order)
@@ -60,7 +59,7 @@ class History:
         """Forget all pairs."""
         self.order = []
 
-    def direction(self, slope: Floats, n_threads: int) -> Floats:
+    def direction(self, slope: Doubles, n_threads: int) -> Doubles:
         """Minus the slope times the inverse Hessian that the pairs tell."""
         if not self.order:
             return -slope
@@ -113,10 +112,10 @@ class History:
 class Minimizer:
     """The state of a minimisation; ``step`` goes on by one iteration."""
 
-    x: Floats
+    x: Doubles
     n_threads: int = 1
     value: float = float("inf")
-    gradient: Floats = field(default_factory=lambda: np.empty(0))
+    gradient: Doubles = field(default_factory=lambda: np.empty(0))
     history: History = field(init=False)
     iteration: int = 0
     evaluations: int = 0
@@ -125,7 +124,7 @@ class Minimizer:
     def __post_init__(self) -> None:
         self.history = History(len(self.x))
 
-    def start(self, function: Function, x: Floats | None = None) -> None:
+    def start(self, function: Function, x: Doubles | None = None) -> None:
         """Evaluate where it begins; once, before the first step."""
         self.x = self.x if x is None else x
         self.value, self.gradient = self._evaluate(function, self.x)
@@ -156,7 +155,7 @@ class Minimizer:
         self.iteration, self.evaluations = int(iteration), int(evaluations)
         self.values = array_in(state, "values", np.float64, None).tolist()
 
-    def slope(self) -> Floats:
+    def slope(self) -> Doubles:
         """The gradient."""
         return self.gradient
 
@@ -183,14 +182,14 @@ class Minimizer:
         self.iteration += 1
         return length
 
-    def _evaluate(self, function: Function, x: Floats) -> tuple[float, Floats]:
+    def _evaluate(self, function: Function, x: Doubles) -> tuple[float, Doubles]:
         value, gradient = function(x)
         self.evaluations += 1
         return value, gradient
 
     def _search(
-        self, function: Function, direction: Floats, descent: float, first: float
-    ) -> tuple[float, Floats, float, Floats]:
+        self, function: Function, direction: Doubles, descent: float, first: float
+    ) -> tuple[float, Doubles, float, Doubles]:
         """A step that goes down enough and flattens the slope enough: bisection between too short and too long."""
         low, high, length = 0.0, float("inf"), first
         best = (0.0, self.x, self.value, self.gradient)

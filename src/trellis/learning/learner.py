@@ -10,8 +10,8 @@ import numpy as np
 
 from trellis._support.arguments import LARGEST, range_text, real_number, whole_number
 from trellis._support.errors import LearnerError
-from trellis.engine.weights import ChainWeights
-from trellis.learning.run import Event, Observer, Problem, Work, run
+from trellis.learning.problem import Problem
+from trellis.learning.run import COST_AUGMENTED, Event, Observer, Work, run
 
 Pairs = Literal["seen", "all"]
 # To train at any order; on structures other than chains (tasks/structured); to give weights to parts of labels; and
@@ -171,8 +171,8 @@ class Learner:
         """The training of one problem, to be run epoch by epoch."""
         raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")
 
-    def fit(self, problem: Problem, observer: Observer | None = None) -> tuple[ChainWeights, list[Event]]:
-        """Train; gives the weights to tag with and the history."""
+    def fit(self, problem: Any, observer: Observer | None = None) -> tuple[Any, list[Event]]:
+        """Train; gives the weights to predict with and the history."""
         name = type(self).__name__
         if not isinstance(problem, Problem):
             raise LearnerError(
@@ -184,8 +184,9 @@ class Learner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineOptions:
-    """What a run of an online learner is told beside its rule, with k outputs and a constant c."""
+    """What an online learner is: a rule with k outputs and a constant c, and the order of its examples."""
 
+    rule: str
     average: bool
     epochs: int = 1
     shuffle: bool = False
@@ -200,6 +201,16 @@ class OnlineOptions:
         """On what of a wrong search to update; LearnerError where it does not go from left to right by a beam."""
         check_update(self.update, stepwise=stepwise)
         return self.update or (DEFAULT_UPDATE if stepwise else "standard")
+
+    @property
+    def rule_settings(self) -> tuple[str, int, float]:
+        """The rule with its k and c, as native code takes them."""
+        return self.rule, self.k, self.c
+
+    @property
+    def is_augmented(self) -> bool:
+        """Whether its best outputs are those by score plus cost."""
+        return self.rule in COST_AUGMENTED
 
     @property
     def seed_of_order(self) -> int | None:

@@ -7,7 +7,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Bools, Doubles, Longs
 from trellis.engine.weights import Ngrams
-from trellis.learning.run import Problem
+from trellis.learning.chain_problem import ChainProblem
 
 
 class NgramCounts:
@@ -17,7 +17,7 @@ class NgramCounts:
     a token, at most ``order`` of them. Those that begin with START stand for longer ones too.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ChainProblem) -> None:
         n, self.order = problem.n_labels, problem.order
         parents, labels, counts = _core.seen_ngrams(
             n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None

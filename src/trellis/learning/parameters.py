@@ -10,34 +10,33 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arrays import Bools, Doubles, Floats, Ints, Lists, Longs
-from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import START, ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import history_name
-from trellis.learning.run import FeatureNames, Problem
+from trellis.learning.chain_problem import ChainProblem
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """Which weights there are, in this order: rows, edge rows, label pairs, label triples (core/weights/layout.hpp).
 
-    Where label n-grams are sparse (``Problem.is_sparse``), those of three labels and more stand in place of triples.
+    Where label n-grams are sparse (``ChainProblem.is_sparse``), those of three labels and more stand in place of
+    triples.
     """
 
-    n_labels: int
+    problem: ChainProblem
     rows: Rows
     edge_rows: Rows | None
     edge_places: Ints  # cells of [L + 1, stride]
     tri_places: Ints  # cells of [L + 1, L + 1, stride]; numbers of n-grams
-    parts: LabelParts | None = None
     ngrams: Ngrams | None = None  # those that there are; all weights zero
 
     @property
-    def n_columns(self) -> int:
-        """How many columns rows have: labels, and their parts."""
-        return self.n_labels if self.parts is None else self.parts.n_columns
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.problem.n_labels
 
     @classmethod
-    def of(cls, problem: Problem, *, transitions: str, start: bool, sparse: bool = False) -> Parameters:
+    def of(cls, problem: ChainProblem, *, transitions: str, start: bool, sparse: bool = False) -> Parameters:
         """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without.
 
         ``sparse``: label n-grams of three labels and more in place of triples, always those seen in training; below
@@ -59,19 +58,17 @@ class Parameters:
                 edge_rows = _united(edge_rows, first.edge_rows, _n_runs(n, ngrams))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
             triples = triples if sparse else np.union1d(triples, _weighted(first.tri)).astype(np.int32)
-        return cls(n, rows, edge_rows, pairs, triples, problem.label_parts, ngrams)
+        return cls(problem, rows, edge_rows, pairs, triples, ngrams)
 
     def only(self, kept: Bools) -> Parameters:
         """Some of the weights, ``kept`` saying of each whether it stays."""
         rows, edge_rows, pairs, triples = self._parts(kept)
-        return Parameters(
-            self.n_labels,
-            _taken(self.rows, rows),
-            None if self.edge_rows is None else _taken(self.edge_rows, edge_rows),
-            self.edge_places[pairs],
-            self.tri_places[triples],
-            self.parts,
-            self.ngrams,
+        return replace(
+            self,
+            rows=_taken(self.rows, rows),
+            edge_rows=None if self.edge_rows is None else _taken(self.edge_rows, edge_rows),
+            edge_places=self.edge_places[pairs],
+            tri_places=self.tri_places[triples],
         )
 
     @property
@@ -85,18 +82,19 @@ class Parameters:
         edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
         return np.split(vector, np.cumsum([len(self.rows.labels), edge_rows, len(self.edge_places)]))
 
-    def objective(self, problem: Problem, *, local: bool, single: bool) -> _core.Objective:
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        return _core.ChainObjective(self._layout(problem), problem.gold, problem.partial, local=local, single=single)
+        problem = self.problem
+        return _core.ChainObjective(self._layout(), problem.gold, problem.partial, local=local, single=single)
 
-    def booster(self, problem: Problem, sentence_weights: Doubles | None, bound: str, max_step: float) -> _core.Booster:
+    def booster(self, bound: str, max_step: float) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
-        layout = self._layout(problem)
-        return _core.Booster(layout, problem.gold, sentence_weights, bound=bound, max_step=max_step)
+        problem = self.problem
+        return _core.Booster(self._layout(), problem.gold, problem.sentence_weights, bound=bound, max_step=max_step)
 
-    def _layout(self, problem: Problem) -> _core.Layout:
+    def _layout(self) -> _core.Layout:
         """Which weights there are, as native code takes it."""
-        n, stride, edge_rows = self.n_labels, padded(self.n_labels), self.edge_rows
+        problem, n, stride, edge_rows = self.problem, self.n_labels, padded(self.n_labels), self.edge_rows
         no_rows = (np.zeros(1, np.uint32), np.empty(0, np.uint32))
         return _core.Layout(
             problem.corpus,
@@ -107,17 +105,17 @@ class Parameters:
             tri_places=self.tri_places,
             edge_base=np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             end_base=np.empty(0, np.float32) if problem.end is None else problem.end,
-            parts=None if self.parts is None else self.parts.arrays,
+            parts=None if problem.label_parts is None else problem.label_parts.arrays,
             ngrams=None if self.ngrams is None else (self.ngrams.parents, self.ngrams.labels),
         )
 
-    def start(self, problem: Problem) -> Doubles:
+    def start(self) -> Doubles:
         """Where to start: at zero, or at the weights that the problem has."""
-        vector, given = np.zeros(self.size), problem.initial
+        vector, given = np.zeros(self.size), self.problem.initial
         if given is None:
             return vector
         rows, edge_rows, pairs, triples = self._parts(vector)
-        rows[:] = _look_up(given.rows, self.rows, self.n_columns)
+        rows[:] = _look_up(given.rows, self.rows, self.problem.n_columns)
         if self.edge_rows is not None and given.edge_rows is not None:
             edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, _n_runs(self.n_labels, self.ngrams))
         pairs[:] = given.edge.reshape(-1)[self.edge_places]
@@ -127,9 +125,9 @@ class Parameters:
             triples[:] = given.tri.reshape(-1)[self.tri_places]
         return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
 
-    def gold_counts(self, problem: Problem) -> Doubles:
+    def gold_counts(self) -> Doubles:
         """How often each feature occurs with the gold labels: the sum of Phi(x, gold) over the corpus."""
-        token_weights = problem.token_weights()
+        problem, token_weights = self.problem, self.problem.token_weights()
         gold, stride = problem.gold.astype(np.int64), padded(self.n_labels)
         x, y, z = problem.label_triples()
         parts = [_count(self.rows, problem.corpus.lists, gold, token_weights, self.n_labels)]
@@ -148,9 +146,9 @@ class Parameters:
             parts.append(_seen(problem, True, self.ngrams)[2][self.tri_places])
         return np.concatenate(parts)
 
-    def weights(self, vector: Doubles, problem: Problem) -> ChainWeights:
+    def weights(self, vector: Doubles) -> ChainWeights:
         """The vector as weights of a chain, with what the problem forbids; zeros are left out of rows."""
-        n, stride = self.n_labels, padded(self.n_labels)
+        problem, n, stride = self.problem, self.n_labels, padded(self.n_labels)
         rows, edge_rows, pairs, triples = self._parts(vector)
         edge = np.zeros((n + 1, stride), np.float32)
         edge.reshape(-1)[self.edge_places] = pairs
@@ -175,13 +173,13 @@ class Parameters:
             edge,
             tri,
             problem.end,
-            parts=self.parts,
+            parts=problem.label_parts,
             ngrams=ngrams,
         )
 
-    def named(self, k: int, names: FeatureNames | None) -> tuple[str, str]:
+    def named(self, k: int) -> tuple[str, str]:
         """Weight k as a feature and its label or run of labels, as ``trellis explain`` writes them."""
-        n, stride = self.n_labels, padded(self.n_labels)
+        n, stride, names = self.n_labels, padded(self.n_labels), self.problem.names
         attributes = {} if names is None else names.attributes
         edge_attributes = {} if names is None else names.edge_attributes
         labels = (*map(str, range(n)), START) if names is None else (*names.labels, START)
@@ -272,7 +270,7 @@ def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_la
     return np.bincount(slot[found], weights=amount[found], minlength=len(rows.labels)).astype(np.float64)
 
 
-def _seen(problem: Problem, null: bool, first: Ngrams | None) -> tuple[Any, Any, Doubles]:
+def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> tuple[Any, Any, Doubles]:
     """Parents, last labels and counts of the n-grams of training, after the first ones."""
     return _core.seen_ngrams(
         problem.n_labels,
@@ -285,7 +283,7 @@ def _seen(problem: Problem, null: bool, first: Ngrams | None) -> tuple[Any, Any,
     )
 
 
-def _seen_ngrams(problem: Problem, start: bool) -> Ngrams:
+def _seen_ngrams(problem: ChainProblem, start: bool) -> Ngrams:
     """The n-grams of a warm start, those that attributes were seen with, and those of training."""
     first = problem.ngrams
     if first is None and problem.initial is not None:
@@ -294,7 +292,7 @@ def _seen_ngrams(problem: Problem, start: bool) -> Ngrams:
     return Ngrams(parents, labels, np.zeros(len(parents), np.float32))
 
 
-def _have_weights(ngrams: Ngrams, problem: Problem, start: bool) -> Bools:
+def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:
     """Of which n-grams there are weights without attributes: of three labels and more, NULL among them or not."""
     n, first = problem.n_labels, None if problem.initial is None else problem.initial.ngrams
     root = ngrams.parents.astype(np.int64)  # up to a single label
@@ -309,7 +307,7 @@ def _n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
     return (n_labels + 1) * padded(n_labels) + (0 if ngrams is None else n_labels + 2 + len(ngrams.parents))
 
 
-def _places(problem: Problem, transitions: str, start: bool, order: int) -> tuple[Ints, Ints]:
+def _places(problem: ChainProblem, transitions: str, start: bool, order: int) -> tuple[Ints, Ints]:
     n, stride = problem.n_labels, padded(problem.n_labels)
     null = n
     if order == 0:

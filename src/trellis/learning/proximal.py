@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Bools, Longs, array_in
-from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, WINDOW, Floats, Function
+from trellis._support.arrays import Bools, Doubles, Longs, array_in
+from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, WINDOW, Function
 
 MEMORY = 10  # pairs of steps and gradient changes kept
 SWEEPS, SWEEP_TOLERANCE = 30, 1e-3  # of coordinate descent in one step
@@ -27,7 +27,7 @@ PERIOD = 40  # iterations after which all weights are looked at again
 class Curvature:
     """The Hessian as the last steps tell it: scale · diagonal, corrected by pairs of steps and gradient changes."""
 
-    def __init__(self, diagonal: Floats) -> None:
+    def __init__(self, diagonal: Doubles) -> None:
         self.diagonal = diagonal  # [n]
         self.steps = np.empty((0, len(diagonal)))  # [pairs, n]
         self.changes = np.empty((0, len(diagonal)))  # [pairs, n]
@@ -35,7 +35,7 @@ class Curvature:
         self.lengths = np.zeros((MEMORY, MEMORY))  # s_i · diagonal s_j
         self.mixed = np.zeros((MEMORY, MEMORY))  # s_i · y_j
 
-    def add(self, step: Floats, change: Floats) -> None:
+    def add(self, step: Doubles, change: Doubles) -> None:
         """Remember a step and how the gradient changed by it, unless that shows no curvature."""
         if _core.dot(step, change) <= 1e-10 * _core.dot(change, change):
             return
@@ -52,7 +52,7 @@ class Curvature:
             self.mixed[i, row] = _core.dot(self.steps[i], change)
             self.mixed[row, i] = _core.dot(step, self.changes[i])
 
-    def of(self, places: Longs, diagonal: Floats) -> Curvature:
+    def of(self, places: Longs, diagonal: Doubles) -> Curvature:
         """The same for other weights: ``places`` says where each was, -1 for those that were not there."""
         other, there = Curvature(diagonal), places >= 0
         for row in self.order:
@@ -67,7 +67,7 @@ class Curvature:
         change = self.changes[newest]
         return _core.dot(change / self.diagonal, change) / float(self.mixed[newest, newest])
 
-    def step(self, x: Floats, gradient: Floats, c1: float, n_threads: int) -> Floats:
+    def step(self, x: Doubles, gradient: Doubles, c1: float, n_threads: int) -> Doubles:
         """The minimum of the quadratic model with the penalty, seen from x."""
         n, scale = len(self.order), self.scale()
         age = np.argsort(self.order)
@@ -97,9 +97,9 @@ class ProximalMinimizer:
 
     def __init__(
         self,
-        x: Floats,
+        x: Doubles,
         c1: float,
-        measure: Callable[[Floats], Floats],
+        measure: Callable[[Doubles], Doubles],
         restrict: Callable[[Bools], Function],
         n_threads: int = 1,
     ) -> None:
@@ -118,13 +118,13 @@ class ProximalMinimizer:
         self.outside = 0.0  # what the weights that had been left out could lower the objective by
 
     @property
-    def x(self) -> Floats:
+    def x(self) -> Doubles:
         """All weights."""
         x = np.zeros(len(self.diagonal))
         x[self.kept] = self.kept_x
         return x
 
-    def start(self, function: Function, x: Floats | None = None) -> None:
+    def start(self, function: Function, x: Doubles | None = None) -> None:
         """Evaluate where it begins; once, before the first step."""
         self.kept_x = self.kept_x if x is None else x
         self.diagonal = self.measure(self.kept_x)
@@ -132,7 +132,7 @@ class ProximalMinimizer:
         self._screen(function)
         self.values = [self.value]
 
-    def slope(self) -> Floats:
+    def slope(self) -> Doubles:
         """The pseudo-gradient of the weights kept: zero where no direction goes down."""
         x, g, c1 = self.kept_x, self.gradient, self.c1
         return np.where(x != 0, g + c1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - c1, 0.0))
@@ -182,7 +182,7 @@ class ProximalMinimizer:
             self.looked_at = -1
         return self.step(function)
 
-    def _evaluate(self, function: Function, x: Floats) -> tuple[float, Floats]:
+    def _evaluate(self, function: Function, x: Doubles) -> tuple[float, Doubles]:
         value, gradient = function(x)
         self.evaluations += 1
         return value + self.c1 * float(np.abs(x).sum()), gradient

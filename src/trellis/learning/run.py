@@ -1,176 +1,25 @@
-"""A training problem, and the one loop that solves it: epochs, dev scores, best weights, checkpoints, an observer."""
+"""The one training loop: epochs, dev scores, best weights, checkpoints, an observer."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Doubles, Floats, Ints, LabelSets, Longs
+from trellis._support.arrays import Longs
 from trellis._support.errors import LearnerError, ModelError
-from trellis.corpus.label_parts import LabelParts
-from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows
-from trellis.features.vocabulary import Sources
+from trellis.learning.problem import Problem, State
 
-if TYPE_CHECKING:
-    from trellis.learning.checkpoint import Checkpoint
-    from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
-    from trellis.learning.site_problem import SiteProblem, SiteWeights
-
-State = Mapping[str, npt.NDArray[Any]]
 LOG = logging.getLogger("trellis")  # every epoch at level INFO; silent unless the program asks for it
 
 
-# ------------------------------------------------------------ the problem
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureNames:
-    """What the numbers of a problem stand for."""
-
-    labels: tuple[str, ...]
-    attributes: Mapping[int, str]
-    edge_attributes: Mapping[int, str]
-
-
 COST_AUGMENTED = ("MIRA", "AROW")  # rules whose best outputs are those by score plus cost
-# A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
-LISTED_PAIR = 20
-
-
-def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
-    """Whether there is no table of all label triples.
-
-    It is so above order 2, where it would be large, and where it is ``needed``: attributes have weights with triples,
-    or pairs of labels are pruned.
-    """
-    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or needed))
-
-
-class ExampleOrder:
-    """In which order examples are taken, and how much each counts: the same for every structure."""
-
-    __slots__ = ()
-    sentence_weights: Doubles | None
-
-    @property
-    def unit(self) -> str:
-        """What examples are made of."""
-        return "tokens"
-
-    @property
-    def n_sentences(self) -> int:
-        """How many examples there are."""
-        raise NotImplementedError
-
-    def sentence_order(self, number: int, seed: int | None) -> Longs:
-        """The order of the sentences in epoch ``number``: shuffled by ``seed``, or as they stand."""
-        if seed is None:
-            return np.arange(self.n_sentences, dtype=np.int64)
-        return _core.shuffled(self.n_sentences, (seed * 1_000_003 + number) % 2**64)
-
-    def weigh(self, losses: Doubles) -> Doubles:
-        """The loss of every sentence, as much as it counts."""
-        return losses if self.sentence_weights is None else losses * self.sentence_weights
-
-
-@dataclass(frozen=True, slots=True)
-class Problem(ExampleOrder):
-    """A training problem."""
-
-    corpus: _core.Encoded
-    starts: Longs  # [n_sentences + 1]
-    gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
-    n_labels: int
-    order: int  # 0: label pairs have no weights; 1; 2
-    n_threads: int
-    # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
-    seen: Rows | None = None
-    # The same for edge attributes, with places in the matrix of label pairs and after them n-grams.
-    seen_edges: Rows | None = None
-    ngrams: Ngrams | None = None  # those that ``seen_edges`` has columns for
-    score_dev: Callable[[ChainWeights], float] | None = None
-    # The labels of some sentences, given by their numbers, by the tagger that weights make.
-    tag: Callable[[ChainWeights, Longs], Ints] | None = None
-    checkpoint: Checkpoint | None = None  # the file that training resumes from
-    patience: int | None = None  # epochs without a better dev score after which to stop
-    partial: LabelSets | None = None  # labels that are consistent with what is known, for every token
-    sentence_weights: Doubles | None = None  # [n_sentences] how much each counts
-    label_costs: Floats | None = None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
-    edge_base: Floats | None = None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
-    end_base: Floats | None = None  # [stride] the same for last labels
-    initial: ChainWeights | None = None  # where to start (warm start), in the numbering of this corpus
-    sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
-    beam: int = 0  # states per token that best paths are looked for in, for learners with the ability "beam"; 0: all
-    label_parts: LabelParts | None = None  # for learners with the ability "parts"
-    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
-    # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.
-    blocks: Callable[[], Iterator[Problem]] | None = None
-
-    def in_blocks(self) -> Iterator[Problem]:
-        """The problem block by block; itself where it is no stream."""
-        return iter([self]) if self.blocks is None else self.blocks()
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether label n-grams of three labels and more have weights only where training needs them."""
-        pruned = self.corpus.sets is not None and self.corpus.sets[3] is not None
-        return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
-
-    @property
-    def has_few_labels(self) -> bool:
-        """Whether tokens may have so few of many labels that sums are faster by their lists than over all pairs."""
-        if self.corpus.sets is None or self.n_labels <= MANY_LABELS:
-            return False
-        set_of, starts, *_ = self.corpus.sets
-        sizes = np.diff(starts)[set_of].astype(np.float64)
-        return bool((sizes[1:] * sizes[:-1]).mean() * LISTED_PAIR < self.n_labels**2) if len(sizes) > 1 else False
-
-    @property
-    def n_sentences(self) -> int:
-        """How many sentences there are."""
-        return len(self.starts) - 1
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns rows of weights have: labels, and their parts."""
-        return self.n_labels if self.label_parts is None else self.label_parts.n_columns
-
-    @property
-    def end(self) -> Floats | None:
-        """[stride] what last labels give and no learner changes: minus infinity, or what a warm start brings."""
-        given = None if self.initial is None else self.initial.end
-        if self.end_base is None or given is None:
-            return self.end_base if given is None else given
-        return self.end_base + given
-
-    def token_weights(self) -> Doubles:
-        """How much each token counts: as its sentence does."""
-        lengths = np.diff(self.starts)
-        weights = np.ones(self.n_sentences) if self.sentence_weights is None else self.sentence_weights
-        return np.repeat(weights, lengths)
-
-    def label_triples(self) -> tuple[Longs, Longs, Longs]:
-        """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
-        z = self.gold.astype(np.int64)
-        before = [z]
-        for back in (1, 2):
-            shifted = np.full(len(z), self.n_labels, np.int64)
-            shifted[back:] = z[:-back]
-            position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
-            shifted[position < back] = self.n_labels
-            before.append(shifted)
-        return before[2], before[1], before[0]
-
-
-# ------------------------------------------------------------ the loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +109,13 @@ class Watched:
             raise
 
 
+def sentence_order(problem: Problem, number: int, seed: int | None) -> Longs:
+    """The order of the examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
+    if seed is None:
+        return np.arange(problem.n_sentences, dtype=np.int64)
+    return _core.shuffled(problem.n_sentences, (seed * 1_000_003 + number) % 2**64)
+
+
 class Work:
     """A training under way, as a learner gives it to the loop."""
 
@@ -281,7 +137,7 @@ class Work:
     def restore(self, state: State) -> None:
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
 
-    def restored(self, best: ChainWeights) -> ChainWeights:
+    def restored(self, best: Any) -> Any:
         """Weights from a checkpoint, with what no file can hold."""
         return best
 
@@ -305,11 +161,11 @@ class Progress:
     done: int = 0
     state: State = field(default_factory=dict)  # of the learner
     history: list[Event] = field(default_factory=list)
-    best: ChainWeights | FeatureWeights | SiteWeights | None = None  # on the dev corpus
+    best: Any = None  # the weights with the best dev score
     best_score: float = -1.0
     since_best: int = 0
 
-    def note(self, event: Event, weights: ChainWeights | FeatureWeights | SiteWeights | None) -> Event:
+    def note(self, event: Event, weights: Any) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
         self.done = event.epoch
         if event.dev_score is not None:
@@ -322,10 +178,8 @@ class Progress:
         return event
 
 
-def run(
-    problem: Problem | FeatureProblem | SiteProblem, work: Work, observer: Observer | None = None
-) -> tuple[Any, list[Event]]:
-    """All epochs, from a checkpoint if there is one: the weights to tag with and the history.
+def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple[Any, list[Event]]:
+    """All epochs, from a checkpoint if there is one: the weights to predict with and the history.
 
     With a dev corpus they are the weights of the best epoch, the first among equals.
     """
@@ -344,8 +198,8 @@ def run(
     return progress.best or work.weights(), progress.history
 
 
-def _begin(problem: Problem | FeatureProblem | SiteProblem, work: Work) -> Progress:
-    saved = None if problem.checkpoint is None else problem.checkpoint.read()
+def _begin(problem: Problem, work: Work) -> Progress:
+    saved = None if problem.checkpoint is None else problem.checkpoint.read(problem.weights_of)
     if saved is None or problem.checkpoint is None:
         return Progress()
     work.restore(saved.state)
@@ -355,26 +209,21 @@ def _begin(problem: Problem | FeatureProblem | SiteProblem, work: Work) -> Progr
             "training; ask for more epochs, delete it or name another file"
         )
     saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
-    if isinstance(saved.best, ChainWeights):
-        assert isinstance(problem, Problem)
-        best = replace(saved.best, parts=problem.label_parts)
-        with restoring():
-            best.check(problem.n_labels, problem.corpus.n_attributes, problem.corpus.n_edge_attributes)
-        saved.best = work.restored(best)
+    saved.best = None if saved.best is None else work.restored(saved.best)
     return saved
 
 
-def _is_tired(problem: Problem | FeatureProblem | SiteProblem, progress: Progress) -> bool:
+def _is_tired(problem: Problem, progress: Progress) -> bool:
     return problem.patience is not None and progress.since_best >= problem.patience
 
 
-def _epoch(problem: Problem | FeatureProblem | SiteProblem, work: Work, progress: Progress) -> Event | None:
+def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     """One epoch with what goes around it; None if there is nothing left to gain."""
     number, begun = progress.done + 1, time.perf_counter()
     event = work.step(number)
     if event is None:
         return None
-    seconds, tokens = time.perf_counter() - begun, event.tokens or len(problem.gold)
+    seconds, tokens = time.perf_counter() - begun, event.tokens or problem.n_parts
     event, scored = replace(event, epochs=work.epochs, tokens=tokens, seconds=seconds, unit=problem.unit), None
     if problem.score_dev is not None and (number % work.score_every == 0 or number == work.epochs):
         scored = work.weights()

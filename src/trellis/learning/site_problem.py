@@ -1,7 +1,4 @@
-"""Training over structures that native code knows: features are templates at sites, weights grow as they are met.
-
-`SiteProblem` is to learners what `Problem` is for chains; they run on it through the same loop.
-"""
+"""Training over structures that native code knows: features are templates at sites, weights grow as they are met."""
 
 from __future__ import annotations
 
@@ -9,32 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Arrays, Doubles, Ints, Longs
+from trellis import _core
+from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.flat_vector import FlatVector
-from trellis.learning.learner import OnlineOptions
-from trellis.learning.run import Event, ExampleOrder, State, Work, restoring, wrong_parts
+from trellis.learning.problem import FlatVector, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
-    from trellis.learning.checkpoint import Checkpoint
+    from trellis.learning.learner import OnlineOptions
 
-
-class OnlineSites(Protocol):
-    """Weights in native code that change example by example."""
-
-    def epoch(self, order: Longs, weights: Doubles | None, batch: int, n_threads: int) -> tuple[int, int]:
-        """One pass over the examples: (parts mistaken, examples that stepped)."""
-
-    def weights(self, average: bool) -> Arrays:
-        """The weights to predict with, as named arrays."""
-
-    def state(self) -> Arrays:
-        """Everything that a later epoch depends on."""
-
-    def restore(self, state: State) -> None:
-        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +31,27 @@ class SiteWeights:
         return dict(self.arrays)
 
 
+class SiteStart(Protocol):
+    """Weights of a warm start, by attribute."""
+
+    def state(self, state: Any) -> tuple[Any, ...]:
+        """The state of new native weights, with these weights in it."""
+
+    def vector(self, learnt: Any) -> Doubles:
+        """These weights as a vector; ``learnt`` is what a vector of ones stands for."""
+
+
 @dataclass(frozen=True, slots=True)
-class SiteProblem(ExampleOrder):
-    """A training problem over examples that native code holds."""
+class SiteProblem(Problem):
+    """Sentences with their trees, of either parser; ``initial`` is a `SiteStart`."""
 
     gold: Ints  # what stands in right outputs, one number per part
     n_examples: int
-    n_threads: int
-    online: Callable[[str, int, float], OnlineSites]  # by a rule, k outputs and a constant
-    vector: Callable[[], FlatVector]  # for learners that go by gradients
-    sentence_weights: Doubles | None = None  # [n_examples]
-    score_dev: Callable[[SiteWeights], float] | None = None
-    patience: int | None = None  # epochs without a better dev score after which to stop
-    checkpoint: Checkpoint | None = None  # the file that training resumes from
-    unit: str = "words"  # what examples are made of
+    native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
+    parts: StateParts  # of the state of such weights
+    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Any]]]  # and what a vector stands for
+    named: Callable[[Any], Arrays]  # weights as native code gives them, as named arrays
+    examples: tuple[Any, ...] = ()  # what epochs take of them, where native weights do not hold it
 
     @property
     def n_sentences(self) -> int:
@@ -69,38 +59,45 @@ class SiteProblem(ExampleOrder):
         return self.n_examples
 
     @property
-    def initial(self) -> None:
-        """No warm start: solvers ask, and no structure but chains has it yet."""
+    def n_parts(self) -> int:
+        """How many parts right outputs have."""
+        return len(self.gold)
 
-
-class SiteRun(Work):
-    """Weights in training by an online learner (core/learn/steps.hpp)."""
-
-    def __init__(self, problem: SiteProblem, rule: str, **options: Any) -> None:
-        given = OnlineOptions(**options)
-        given.update_of(stepwise=False)
-        if given.vote:
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
+        if options.vote:
             raise LearnerError("vote is for chains and for trellis.tasks.structured; omit it")
-        self.problem, self.average, self.batch = problem, given.average, given.batch
-        self.epochs, self.seed = given.epochs, given.seed_of_order
-        self.rule, self.native = rule, problem.online(rule, given.k, given.c)
 
-    def step(self, number: int) -> Event:
-        """One pass over all examples."""
-        problem = self.problem
-        order = problem.sentence_order(number, self.seed)
-        mistakes, updates = self.native.epoch(order, problem.sentence_weights, self.batch, problem.n_threads)
-        return Event(number, updates=updates, **wrong_parts(self.rule, mistakes))
+        def make() -> Any:
+            native = self.native(*options.rule_settings)
+            if self.initial is not None:
+                # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
+                native.epoch(*self.examples, np.empty(0, np.int64), None, 1, 1)
+                native.restore(*self.initial.state(native.state()))
+            return native
 
-    def weights(self) -> SiteWeights:
-        """The weights to predict with, were the training over now."""
-        return SiteWeights(self.native.weights(self.average))
+        def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
+            return native.epoch(*block.examples, order, block.sentence_weights, options.batch, block.n_threads)
 
-    def state(self) -> State:
-        """Everything that a later epoch depends on."""
-        return self.native.state()
+        return NativeWeights(make, self.parts, pass_over, lambda native, average: self._named(native.weights(average)))
 
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            self.native.restore(state)
+    def flat_vector(self) -> FlatVector:
+        """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
+        native, learnt = self.objective()
+        first = np.zeros(native.n_parameters)
+        if self.initial is not None:
+            first = self.initial.vector(learnt(np.ones(len(first))))
+
+        def objective_of(kept: Bools | None) -> _core.Objective:
+            if kept is not None:  # as the L1 penalty asks for
+                raise LearnerError(NO_L1)
+            return native
+
+        return FlatVector(first, objective_of, lambda vector: self._named(learnt(vector)))
+
+    def _named(self, learnt: Any) -> SiteWeights:
+        return SiteWeights(self.named(learnt))
+
+    def weights_of(self, tensors: Arrays) -> SiteWeights:
+        """Weights from a checkpoint."""
+        return SiteWeights(tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ class Term:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        return {"feature": self.feature, "weight": self.weight, "where": list(self.where), "label": self.label}
+        return {"feature": self.feature, "weight": finite(self.weight), "where": list(self.where), "label": self.label}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,13 +44,12 @@ class Explanation:
         """The terms that only one of both outputs has, those of the second negated; the heaviest first."""
         return [] if self.second is None else difference(self.terms, self.second.terms)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
-        second = None if self.second is None else self.second.to_dict()
-        terms = {"terms": [t.to_dict() for t in self.terms], "difference": [t.to_dict() for t in self.difference]}
-        output = self.output if isinstance(self.output, list) else str(self.output)
-        gap = None if self.second is None else self.gap
-        return {"output": output, "score": self.score, **terms, "second": second, "gap": gap}
+    def to_dict(self, *, n_terms: int | None = None) -> dict[str, Any]:
+        """As plain data, ready for JSON; ``n_terms``: the number of terms in each list, the heaviest (None: all)."""
+        second = None if self.second is None else self.second.to_dict(n_terms=n_terms)
+        terms = {"terms": plain_terms(self.terms, n_terms), "difference": plain_terms(self.difference, n_terms)}
+        about = {"output": plain_output(self.output), "score": finite(self.score)}
+        return {**about, **terms, "second": second, "gap": finite(self.gap)}
 
     def text(self, *, n_terms: int = 20) -> str:
         """To be read by a person: the heaviest terms of the score, and what made the difference."""
@@ -88,6 +88,24 @@ def heaviest_first(terms: Iterable[Term]) -> list[Term]:
 def output_text(output: Any) -> str:
     """An output in one line."""
     return " ".join(map(str, output)) if isinstance(output, list) else " ".join(str(output).split())
+
+
+def plain_output(output: Any) -> Any:
+    """An output as plain data, ready for JSON: labels, words, heads with their labels; a phrase tree in brackets."""
+    if isinstance(output, list):
+        return output
+    return output.to_dict() if hasattr(output, "to_dict") else str(output)
+
+
+def plain_terms(terms: Iterable[Term], n: int | None = None) -> list[dict[str, Any]]:
+    """Terms as plain data; with ``n`` so many of the heaviest."""
+    shown = terms if n is None else heaviest_first(terms)[:n]
+    return [term.to_dict() for term in shown]
+
+
+def finite(number: float) -> float | None:
+    """The number; None, which JSON has a word for, where it is infinite."""
+    return number if math.isfinite(number) else None
 
 
 def term_lines(terms: Iterable[Term], n: int) -> list[str]:

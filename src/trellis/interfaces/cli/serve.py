@@ -6,7 +6,7 @@ changed; requests go on meanwhile. SIGTERM and Ctrl-C finish the requests under 
 examples:
   trellis serve ner.trellis
   trellis serve ner.trellis pos.trellis --port 8080 --watch --token-file secret.txt
-  curl -s localhost:8000/v1/tag -H 'content-type: application/json' -d '{"text": "The dog barks."}'
+  curl -s localhost:8000/v1/predict -H 'content-type: application/json' -d '{"text": "The dog barks."}'
 """
 
 from __future__ import annotations

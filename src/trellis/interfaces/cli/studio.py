@@ -19,15 +19,12 @@ from trellis.interfaces.cli.file_shape import FileShape, reject_file_options, sh
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import say
 from trellis.interfaces.cli.serve import show_log
-from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.model import load
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
     from trellis.interfaces.serve.models import Served
     from trellis.interfaces.studio.workbook import Workbook
-
-
-SECONDS = 600.0  # for one answer: whole corpora are evaluated
 
 
 def describe(parser: Parser) -> None:
@@ -49,10 +46,9 @@ def describe(parser: Parser) -> None:
 def command(given: Namespace) -> None:
     """Serve the page until it is told to stop."""
     try:
-        from trellis.interfaces.serve import Models, make_app
-        from trellis.interfaces.serve.app import LOOPBACK
-        from trellis.interfaces.serve.door import Limits
+        from trellis.interfaces.serve import Models
         from trellis.interfaces.serve.server import run
+        from trellis.interfaces.studio.app import make_studio
     except ModuleNotFoundError as error:
         raise ArgumentError(f"studio needs {error.name}: pip install fastapi uvicorn") from None
     paths, corpora = _told_apart(given.files)
@@ -71,15 +67,13 @@ def command(given: Namespace) -> None:
         return shape.read_for(corpora[0], served.tagger, given.columns)
 
     book, has_gold = None, False
+    first = next((served for served in models if paths and served.model.task == "tag"), None)
     if corpora:
-        book, has_gold = _book(given, corpora[0], models.get(None) if paths else None)
+        book, has_gold = _book(given, corpora[0], first)
         for line in book.warnings:
             say(f"warning: {line}", given.quiet)
-    corpus = read if corpora and paths and has_gold else None
-    limits = Limits(seconds=SECONDS)
-    app = make_app(
-        models, limits=limits, hosts=LOOPBACK, n_threads=given.threads, studio=True, corpus=corpus, book=book
-    )
+    corpus = read if first is not None and has_gold else None
+    app = make_studio(models, corpus, book, n_threads=given.threads)
 
     def told(host: str, port: int) -> None:
         say(f"the studio is at http://{host}:{port}/studio/", given.quiet)
@@ -111,7 +105,7 @@ def _told_apart(files: list[str]) -> tuple[list[str], list[str]]:
     models, corpora = list[str](), list[str]()
     for path in files:
         try:
-            Tagger.load(path)
+            load(path)
             models.append(path)
         except ModelError as error:
             if path.startswith("builtin:") or path.endswith((".trellis", ".crfsuite")):

@@ -18,6 +18,15 @@ ALGORITHMS = {
     "passive-aggressive": "pa",
     "arow": "arow",
 }
+# What python-crfsuite and sklearn-crfsuite call parameters whose names a keyword cannot have.
+PYTHON_NAMES = {
+    "min_freq": "feature.minfreq",
+    "all_possible_states": "feature.possible_states",
+    "all_possible_transitions": "feature.possible_transitions",
+    **{f"calibration_{name}": f"calibration.{name}" for name in ("eta", "rate", "samples", "candidates", "max_trials")},
+    "pa_type": "type",
+    "minfreq": "feature.minfreq",
+}
 
 
 class Parameter(NamedTuple):
@@ -98,6 +107,21 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 }
 # L-BFGS ends by itself; stochastic passes are enough after so many, whatever their limit is.
 ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
+
+
+def algorithm_named(name: str) -> str:
+    """CRFsuite's short name of an algorithm; ValueError if there is none."""
+    if name.lower() not in ALGORITHMS:
+        raise ValueError(f"no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[name.lower()]
+
+
+def parameter_named(algorithm: str, name: str) -> str:
+    """CRFsuite's name of a parameter; ValueError if the algorithm has none of that name."""
+    known = PYTHON_NAMES.get(name, name)
+    if known not in PARAMETERS[algorithm]:
+        raise ValueError(f"{algorithm} has no parameter {name!r}; it has {', '.join(PARAMETERS[algorithm])}")
+    return known
 
 
 def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learner, dict[str, Any]]:

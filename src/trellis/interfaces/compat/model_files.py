@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,11 @@ def read_bytes(data: bytes, needs: Mapping[str, Any]) -> Tagger | None:
     return _tagger(read_pattern_model(data), needs)
 
 
-def write_file(model: ChainModel, path: str | os.PathLike[str]) -> None:
-    """Write a tagger as a file of CRFsuite."""
+def write_file(model: ChainModel, path: str | os.PathLike[str], labels: Sequence[str] | None = None) -> None:
+    """Write a tagger as a file of CRFsuite, ``labels`` in this order."""
     from trellis.interfaces.compat.crfsuite_file import write_crfsuite
 
-    data = write_crfsuite(model)
+    data = write_crfsuite(model, labels)
     with replacing(path, lambda why: ModelError(f"cannot write {os.fspath(path)}: {why}")) as temporary:
         temporary.write_bytes(data)
 

@@ -105,12 +105,12 @@ def _place(ordered: Sequence[Template], templates: Sequence[Template], k: int) -
     return same[sum(one == templates[k] for one in templates[:k])]
 
 
-def rows_of(triples: Triples, n_attributes: int) -> Rows:
-    """Weights sorted by attribute and label."""
+def rows_of(triples: Triples, n_attributes: int, kind: type = np.uint16) -> Rows:
+    """Weights sorted by attribute and label, or of ``kind`` uint32 by label pair."""
     attributes, labels, weights = triples
     order = np.lexsort((labels, attributes))
     starts = np.searchsorted(attributes[order], np.arange(n_attributes + 1)).astype(np.uint32)
-    return Rows(starts, labels[order].astype(np.uint16), weights[order].astype(np.float32))
+    return Rows(starts, labels[order].astype(kind), weights[order].astype(np.float32))
 
 
 def weights_of_attributes(model: ChainModel) -> tuple[int, Triples, Doubles, Doubles, Doubles]:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from trellis._support.arrays import LabelSets, Longs
+from trellis._support.arrays import LabelSets
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, Rows, padded
@@ -25,7 +24,7 @@ from trellis.features.extraction import Extractor
 from trellis.features.templates import Look, parse_template
 from trellis.features.vocabulary import View
 from trellis.interfaces.compat.model_files import NLTK_PARTS
-from trellis.interfaces.compat.models import check_labels, frozen_vocabulary
+from trellis.interfaces.compat.models import check_labels, frozen_vocabulary, rows_of
 from trellis.tasks.tagging.chain_model import ChainModel
 
 # Their names of features by our templates; a suffix of fewer than three letters is the whole word.
@@ -175,12 +174,9 @@ def _rows(rows: Iterable[Mapping[tuple[str, ...], Mapping[int, float]]], attribu
         for column, weight in weights.items()
         if attribute >= 0 and weight
     ]
-    flat.sort()
     n_attributes = 1 + max((int(numbers.max(initial=-1)) for numbers in attributes), default=-1)
-    owners: Longs = np.array([attribute for attribute, _, _ in flat], np.int64)
-    starts = np.searchsorted(owners, np.arange(n_attributes + 1)).astype(np.uint32)
-    columns: npt.NDArray[Any] = np.array([column for _, column, _ in flat]).astype(kind)
-    return Rows(starts, columns, np.array([weight for _, _, weight in flat], np.float32))
+    owners, columns, values = np.array(flat, np.float64).reshape(-1, 3).T
+    return rows_of((owners.astype(np.int64), columns.astype(np.int64), values), n_attributes, kind)
 
 
 def _tables(

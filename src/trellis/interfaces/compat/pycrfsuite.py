@@ -21,22 +21,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import trellis
-from trellis._support.errors import ModelError, TrellisError
-from trellis._support.replacing import replacing
+from trellis._support.errors import TrellisError
 from trellis.features.known import attribute_names
-from trellis.interfaces.compat.crfsuite_file import write_crfsuite
 from trellis.interfaces.compat.crfsuite_log import TrainLog
-from trellis.interfaces.compat.crfsuite_parameters import ALGORITHMS, PARAMETERS, learner_of
+from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, algorithm_named, learner_of, parameter_named
+from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.compat.models import weights_of_attributes
 
 CRFSUITE_VERSION = "0.12.2"  # whose interface this is
-# The names of parameters in Python, where a dot cannot be.
-_ALIASES = {
-    "min_freq": "feature.minfreq",
-    "minfreq": "feature.minfreq",
-    "all_possible_states": "feature.possible_states",
-    "all_possible_transitions": "feature.possible_transitions",
-}
 
 
 class CRFSuiteError(Exception):
@@ -148,12 +140,9 @@ class BaseTrainer:
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Choose the algorithm; its parameters are the default ones again."""
-        name = ALGORITHMS.get(algorithm.lower())
-        if name is None or type != "crf1d":
-            raise ValueError(
-                f"no algorithm {algorithm!r} of type {type!r}; there are {', '.join(ALGORITHMS)}, of crf1d"
-            )
-        self._algorithm, self._given = name, dict[str, Any]()
+        if type != "crf1d":
+            raise ValueError(f"no algorithm of type {type!r}; the only type is crf1d")
+        self._algorithm, self._given = algorithm_named(algorithm), dict[str, Any]()
 
     def params(self) -> list[str]:
         """The names of the algorithm's parameters."""
@@ -170,17 +159,17 @@ class BaseTrainer:
 
     def set(self, name: str, value: Any) -> None:
         """Set a parameter; ValueError if the algorithm has none of that name."""
-        name = self._known(name)
+        name = parameter_named(self._algorithm, name)
         self._given[name] = PARAMETERS[self._algorithm][name].kind(value)
 
     def get(self, name: str) -> Any:
         """The value of a parameter."""
-        name = self._known(name)
+        name = parameter_named(self._algorithm, name)
         return self._given.get(name, PARAMETERS[self._algorithm][name].default)
 
     def help(self, name: str) -> str:
         """What a parameter is for."""
-        return PARAMETERS[self._algorithm][self._known(name)].what
+        return PARAMETERS[self._algorithm][parameter_named(self._algorithm, name)].what
 
     def message(self, message: str) -> None:
         """Is told every line of the log; for subclasses, as are the next four."""
@@ -215,18 +204,10 @@ class BaseTrainer:
                 lambda log: self.on_iteration("".join(log.log), log.iterations[-1]),
             )
             self.on_optimization_end("".join(self.logparser.log))
-            data = write_crfsuite(tagger.model, in_order(one[1] for one in kept))
-            with replacing(model, lambda why: ModelError(f"cannot write {os.fspath(model)}: {why}")) as temporary:
-                temporary.write_bytes(data)
+            write_file(tagger.model, model, in_order(one[1] for one in kept))
         except TrellisError as error:
             raise CRFSuiteError(str(error)) from error
         self.on_end("".join(self.logparser.log))
-
-    def _known(self, name: str) -> str:
-        name = _ALIASES.get(name, name)
-        if name not in PARAMETERS[self._algorithm]:
-            raise ValueError(f"{self._algorithm} has no parameter {name!r}; it has {', '.join(self.params())}")
-        return name
 
     def _say(self, line: str) -> None:
         if self.verbose:
@@ -323,20 +304,18 @@ class Tagger:
         name = os.fsdecode(name)
         if not Path(name).exists():
             raise FileNotFoundError(f"{name}: no such file")
-        self.close()
-        try:
-            self._tagger = trellis.Tagger.load(name)
-        except TrellisError as error:
-            raise ValueError(f"Error opening model file {name!r}: {error}") from error
-        return contextlib.closing(self)
+        return self._open(lambda: trellis.Tagger.load(name), f"model file {name!r}")
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Read the content of a model file; ValueError if it is none."""
+        return self._open(lambda: trellis.Tagger.from_bytes(value), "model")
+
+    def _open(self, load: Callable[[], trellis.Tagger], what: str) -> contextlib.closing[Tagger]:
         self.close()
         try:
-            self._tagger = trellis.Tagger.from_bytes(value)
+            self._tagger = load()
         except TrellisError as error:
-            raise ValueError(f"Error opening model: {error}") from error
+            raise ValueError(f"Error opening {what}: {error}") from error
         return contextlib.closing(self)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from trellis.display.html import element, page
 
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "/v1/tag": {"text": "The dog barks."},
+    "/v1/predict": {"text": "The dog barks."},
     "/v1/kbest": {"sentence": ["the", "dog", "barks"], "k": 3},
     "/v1/marginals": {"sentence": ["the", "dog", "barks"]},
     "/v1/spans": {"text": "Ann lives in Rome."},

@@ -20,7 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 # Paths that have a count of their own; all others are counted together, so that nobody can make counts without end.
-KNOWN = frozenset(f"/v1/{name}" for name in ("models", "tag", "kbest", "marginals", "spans", "explain"))
+KNOWN = frozenset(f"/v1/{name}" for name in ("models", "predict", "kbest", "marginals", "spans", "explain"))
 KNOWN |= {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
 HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?")  # name and port
 OPEN = frozenset({"/healthz", "/readyz"})  # for those who watch over it: no token, never turned away

@@ -123,30 +123,31 @@ class Request(Body):
 
 
 class KBestRequest(Request):
-    """The k best label sequences."""
+    """The k best outputs."""
 
     k: int = Field(5, ge=1, le=1000)
 
 
 class ExplainRequest(Request):
-    """Why these labels."""
+    """Why this output."""
 
-    labels: int = Field(3, ge=1, le=100, description="labels per token that are explained")
-    terms: int = Field(10, ge=0, le=1000, description="features per label")
+    labels: int = Field(3, ge=1, le=100, description="of taggers: labels per token that are explained")
+    terms: int = Field(10, ge=0, le=1000, description="terms per list, the heaviest")
 
 
 class ModelFacts(BaseModel):
     """What a model is."""
 
     name: str
-    target: str
-    columns: list[str]
-    labels: list[str]
-    order: int
-    measure: str = Field(
-        description="what confidence is: the exact 'probability', or a 'confidence', the softmax of path scores"
-    )
+    task: str = Field(description="tag, parse, trees, words or rerank")
+    columns: list[str] = Field(description="what a token has")
     attributes: bool = Field(description="whether tokens are objects of attributes")
+    target: str | None = None
+    labels: list[str] | None = None
+    order: int | None = None
+    measure: str | None = Field(
+        None, description="what confidence is: the exact 'probability', or a 'confidence', the softmax of path scores"
+    )
 
 
 class ModelList(BaseModel):
@@ -155,26 +156,37 @@ class ModelList(BaseModel):
     models: list[ModelFacts]
 
 
-class Tagged(BaseModel):
-    """Labels of each sentence; of text also its sentences with the places of words."""
+class Arcs(BaseModel):
+    """A dependency tree: of each word its head, counted from 1, 0 for the root; labels where the parser has them."""
+
+    heads: list[int]
+    deprels: list[str] | None = None
+
+
+# Labels or words; a dependency tree; a phrase tree in brackets.
+Output = list[str] | Arcs | str
+
+
+class Predicted(BaseModel):
+    """The best output of each sentence; of text also its sentences with the places of words."""
 
     model: str
-    labels: list[list[str]]
+    outputs: list[Output]
     sentences: list[dict[str, Any]] | None = None
 
 
-class LabelPath(BaseModel):
-    """A label sequence."""
+class Scored(BaseModel):
+    """An output with its score; null if nothing that the model derives has these words."""
 
-    labels: list[str]
-    score: float
+    output: Output
+    score: float | None
 
 
 class KBest(BaseModel):
     """The k best of each sentence."""
 
     model: str
-    kbest: list[list[LabelPath]]
+    kbest: list[list[Scored]]
 
 
 class Marginals(BaseModel):
@@ -206,7 +218,7 @@ class Spans(BaseModel):
 
 
 class Explained(BaseModel):
-    """Why each sentence gets its labels."""
+    """Why each sentence gets its output."""
 
     model: str
     explanations: list[dict[str, Any]]

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, ModelError, TrellisError
+from trellis.interfaces.serve.door import TurnedAwayError
+from trellis.tasks.model import TASKS, Model, load
+from trellis.tasks.reranking.model import Reranker
+from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.tagging.model import Tagger
 
 LOG = logging.getLogger("trellis.serve")
-
-
-class UnknownModelError(TrellisError):
-    """No model of that name is served."""
+PYTHON_CODE = (*StructuredModel.needs, *Reranker.needs, *Tagger.needs)  # what no file can hold
+TAGGERS_ALONE = "marginals, spans, allowed labels and labelled corpora are for taggers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +27,62 @@ class Served:
     """A model and its name."""
 
     name: str
-    tagger: Tagger
+    model: Model
+
+    @property
+    def tagger(self) -> Tagger:
+        """The model where it is a tagger; TurnedAwayError (422) otherwise."""
+        if isinstance(self.model, Tagger):
+            return self.model
+        what = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
+        raise TurnedAwayError(422, f"{what}; {TAGGERS_ALONE}")
+
+    @property
+    def reader(self) -> Any:
+        """What reads its sentences: the model; of a reranker its tagger."""
+        return self.model.tagger if isinstance(self.model, Reranker) else self.model
+
+    @property
+    def columns(self) -> list[str]:
+        """What a token has."""
+        return list(getattr(self.reader, "columns", ("word",)))
 
     @property
     def reads_attributes(self) -> bool:
         """Whether tokens are objects of attributes."""
-        return self.tagger.model.vocabulary.bag is not None
+        return isinstance(self.reader, Tagger) and self.reader.model.vocabulary.bag is not None
+
+    @property
+    def is_of_documents(self) -> bool:
+        """Whether the sentences of a request are one document, and are labelled together."""
+        return isinstance(self.reader, Tagger) and self.reader.model.first is not None
 
     def facts(self) -> dict[str, Any]:
         """What clients may know: nothing of the server's files."""
-        tagger = self.tagger
-        return {
-            "name": self.name,
-            "target": tagger.target,
-            "columns": list(tagger.columns),
-            "labels": list(tagger.labels),
-            "order": tagger.order,
-            "measure": tagger.measure,
-            "attributes": self.reads_attributes,
-        }
+        about = {"name": self.name, "task": self.model.task, "columns": self.columns}
+        known = {name: getattr(self.reader, name, None) for name in ("target", "labels", "order", "measure")}
+        return {**about, **known, "attributes": self.reads_attributes}
+
+    def check(self, sentences: Sequence[Any]) -> None:
+        """TurnedAwayError (422) unless tokens have what the model reads; taggers check that themselves."""
+        if self.model.task == "tag" or self.reads_attributes:
+            return
+        if self.model.task == "words":
+            raise TurnedAwayError(422, "a word segmenter reads text; give text, with lines=true a text per line")
+        n, tags = len(self.columns), self.model.task == "trees"  # of words, which a parser may be given
+        for i, sentence in enumerate(sentences):
+            kinds = {
+                1 if isinstance(token, str) else len(token) if isinstance(token, tuple) else 0 for token in sentence
+            }
+            if not kinds <= {n} and not (tags and kinds == {2}):
+                what = "a word" if n == 1 else f"a list of {', '.join(self.columns)}"
+                raise TurnedAwayError(422, f"sentence {i}: every token must be {what}")
+
+    def work(self, n: int) -> int:
+        """What it takes to predict the output of n tokens, in the time of about a microsecond."""
+        if self.model.task in ("parse", "trees"):
+            return n * n * (n + 50) // 20
+        return n * self.model.k if isinstance(self.model, Reranker) else n
 
 
 class Models:
@@ -69,15 +108,15 @@ class Models:
         if name is None:
             return next(iter(served.values()))
         if name not in served:
-            raise UnknownModelError(f"no model {name!r}; the models are {', '.join(served)}")
+            raise TurnedAwayError(404, f"no model {name!r}; the models are {', '.join(served)}")
         return served[name]
 
-    def put(self, name: str, tagger: Tagger) -> str:
+    def put(self, name: str, model: Model) -> str:
         """Serve a model without a file, such as one just trained, and return its name: another one if a file has it."""
         with self._lock:
             while name in self._paths:
                 name += "-trained"
-            self._served = {**self._served, name: Served(name, tagger)}
+            self._served = {**self._served, name: Served(name, model)}
         return name
 
     def reload(self, *, only_changed: bool = False) -> list[str]:
@@ -102,7 +141,12 @@ class Models:
         self._states[name] = _state(path)
         if _is_special(path):
             raise ModelError(f"{path}: not a regular file; give the file of a model")
-        return Served(name, Tagger.load(path))
+        try:
+            return Served(name, load(path))
+        except ModelError as error:
+            if any(f"{need}=" in str(error) for need in PYTHON_CODE):
+                raise ModelError(f"cannot be served, as it needs Python code: {error}") from None
+            raise
 
 
 def _state(path: str) -> tuple[int, ...]:

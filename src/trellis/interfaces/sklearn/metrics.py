@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -20,40 +21,24 @@ def _check(y_true: Any, y_pred: Any) -> None:
         raise ValueError("true and predicted labels are of sentences of different lengths")
 
 
-def flat_accuracy_score(y_true: Any, y_pred: Any) -> float:
-    """The share of labels that are right."""
-    _check(y_true, y_pred)
-    return float(metrics.accuracy_score(_flat(y_true), _flat(y_pred)))
+def _flattened(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """A metric of scikit-learn on the labels of all sentences."""
+
+    def flat(y_true: Any, y_pred: Any, **options: Any) -> Any:
+        _check(y_true, y_pred)
+        return metric(_flat(y_true), _flat(y_pred), **options)
+
+    flat.__name__ = flat.__qualname__ = f"flat_{metric.__name__}"
+    flat.__doc__ = f"``sklearn.metrics.{metric.__name__}`` of the labels, with its options."
+    return flat
 
 
-def flat_precision_score(y_true: Any, y_pred: Any, **more: Any) -> Any:
-    """Precision of labels; options are those of ``sklearn.metrics.precision_score``."""
-    _check(y_true, y_pred)
-    return metrics.precision_score(_flat(y_true), _flat(y_pred), **more)
-
-
-def flat_recall_score(y_true: Any, y_pred: Any, **more: Any) -> Any:
-    """Recall of labels; options are those of ``sklearn.metrics.recall_score``."""
-    _check(y_true, y_pred)
-    return metrics.recall_score(_flat(y_true), _flat(y_pred), **more)
-
-
-def flat_f1_score(y_true: Any, y_pred: Any, **more: Any) -> Any:
-    """F1 of labels; options are those of ``sklearn.metrics.f1_score``."""
-    _check(y_true, y_pred)
-    return metrics.f1_score(_flat(y_true), _flat(y_pred), **more)
-
-
-def flat_fbeta_score(y_true: Any, y_pred: Any, beta: float, **more: Any) -> Any:
-    """F-beta of labels; options are those of ``sklearn.metrics.fbeta_score``."""
-    _check(y_true, y_pred)
-    return metrics.fbeta_score(_flat(y_true), _flat(y_pred), beta=beta, **more)
-
-
-def flat_classification_report(y_true: Any, y_pred: Any, labels: Any = None, **more: Any) -> Any:
-    """A table by label; options are those of ``sklearn.metrics.classification_report``."""
-    _check(y_true, y_pred)
-    return metrics.classification_report(_flat(y_true), _flat(y_pred), labels=labels, **more)
+flat_accuracy_score = _flattened(metrics.accuracy_score)
+flat_precision_score = _flattened(metrics.precision_score)
+flat_recall_score = _flattened(metrics.recall_score)
+flat_f1_score = _flattened(metrics.f1_score)
+flat_fbeta_score = _flattened(metrics.fbeta_score)
+flat_classification_report = _flattened(metrics.classification_report)
 
 
 def sequence_accuracy_score(y_true: Any, y_pred: Any) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,21 @@ def inputs_of(X: Any, names: Sequence[str] | None) -> trellis.Corpus:
             raise ArgumentError("X has two columns of one name")
         return trellis.read({str(name): list(X[name]) for name in X.columns})
     return from_tokens(X, None if names is None else lambda n_columns: tuple(names))
+
+
+def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
+    """An ``__init__`` with these parameters, each of which becomes the attribute of its name, as scikit-learn wants."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
+    signature = inspect.Signature([inspect.Parameter("self", kind), *parameters])
+
+    def init(*values: Any, **named: Any) -> None:
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        vars(bound.arguments.pop("self")).update(bound.arguments)
+
+    init.__signature__ = signature  # type: ignore[attr-defined]
+    return init
 
 
 class SequenceEstimator(BaseEstimator):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
@@ -9,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 
 import trellis
 from trellis._support.errors import ArgumentError
@@ -17,12 +19,22 @@ from trellis.interfaces.sklearn.sequences import (
     Objects,
     SequenceEstimator,
     as_objects,
+    constructor,
     inputs_of,
     token_accuracy,
 )
-from trellis.learners import learner_named
+from trellis.learners import learner_named, learner_of
+from trellis.learning.options import TrainingOptions, options_of
+from trellis.tasks.tagging.options import TaggingOptions
 
 _PREFIX = "learner__"
+# The options of a tagger's training that say what is learnt; the others are scikit-learn's own business.
+_OPTIONS = {
+    name: None if name == "learner" else option.default  # None: the default learner, as defaults are plain values here
+    for name, option in options_of(TaggingOptions).items()
+    if name not in ("target", *options_of(TrainingOptions))
+}
+_FIRST = ("learner", "features", "order")  # may be given by position
 
 
 class SequenceTagger(SequenceEstimator):
@@ -31,39 +43,19 @@ class SequenceTagger(SequenceEstimator):
     X is a list of sentences, y a list of lists of labels. A token is a string, a tuple of strings (``columns`` names
     its parts: word, pos, ...), or its attributes as a dict or a list. X may also be a frame: a row is a sentence, and a
     cell the list of its tokens' values. All parameters are those of ``trellis.train``; those of the learner are reached
-    as ``learner__c2``. ``n_jobs`` is the number of threads (default: all cores).
+    as ``learner__c2``. ``n_jobs`` is the number of threads (default: all cores), ``random_state`` the seed of learners
+    that have one.
     """
 
-    def __init__(
-        self,
-        learner: trellis.Learner | str | None = None,
-        features: Any = None,
-        order: int | None = None,
-        *,
-        cutoff: int = 0,
-        pairs: str | None = None,
-        scheme: str | None = None,
-        tag_dictionary: int | bool | str = False,
-        label_costs: Any = None,
-        label_weights: Any = None,
-        bagging: int = 1,
-        documents: bool = False,
-        columns: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.features = features
-        self.order = order
-        self.cutoff = cutoff
-        self.pairs = pairs
-        self.scheme = scheme
-        self.tag_dictionary = tag_dictionary
-        self.label_costs = label_costs
-        self.label_weights = label_weights
-        self.bagging = bagging
-        self.documents = documents
-        self.columns = columns
-        self.n_jobs = n_jobs
+    learner: trellis.Learner | str | None
+    features: Any
+    columns: Sequence[str] | None
+    n_jobs: int | None
+    random_state: Any
+
+    __init__ = constructor(
+        {**{name: _OPTIONS[name] for name in _FIRST}, **_OPTIONS, "columns": None, "n_jobs": None, "random_state": None}
+    )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Its parameters; ``deep``: with those of the learner."""
@@ -90,22 +82,15 @@ class SequenceTagger(SequenceEstimator):
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Train; ``sample_weight`` is how much each sentence counts."""
         corpus = with_labels(inputs_of(X, self.columns), "label", y)
+        options: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
+        if self.features is None and "attributes" in corpus.columns:
+            options["features"] = "attributes"
+        if self.random_state is not None:
+            default = options_of(TaggingOptions)["learner"].default
+            learner = default if self.learner is None else learner_of(self.learner)
+            options["learner"] = _seeded(learner, self.random_state)
         self.tagger_ = trellis.train(
-            corpus,
-            target="label",
-            features="attributes" if self.features is None and "attributes" in corpus.columns else self.features,
-            learner=self.learner,
-            order=self.order,
-            cutoff=self.cutoff,
-            pairs=self.pairs,  # type: ignore[arg-type]
-            scheme=self.scheme,
-            tag_dictionary=self.tag_dictionary,  # type: ignore[arg-type]
-            label_costs=self.label_costs,
-            label_weights=self.label_weights,
-            bagging=self.bagging,
-            documents=self.documents,
-            sample_weight=sample_weight,
-            n_threads=self.n_jobs,
+            corpus, target="label", **options, sample_weight=sample_weight, n_threads=self.n_jobs
         )
         self.classes_ = np.array(self.tagger_.labels, dtype=object)
         return self
@@ -154,6 +139,15 @@ class SequenceTagger(SequenceEstimator):
                 f"X has no {missing[0]!r}, which the tagger was fitted on; give tokens of the same kind"
             )
         return corpus
+
+
+def _seeded(learner: trellis.Learner, random_state: Any) -> trellis.Learner:
+    """The learner with the seed that ``random_state`` gives; one that uses no seed as it is."""
+    if not is_dataclass(learner) or "seed" not in learner.effective():
+        return learner
+    is_number = isinstance(random_state, numbers.Integral)
+    seed = int(random_state) if is_number else int(check_random_state(random_state).randint(2**31))
+    return replace(learner, seed=seed)
 
 
 def _fields(learner: trellis.Learner) -> tuple[Any, ...]:

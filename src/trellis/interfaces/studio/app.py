@@ -1,9 +1,10 @@
-"""The studio's own questions: the trellis of a sentence, mistakes on the corpus, two models side by side."""
+"""The studio: the server with the page's own questions: a sentence seen closely, errors on a corpus, two models."""
 
 from __future__ import annotations
 
 import mimetypes
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,29 +13,34 @@ from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
-from trellis._support.errors import ModelError, TrellisError
+from trellis._support.errors import ArgumentError, ModelError, TrellisError
 from trellis.corpus.schemes import guess_scheme
-from trellis.corpus.tokens import Token, tokenize
+from trellis.corpus.tokens import tokenize
 from trellis.evaluation.significance import mcnemar
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.serve import messages
-from trellis.interfaces.serve.door import TurnedAwayError
-from trellis.interfaces.serve.models import Served
+from trellis.interfaces.serve.app import LOOPBACK, make_app
+from trellis.interfaces.serve.door import Limits, TurnedAwayError
+from trellis.interfaces.serve.models import Models, Served
+from trellis.interfaces.serve.questions import Inputs, Shared
 from trellis.interfaces.studio.lessons import lessons
 from trellis.interfaces.studio.workbook import ConflictError
+from trellis.tasks.explanation import finite, output_text
+from trellis.tasks.model import Model
 from trellis.tasks.tagging.errors_found import find_errors
+from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.text import span_dict
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
-    from trellis.interfaces.serve.app import Shared
     from trellis.interfaces.studio.workbook import Workbook
-    from trellis.tasks.tagging.model import Tagger
 
 SCRIPTS = ("page", "main", "look", "compare", "errors", "label", "learn", "trellis_picture")
 PAGES = frozenset(("index.html", "studio.css", "icon.svg", *(f"{name}.js" for name in SCRIPTS)))
 LEAST = 0.002  # marginals of label pairs below it are not sent
 SHOWN = 200  # sentences in which two models differ
+TERMS = 20  # of an explanation
+SECONDS = 600.0  # for one answer: whole corpora are evaluated
 
 ExportFormat = Literal["conll", "tsv", "jsonl", "csv", "conllu", "crfsuite", "parquet", "feather"]
 Shape = Callable[[Served], "Corpus"]  # the corpus as a model reads it
@@ -92,8 +98,19 @@ class UndoRequest(messages.Body):
     client: str = Field("", max_length=100)
 
 
-def studio_router(work: Shared, corpus: Shape | None, book: Workbook | None) -> APIRouter:
-    """The pages and the questions; ``corpus`` gives the file that the studio was opened with, ``book`` its labels."""
+def make_studio(
+    models: Models, corpus: Shape | None = None, book: Workbook | None = None, *, n_threads: int | None = None
+) -> Any:
+    """The server of ``models`` with the studio's page, for this machine alone.
+
+    ``corpus`` gives the file that the studio was opened with as a model reads it, ``book`` its labels.
+    """
+    limits = Limits(seconds=SECONDS)
+    pages = partial(_router, corpus=corpus, book=book)
+    return make_app(models, limits=limits, hosts=LOOPBACK, n_threads=n_threads, router=pages)
+
+
+def _router(work: Shared, corpus: Shape | None, book: Workbook | None) -> APIRouter:
     router = APIRouter(include_in_schema=False)
     if book is not None:
         _labelling(router, work, book)
@@ -113,8 +130,8 @@ def studio_router(work: Shared, corpus: Shape | None, book: Workbook | None) -> 
     @router.post("/studio/api/look")
     async def look(given: LookRequest) -> dict[str, Any]:
         served = work.models.get(given.model)
-        sentences, places = await work.sentences(given, served)
-        return await work.aside(lambda: _look(served, given, sentences, places))
+        inputs = await work.inputs(given, served)
+        return await work.aside(lambda: _look(served, given, inputs))
 
     @router.post("/studio/api/errors")
     async def errors(given: ModelRequest) -> dict[str, Any]:
@@ -146,8 +163,8 @@ def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
     """Questions of those who label."""
 
     def tagger() -> Tagger | None:
-        found = [served.tagger for served in work.models if served.tagger.target == book.target]
-        return found[-1] if found else None
+        taggers = [served.model for served in work.models if isinstance(served.model, Tagger)]
+        return next((tagger for tagger in reversed(taggers) if tagger.target == book.target), None)
 
     def state() -> dict[str, Any]:
         model = tagger()
@@ -227,19 +244,37 @@ def _needed(corpus: Shape | None) -> Shape:
     return corpus
 
 
-def _look(served: Served, given: LookRequest, sentences: list[Any], places: list[list[Token]] | None) -> dict[str, Any]:
-    """All that the picture of one sentence needs."""
-    tagger, others = served.tagger, 1
-    if not sentences:
+def _look(served: Served, given: LookRequest, inputs: Inputs) -> dict[str, Any]:
+    """All that the page shows of one sentence."""
+    if not inputs.sentences:
         return {"tokens": [], "others": 0}
-    number = min(given.which, len(sentences) - 1)
-    sentence, others = sentences[number], len(sentences)
-    if places is not None:
-        tokens = [token._asdict() for token in places[number]]
+    number = min(given.which, len(inputs.sentences) - 1)
+    sentence = inputs.sentences[number]
+    if inputs.tokens is not None:
+        tokens = [token._asdict() for token in inputs.tokens[number]]
     else:
         tokens = [{"text": _shown(token), "start": None, "end": None} for token in sentence]
-    allowed = given.allowed if isinstance(given.allowed, dict) else None
-    paths = tagger.kbest(sentence, given.k, allowed=allowed)
+    about = {"tokens": tokens, "others": len(inputs.sentences), "number": number}
+    if isinstance(served.model, Tagger):
+        allowed = None if inputs.allowed is None else inputs.allowed[number]
+        return {**about, **_trellis(served.model, sentence, given.k, allowed)}
+    return {**about, **_overview(served.model, sentence, given.k)}
+
+
+def _overview(model: Model, sentence: Any, k: int) -> dict[str, Any]:
+    """The picture of a sentence, where its task has one, the k best outputs and the explanation."""
+    try:
+        picture = model.draw(sentence).to_svg()
+    except ArgumentError:
+        picture = None
+    paths = model.kbest(sentence, min(k, getattr(model, "k", k)))
+    scored = [{"output": output_text(output), "score": finite(score)} for output, score in paths]
+    return {"picture": picture, "kbest": scored, "explanation": model.explain(sentence).to_dict(n_terms=TERMS)}
+
+
+def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, Any]:
+    """All that the trellis of a sentence needs."""
+    paths = tagger.kbest(sentence, k, allowed=allowed)
     index = {label: z for z, label in enumerate(tagger.labels)}
     try:
         posterior = tagger.marginals(sentence, edges=True, allowed=allowed)
@@ -253,9 +288,6 @@ def _look(served: Served, given: LookRequest, sentences: list[Any], places: list
     if guess_scheme(tagger.labels) is not None:
         spans = [span_dict(span, p) for span, p in tagger.tag_spans(sentence, allowed=allowed)]
     return {
-        "tokens": tokens,
-        "others": others,
-        "number": number,
         "labels": list(tagger.labels),
         "measure": tagger.measure,
         "best": [index[label] for label in paths[0][0]],

@@ -11,7 +11,7 @@ Begin with chains.py; the others need nothing but it. Speed is no aim here: what
 paths is enumerated.
 """
 
-from trellis.learning.reference.chains import Floats as Floats
+from trellis.learning.reference.chains import Doubles as Doubles
 from trellis.learning.reference.chains import Marginals as Marginals
 from trellis.learning.reference.chains import Potentials as Potentials
 from trellis.learning.reference.chains import Tokens as Tokens

@@ -22,17 +22,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trellis.learning.reference.chains import Floats, Tokens, Weights, features_of, path_score, potentials
+from trellis.learning.reference.chains import Doubles, Tokens, Weights, features_of, path_score, potentials
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPaths:
     """All paths of a sentence but the gold one."""
 
-    u: Floats  # [n_paths, F]  Phi(y) - Phi(gold)
-    risk: Floats  # [n_paths]  exp(score(y) - score(gold)), times the sentence's weight
-    low: Floats  # [F]  L_i: extremes of u, 0 (the gold path) among them
-    high: Floats  # [F]  U_i
+    u: Doubles  # [n_paths, F]  Phi(y) - Phi(gold)
+    risk: Doubles  # [n_paths]  exp(score(y) - score(gold)), times the sentence's weight
+    low: Doubles  # [F]  L_i: extremes of u, 0 (the gold path) among them
+    high: Doubles  # [F]  U_i
 
 
 def wrong_paths(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> WrongPaths:
@@ -40,7 +40,7 @@ def wrong_paths(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> WrongP
     n_features, L = weights.emit.shape
     order, p = (1 if weights.tri is None else 2), potentials(weights, tokens)
 
-    def phi(path: Sequence[int]) -> Floats:
+    def phi(path: Sequence[int]) -> Doubles:
         tables = features_of(tokens, path, n_features, L, order).tables()
         return np.concatenate([table.ravel() for table in tables])
 

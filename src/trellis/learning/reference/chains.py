@@ -32,29 +32,29 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Potentials:
     """The scores of one sentence's label choices."""
 
-    emit: Floats  # [T, L]
-    edge: Floats  # [L+1, L], or [T, L+1, L]
-    tri: Floats | None = None  # [L+1, L+1, L]; at order n [L+1, .., L+1, L] with n + 1 axes
-    end: Floats | None = None  # [L] of the last label
+    emit: Doubles  # [T, L]
+    edge: Doubles  # [L+1, L], or [T, L+1, L]
+    tri: Doubles | None = None  # [L+1, L+1, L]; at order n [L+1, .., L+1, L] with n + 1 axes
+    end: Doubles | None = None  # [L] of the last label
 
     @property
     def order(self) -> int:
         """How many labels back a score can see."""
         return 1 if self.tri is None else self.tri.ndim - 1
 
-    def edge_at(self, t: int) -> Floats:
+    def edge_at(self, t: int) -> Doubles:
         """The edge scores [L+1, L] into token t."""
         return self.edge[t] if self.edge.ndim == 3 else self.edge
 
 
-def restrict(emit: Floats, allowed: Sequence[Sequence[int]]) -> Floats:
+def restrict(emit: Doubles, allowed: Sequence[Sequence[int]]) -> Doubles:
     """Allow only some labels at each token (a tag dictionary): all others score minus infinity."""
     restricted = np.full_like(emit, -np.inf)
     for t, labels in enumerate(allowed):
@@ -62,7 +62,7 @@ def restrict(emit: Floats, allowed: Sequence[Sequence[int]]) -> Floats:
     return restricted
 
 
-def ngram_table(scores: Mapping[tuple[int, ...], float], n_labels: int, order: int) -> Floats:
+def ngram_table(scores: Mapping[tuple[int, ...], float], n_labels: int, order: int) -> Doubles:
     """The table of a chain of that order in which label n-grams of up to order + 1 labels have these scores.
 
     tri[.., x, y, z] = sum of the scores of all n-grams that (.., x, y, z) ends in. NULL may only be the first of one.
@@ -77,30 +77,30 @@ def ngram_table(scores: Mapping[tuple[int, ...], float], n_labels: int, order: i
 # ------------------------------------------------------------ one step
 
 
-def no_history(p: Potentials) -> Floats:
+def no_history(p: Potentials) -> Doubles:
     """Scores of histories before the first token: all NULL, for nothing."""
     s = np.full((p.emit.shape[1] + 1,) * p.order, -np.inf, p.emit.dtype)
     s[(-1,) * p.order] = 0.0
     return s
 
 
-def extend(p: Potentials, t: int, s: Floats) -> Floats:
+def extend(p: Potentials, t: int, s: Doubles) -> Doubles:
     """c[.., y, z] = ((s[.., y] + tri[x, y, z]) + edge[y, z]) + emit[t, z].
 
     Float sums depend on their order; this is the order in which every kernel adds, so that scores agree to
     the bit.
     """
     c = s[..., None] if p.tri is None else s[..., None] + p.tri
-    longer: Floats = (c + p.edge_at(t)) + p.emit[t]
+    longer: Doubles = (c + p.edge_at(t)) + p.emit[t]
     return longer
 
 
-def with_null(s: Floats) -> Floats:
+def with_null(s: Doubles) -> Doubles:
     """Histories as the next step wants them: NULL joins the last axis, impossible now."""
     return np.concatenate([s, np.full((*s.shape[:-1], 1), -np.inf, s.dtype)], axis=-1)
 
 
-def finish(p: Potentials, s: Floats) -> Floats:
+def finish(p: Potentials, s: Doubles) -> Doubles:
     """Scores of the last histories, [z] or [y, z], with the end's score."""
     return s[..., :-1] if p.end is None else s[..., :-1] + p.end
 
@@ -173,12 +173,12 @@ def kbest(p: Potentials, k: int) -> list[tuple[list[int], float]]:
 # ------------------------------------------------------------ sums over paths
 
 
-def log_sum_exp(a: Floats, axis: int | tuple[int, ...]) -> Floats:
+def log_sum_exp(a: Doubles, axis: int | tuple[int, ...]) -> Doubles:
     """log sum exp(a) without overflow; minus infinity where all terms are."""
     top = a.max(axis=axis, keepdims=True)
     top = np.where(top == -np.inf, 0.0, top)
     with np.errstate(divide="ignore"):
-        total: Floats = np.log(np.exp(a - top).sum(axis=axis)) + top.squeeze(axis)
+        total: Doubles = np.log(np.exp(a - top).sum(axis=axis)) + top.squeeze(axis)
     return total
 
 
@@ -186,8 +186,8 @@ class Marginals(NamedTuple):
     """What forward-backward knows about all paths, each with probability exp(score) / Z."""
 
     log_z: float
-    node: Floats  # [T, L]        P(z at t)
-    edge: Floats  # [T, L+1, L]   P(y at t-1, z at t); at t = 0 only the row of NULL is not 0
+    node: Doubles  # [T, L]        P(z at t)
+    edge: Doubles  # [T, L+1, L]   P(y at t-1, z at t); at t = 0 only the row of NULL is not 0
 
 
 def log_partition(p: Potentials) -> float:
@@ -200,7 +200,7 @@ def log_partition(p: Potentials) -> float:
     return float(log_sum_exp(finish(p, s).ravel(), axis=0))
 
 
-def joints(p: Potentials) -> Iterator[tuple[int, Floats]]:
+def joints(p: Potentials) -> Iterator[tuple[int, Doubles]]:
     """P(.., y, z at t), one array [.., y, z] per token from the last to the first; nothing if no path is allowed.
 
     alpha is the log sum over all prefixes that end in a history, beta over all continuations of it:
@@ -238,9 +238,9 @@ def marginals(p: Potentials) -> Marginals:
 class Weights:
     """The parameters alpha, one for every feature: also the shape of Phi, which counts features."""
 
-    emit: Floats  # [n_features, L]
-    edge: Floats  # [L+1, L]
-    tri: Floats | None  # [L+1, L+1, L]
+    emit: Doubles  # [n_features, L]
+    edge: Doubles  # [L+1, L]
+    tri: Doubles | None  # [L+1, L+1, L]
 
     @staticmethod
     def zeros(n_features: int, n_labels: int, order: int) -> Weights:
@@ -249,7 +249,7 @@ class Weights:
         tri = np.zeros((L + 1, L + 1, L)) if order == 2 else None
         return Weights(np.zeros((n_features, L)), np.zeros((L + 1, L)), tri)
 
-    def tables(self) -> Iterator[Floats]:
+    def tables(self) -> Iterator[Doubles]:
         """Every table of parameters there is."""
         yield from (table for table in (self.emit, self.edge, self.tri) if table is not None)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from trellis.learning.reference.chains import (
-    Floats,
+    Doubles,
     Potentials,
     Tokens,
     Weights,
@@ -65,7 +65,7 @@ def exponential_gradient(
 # ------------------------------------------------------------ maximum entropy
 
 
-def local_scores(p: Potentials, path: Sequence[int]) -> Iterator[Floats]:
+def local_scores(p: Potentials, path: Sequence[int]) -> Iterator[Doubles]:
     """The scores [L] of the labels of each token, given the labels of the path before it."""
     history = (p.emit.shape[1],) * p.order
     for t, z in enumerate(path):

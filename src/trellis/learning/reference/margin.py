@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.learning.reference.chains import Floats, Potentials, kbest, viterbi
+from trellis.learning.reference.chains import Doubles, Potentials, kbest, viterbi
 
 
-def most_violated(p: Potentials, gold: Sequence[int], cost: Floats | None) -> list[int]:
+def most_violated(p: Potentials, gold: Sequence[int], cost: Doubles | None) -> list[int]:
     """argmax of cost(y) + score(y), cost(y) being the sum of cost[t, z]: costs simply join the potentials.
 
     None is the zero-one cost, 1 for every wrong path: the best path, or the second best if the best is gold.
@@ -31,7 +31,7 @@ def most_violated(p: Potentials, gold: Sequence[int], cost: Floats | None) -> li
     return next((path for path, _ in kbest(p, 2) if path != list(gold)), list(gold))
 
 
-def sizes_in_the_dual(w: Floats, d: Floats, costs: Floats, C: float) -> Floats:
+def sizes_in_the_dual(w: Doubles, d: Doubles, costs: Doubles, C: float) -> Doubles:
     """The alphas [n] of the paths of one working set, d [n, F]: max a · l - ½ |a d|² over a >= 0, sum a <= C.
 
     l = costs - d w is what each margin lacks under the weights w of all other sentences (HM-SVM), or under the weights
@@ -57,7 +57,7 @@ def sizes_in_the_dual(w: Floats, d: Floats, costs: Floats, C: float) -> Floats:
 
 
 def frank_wolfe_step(
-    w: Floats, v: Floats, cost: float, d: Floats, cost_of_path: float, C: float
+    w: Doubles, v: Doubles, cost: float, d: Doubles, cost_of_path: float, C: float
 ) -> tuple[float, float]:
     """How far to go, 0 to 1, from a sentence's mixture of paths (mean d ``v``, mean cost) to one path; and the gap.
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trellis.learning.reference.chains import Floats, Potentials, Tokens, Weights, add_features_of, potentials, viterbi
+from trellis.learning.reference.chains import Doubles, Potentials, Tokens, Weights, add_features_of, potentials, viterbi
 from trellis.learning.reference.margin import sizes_in_the_dual
 
 
@@ -58,12 +58,12 @@ def elected(moments: Sequence[Potentials]) -> list[int]:
     return list(winner)
 
 
-def mira_step(w: Floats, d: Floats, costs: Floats, C: float) -> Floats:
+def mira_step(w: Doubles, d: Doubles, costs: Doubles, C: float) -> Doubles:
     """argmin ½ |step|² + C xi with (w + step) · d_j >= cost_j - xi for the k best paths by score + cost, d [k, F]."""
     return sizes_in_the_dual(w, d, costs, C) @ d
 
 
-def passive_aggressive_step(w: Floats, d: Floats, cost: float, variant: str, C: float) -> Floats:
+def passive_aggressive_step(w: Doubles, d: Doubles, cost: float, variant: str, C: float) -> Doubles:
     """loss / |d|² · d (PA), C · d at most (PA-I), softened (PA-II); loss = sqrt(cost) - w · d (Crammer et al. 2006)."""
     loss, norm = np.sqrt(cost) - w @ d, d @ d
     if loss <= 0 or norm == 0:
@@ -72,7 +72,7 @@ def passive_aggressive_step(w: Floats, d: Floats, cost: float, variant: str, C: 
     return np.asarray(sizes[variant] * d)
 
 
-def arow_step(w: Floats, variance: Floats, d: Floats, cost: float, r: float) -> tuple[Floats, Floats]:
+def arow_step(w: Doubles, variance: Doubles, d: Doubles, cost: float, r: float) -> tuple[Doubles, Doubles]:
     """loss / (d · V d + r) · V d, and the new variances: 1 / V += d² / r (Crammer, Kulesza and Dredze 2009)."""
     loss, norm = cost - w @ d, d @ (variance * d)
     if loss <= 0 or norm == 0:

@@ -3,91 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Unpack
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
-from trellis.learning.learner import refuse_l1
-from trellis.learning.run import State
+from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, read_dependencies
+from trellis.tasks.parsing.warm_start import ArcStart, check_start
 
-KEYS = ("keys", "starts", "folds.keys", "folds.starts")
-TABLE = ("values", "sums", "variances")
-
-
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """Sentences with their trees, for native code."""
-
-    data: _core.ArcData
-    heads: Ints
-    labels: Ints
-    plan: _core.ArcPlan
-    projective: bool
-
-    def online(self, rule: str, k: int, c: float) -> _Online:
-        return _Online(self, rule, k, c)
-
-    def vector(self) -> _Vector:
-        return _Vector(self)
-
-
-class _Online:
-    """Weights that change sentence by sentence (core/learn/trees.hpp)."""
-
-    def __init__(self, examples: _Examples, rule: str, k: int, c: float) -> None:
-        self.examples = examples
-        self.native = _core.TreeOnline(examples.plan, examples.projective, rule, k, c)
-
-    def epoch(self, order: Longs, weights: Doubles | None, batch: int, n_threads: int) -> tuple[int, int]:
-        one = self.examples
-        return self.native.epoch(one.data, one.heads, one.labels, order, weights, batch, n_threads)
-
-    def weights(self, average: bool) -> Arrays:
-        return named(self.native.weights(average))
-
-    def state(self) -> Arrays:
-        clock, keys, table = self.native.state()
-        arrays: Arrays = dict(zip((*KEYS, *TABLE), (*keys, *table), strict=True))
-        return {"clock": np.array([clock], np.int64), **arrays}
-
-    def restore(self, state: State) -> None:
-        keys: Any = tuple(state[name] for name in KEYS)
-        table: Any = tuple(state[name] for name in TABLE)
-        self.native.restore(int(state["clock"][0]), keys, table)
-
-
-class _Vector:
-    """Weights of the attributes of right trees, as one vector (core/learn/tree_sums.hpp)."""
-
-    def __init__(self, examples: _Examples) -> None:
-        one = examples
-        self.native = _core.TreeVector(one.data, one.heads, one.labels, one.projective)
-
-    @property
-    def size(self) -> int:
-        return self.native.n_weights
-
-    def objective(self, kept: Bools | None) -> _core.Objective:
-        refuse_l1(kept)
-        return _core.TreeObjective(self.native)
-
-    def weights(self, vector: Doubles) -> SiteWeights:
-        return SiteWeights(named(self.native.weights(vector)))
+STATE: StateParts = {
+    "clock": int,
+    "sites": ("keys", "starts", "folds.keys", "folds.starts"),
+    "table": ("values", "sums", "variances"),
+}  # of weights in training
 
 
 def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Parser:
@@ -102,7 +44,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     **options
         See `ParsingOptions` (docs/parsing.md).
     """
-    fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics, rejected={"init": "on parsers yet"})
+    fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics)
     asked, learner = fit.options, fit.learner
     no_targets(y, "heads and labels are columns of the corpus")
     if asked.order > 1 and not asked.projective:
@@ -116,7 +58,10 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         asked.dev = held_out.corpus
     templates = _templates(treebank, asked)
     asked.features = [str(template) for template in templates.all]
-    vocabulary, coded = arc_vocabulary(templates, treebank.corpus)
+    older = None if asked.init is None else check_start(asked.init, templates, treebank.labels is not None)
+    vocabulary, coded = arc_vocabulary(templates, treebank.corpus, () if older is None else older.vocabulary.columns)
+    if older is not None:
+        names = tuple(dict.fromkeys((*names, *older.labels)))
     plan = vocabulary.plan(max(1, len(names)))
     heads = treebank.heads
     if asked.projective:
@@ -124,13 +69,28 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     labels = np.zeros(len(heads), np.int32) if treebank.labels is None else treebank.labels.codes
     with short_sentences(treebank.corpus):
         data = _core.ArcData(plan, coded, treebank.corpus.starts)
-    examples = _Examples(data, heads, labels, plan, asked.projective)
+
+    def objective() -> Any:
+        vector = _core.TreeVector(data, heads, labels, asked.projective)
+        return _core.TreeObjective(vector), vector.weights
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> Parser:
         return Parser(vocabulary, names, weights.arrays, asked.projective, learner.family, fit.notes, record)
 
     n = len(treebank.corpus)
-    problem = SiteProblem(heads, n, asked.n_threads, examples.online, examples.vector, fit.weights(n))
+    problem = SiteProblem(
+        heads,
+        n,
+        partial(_core.TreeOnline, plan, asked.projective),
+        STATE,
+        objective,
+        named,
+        (data, heads, labels),
+        unit="words",
+        n_threads=asked.n_threads,
+        sentence_weights=fit.weights(n),
+        initial=None if older is None else ArcStart(older, vocabulary, names),
+    )
     return fit.run(
         problem,
         assemble,

@@ -40,6 +40,11 @@ class DependencyTree:
         """The words that have this one as their head, counted from 1; of 0 the root's word."""
         return [i for i, one in enumerate(self.heads, 1) if one == head]
 
+    def to_dict(self) -> dict[str, list[int] | list[str]]:
+        """As plain data: ``heads``, and ``deprels`` where arcs have labels."""
+        deprels = {} if self.labels is None else {"deprels": list(self.labels)}
+        return {"heads": list(self.heads), **deprels}
+
     def draw(self) -> Picture:
         """A picture: arcs above the words, as thick as they are probable."""
         from trellis.display.dependencies import draw_dependencies

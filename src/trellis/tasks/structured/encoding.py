@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from trellis import _core
 from trellis._support.arrays import Doubles, Ints, Longs, runs_of, starts_of
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
-from trellis.learning.feature_problem import FeatureProblem, FeatureRun, Outputs
+from trellis.learning.feature_problem import FeatureProblem, Outputs
+from trellis.learning.learner import OnlineOptions
 from trellis.tasks.structured.beam import BeamSearch, check_steps, n_wrong, violations
 from trellis.tasks.structured.problem import (
     CandidateProblem,
@@ -80,7 +82,7 @@ class Encoder:
             np.zeros(len(examples), np.int64),
             len(examples),
             len(self.numbers),
-            n_threads,
+            n_threads=n_threads,
             search=_Steps(self, problem, examples) if is_stepwise else _Search(self, problem, examples),
             is_stepwise=is_stepwise,
             sentence_weights=weights,
@@ -107,7 +109,7 @@ class Encoder:
             np.concatenate([np.empty(0, np.int64), *right]).astype(np.int64),
             len(examples),
             len(self.numbers),
-            n_threads,
+            n_threads=n_threads,
             graphs=Hypergraphs(graphs).native,
             features=(
                 starts_of(sizes),
@@ -161,16 +163,16 @@ class _Search:
     def __init__(self, encoder: Encoder, problem: SearchProblem[Any, Any], examples: Sequence[Example]) -> None:
         self.encoder, self.problem, self.examples = encoder, problem, examples
 
-    def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
+    def __call__(self, native: _core.FeatureOnline, i: int, options: OnlineOptions) -> Outputs:
         x, y = self.examples[i]
-        weights = Weights(self.encoder.numbers, run.native.score)
+        weights = Weights(self.encoder.numbers, native.score)
         target, where = getattr(self.problem, "target", None), f"example {i}"
         right = y if target is None else target(x, y, weights)
         outputs: Outputs = []
         if right is None and target is not None:
             return outputs
         least = 0.0 if target is None else self._cost(x, y, right, right, where)
-        for z in self._best(x, y, weights, k, augmented):
+        for z in self._best(x, y, weights, options.k, options.is_augmented):
             if same(z, right):
                 continue
             more = self._cost(x, y, z, right, where) - least
@@ -178,7 +180,7 @@ class _Search:
                 continue
             d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
             outputs.append((more, *d))
-        run.native.resize(len(self.encoder.numbers))
+        native.resize(len(self.encoder.numbers))
         return outputs
 
     def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
@@ -209,17 +211,18 @@ class _Steps:
     def __init__(self, encoder: Encoder, search: BeamSearch, examples: Sequence[Example]) -> None:
         self.encoder, self.search, self.examples = encoder, search, examples
 
-    def __call__(self, run: FeatureRun, i: int, k: int, augmented: bool) -> Outputs:
+    def __call__(self, native: _core.FeatureOnline, i: int, options: OnlineOptions) -> Outputs:
         x, y = self.examples[i]
-        weights = Weights(self.encoder.numbers, run.native.score)
+        weights = Weights(self.encoder.numbers, native.score)
         where = f"example {i}"
-        begun, others = violations(self.search, x, y, weights, update=run.update, k=k, augmented=augmented, where=where)
+        how: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": where}
+        begun, others = violations(self.search, x, y, weights, **how)
         right = self.search.features(x, begun, where)
         outputs: Outputs = [
             (float(n_wrong(begun, z)), *self.encoder.difference(right, self.search.features(x, z, where), where))
             for z in others
         ]
-        run.native.resize(len(self.encoder.numbers))
+        native.resize(len(self.encoder.numbers))
         return outputs
 
 

@@ -13,7 +13,7 @@ from trellis._support.arrays import Arrays, Doubles, Ints
 from trellis._support.errors import ArgumentError, LearnerError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
-from trellis.learning.feature_problem import FeatureWeights, Votes
+from trellis.learning.feature_problem import FeatureVotes, FeatureWeights
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.structured.beam import BeamSearch
@@ -191,7 +191,7 @@ class StructuredModel(Model):
     def _view(self, values: Doubles) -> Weights:
         return Weights(self._numbers, lambda ids, amounts: float(values[ids] @ amounts))
 
-    def _most_voted(self, x: Any, votes: Votes) -> Any:
+    def _most_voted(self, x: Any, votes: FeatureVotes) -> Any:
         """Weights after each update vote for as many examples as they stood for; the first voted for wins a tie."""
         problem = self._searched
         values = np.zeros(len(self.names))

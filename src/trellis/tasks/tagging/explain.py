@@ -20,7 +20,7 @@ from trellis._support.errors import ModelError
 from trellis.engine.chain import Tables
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
-from trellis.tasks.explanation import Explanation, Term, output_text
+from trellis.tasks.explanation import Explanation, Term, output_text, plain_terms
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.decoding import Constraints, Decoder, listed
 from trellis.tasks.tagging.segments.weights import segments_of
@@ -39,11 +39,12 @@ class TokenExplanation:
     terms: dict[str, list[Term]]  # for and against each label, the heaviest first
     transitions: list[Term]  # of the best path, from the label before to this one
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, n_terms: int | None = None, n_labels: int | None = None) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        terms = {label: [term.to_dict() for term in some] for label, some in self.terms.items()}
-        record = {"token": self.token, "label": self.label, "scores": self.scores, "terms": terms}
-        return {**record, "transitions": [term.to_dict() for term in self.transitions]}
+        scores = dict(list(self.scores.items())[:n_labels])
+        terms = {label: plain_terms(self.terms[label][:n_terms]) for label in scores}
+        about = {"token": self.token, "label": self.label, "scores": scores, "terms": terms}
+        return {**about, "transitions": plain_terms(self.transitions)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,9 +53,10 @@ class TaggingExplanation(Explanation):
 
     tokens: list[TokenExplanation] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
-        return {**Explanation.to_dict(self), "tokens": [token.to_dict() for token in self.tokens]}
+    def to_dict(self, *, n_terms: int | None = None, n_labels: int | None = None) -> dict[str, Any]:
+        """As plain data, ready for JSON, with so many labels per token and terms per list (None: all)."""
+        tokens = [token.to_dict(n_terms, n_labels) for token in self.tokens]
+        return {**Explanation.to_dict(self, n_terms=n_terms), "tokens": tokens}
 
     def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
         """To be read by a person: so many labels per token, so many terms per label."""

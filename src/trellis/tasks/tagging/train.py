@@ -24,9 +24,10 @@ from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
+from trellis.learning.chain_problem import ChainProblem, FeatureNames
 from trellis.learning.fit import Fit, corpus_of, fingerprint
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
-from trellis.learning.run import LOG, FeatureNames, Problem
+from trellis.learning.run import LOG
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
@@ -322,7 +323,7 @@ def _parts(asked: SimpleNamespace, labels: tuple[str, ...], learner: Learner) ->
 # ------------------------------------------------------------ fit
 
 
-def complete(setup: Setup, encoding: Encoding, digest: str) -> Problem:
+def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
     problem, asked = encoding.problem, setup.asked
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))

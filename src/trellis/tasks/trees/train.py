@@ -2,88 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Longs, starts_of
+from trellis._support.arrays import starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.evaluation.brackets import BracketReport
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
+from trellis.learning.chain_problem import ROWS
 from trellis.learning.fit import Fit, fingerprint, no_targets
-from trellis.learning.learner import refuse_l1
-from trellis.learning.online import ROWS
-from trellis.learning.run import State
+from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.trees.decoding import LONGEST
 from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
+from trellis.tasks.trees.warm_start import PhraseStart, check_start
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight")
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
-
-
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """Sentences with their trees, for native code."""
-
-    native: _core.PhraseExamples
-    columns: tuple[Ints, int]  # of rules
-    base: Floats
-
-    def online(self, rule: str, k: int, c: float) -> _Online:
-        return _Online(_core.PhraseOnline(self.native, *self.columns, self.base, rule, k, c))
-
-    def vector(self) -> _Vector:
-        return _Vector(_core.PhraseObjective(self.native, *self.columns, self.base))
-
-
-class _Online:
-    """Weights that change sentence by sentence (core/learn/phrases.hpp)."""
-
-    def __init__(self, native: _core.PhraseOnline) -> None:
-        self.native = native
-
-    def epoch(self, order: Longs, weights: Doubles | None, batch: int, n_threads: int) -> tuple[int, int]:
-        return self.native.epoch(order, weights, batch, n_threads)
-
-    def weights(self, average: bool) -> Arrays:
-        return dict(zip(ROW_ARRAYS, self.native.weights(average), strict=True))
-
-    def state(self) -> Arrays:
-        clock, rows = self.native.state()
-        return {"clock": np.array([clock], np.int64), **dict(zip(ROWS, rows, strict=True))}
-
-    def restore(self, state: State) -> None:
-        rows: Any = tuple(state[name] for name in ROWS)
-        self.native.restore(int(state["clock"][0]), rows)
-
-
-class _Vector:
-    """Weights of what right trees have, as one vector (core/learn/phrase_sums.hpp)."""
-
-    def __init__(self, native: _core.PhraseObjective) -> None:
-        self.native = native
-
-    @property
-    def size(self) -> int:
-        return self.native.n_parameters
-
-    def objective(self, kept: Bools | None) -> _core.Objective:
-        refuse_l1(kept)
-        return self.native
-
-    def weights(self, vector: Doubles) -> SiteWeights:
-        return SiteWeights(dict(zip(ROW_ARRAYS, self.native.rows(vector), strict=True)))
+STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
 
 def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreeParser:
@@ -98,7 +45,7 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     **options
         See `TreeOptions` (docs/trees.md).
     """
-    fit = Fit(TreeOptions, options, metrics=BracketReport.metrics, rejected={"init": "on parsers of trees yet"})
+    fit = Fit(TreeOptions, options, metrics=BracketReport.metrics)
     no_targets(y, "trees have inputs and outputs in one")
     asked = fit.options
     if asked.learner == PCFG:
@@ -120,6 +67,7 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         return TreeParser(pcfg(grammar, coarse, lexicon, asked.prune), asked.tagger, fit.notes, record)
     templates = phrase_templates(asked.features, list(corpus.columns))
     asked.features = [str(template) for template in templates]
+    older = None if asked.init is None else check_start(asked.init, templates, markov)
     vocabulary, coded = phrase_vocabulary(templates, corpus)
     tags = {tag: len(grammar.phrases) + i for i, tag in enumerate(grammar.tags)}
     pos = corpus.column(POS)
@@ -127,7 +75,11 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     words = (corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32))
     pruner = pruner_of(grammar, coarse, asked.prune)
     native = _core.PhraseExamples(pruner, words, right_starts, right, vocabulary.plan(), coded, False, asked.n_threads)
-    examples = _Examples(native, rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
+    weighted = (native, *rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
+
+    def objective() -> Any:
+        vector = _core.PhraseObjective(*weighted)
+        return vector, vector.rows
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
         model = _model(vocabulary, native, weights, grammar, coarse, lexicon, asked.prune, fit.learner.family)
@@ -136,7 +88,16 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     asked.dev = None if held_out is None else [str(tree) for tree in held_out]
     n = len(treebank)
     problem = SiteProblem(
-        right[:, 0], n, asked.n_threads, examples.online, examples.vector, fit.weights(n, "tree"), unit="rules"
+        right[:, 0],
+        n,
+        partial(_core.PhraseOnline, *weighted),
+        STATE,
+        objective,
+        lambda rows: dict(zip(ROW_ARRAYS, rows, strict=True)),
+        unit="rules",
+        n_threads=asked.n_threads,
+        sentence_weights=fit.weights(n, "tree"),
+        initial=None if older is None else PhraseStart(older, vocabulary, grammar, native),
     )
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
 

@@ -1,18 +1,19 @@
 // Compare: two models on the same text or corpus, where they differ first, with McNemar's test.
-import { ask, chooseModel, make, percent, table } from "/studio/page.js";
+import { ask, chooseModel, make, percent, table, taggers } from "/studio/page.js";
 
 export function compare(view, state) {
-  if (state.models.length < 2) {
-    view.append(make("p", {}, "Open the studio with two models to compare them: trellis studio CORPUS ONE OTHER"));
+  const models = taggers(state);
+  if (models.length < 2) {
+    view.append(make("p", {}, "Open the studio with two taggers to compare them: trellis studio CORPUS ONE OTHER"));
     return;
   }
-  const chosen = [state.models[0].name, state.models[1].name];
+  const chosen = [models[0].name, models[1].name];
   const result = make("div", { "aria-live": "polite" });
   const text = make("textarea", { id: "compared", dir: "auto" });
   view.append(
     make("div", { class: "row" },
-      chooseModel(state.models, chosen[0], (name) => { chosen[0] = name; }, "One"),
-      chooseModel(state.models, chosen[1], (name) => { chosen[1] = name; }, "Other")),
+      chooseModel(models, chosen[0], (name) => { chosen[0] = name; }, "Model A"),
+      chooseModel(models, chosen[1], (name) => { chosen[1] = name; }, "Model B")),
     make("label", { for: "compared" }, "Text"), text,
     make("div", { class: "row" },
       make("button", { class: "main", onclick: () => run({ text: text.value }) }, "Compare on this text"),
@@ -27,8 +28,8 @@ export function compare(view, state) {
     if (found.scores) {
       parts.push(table(["", chosen[0], chosen[1]], [
         ["score, %", percent(found.scores[0]), percent(found.scores[1])],
-        ["labels right, %", percent(found.accuracies[0]), percent(found.accuracies[1])],
-        ["labels that only it has right", found.only_right[0], found.only_right[1]],
+        ["token accuracy, %", percent(found.accuracies[0]), percent(found.accuracies[1])],
+        ["tokens that only it labels correctly", found.only_right[0], found.only_right[1]],
       ]), make("p", {}, `McNemar: p = ${found.p < 0.0001 ? found.p.toExponential(1) : found.p.toFixed(4)}`));
     }
     parts.push(...found.sentences.filter((one) => one.one.some((label, t) => label !== one.other[t])).map(sentence));
@@ -41,6 +42,6 @@ export function compare(view, state) {
     return make("section", {},
       make("p", { dir: "auto" }, make("span", { class: "quiet" }, `${one.number}. `),
         one.words.map((word, t) => [one.one[t] !== one.other[t] ? make("strong", {}, word) : word, " "])),
-      table(["word", chosen[0], chosen[1], ...(one.gold ? ["true"] : [])], rows));
+      table(["word", chosen[0], chosen[1], ...(one.gold ? ["gold"] : [])], rows));
   }
 }

@@ -1,14 +1,15 @@
 // Errors: a corpus evaluated; confusions as a heat map whose cells lead to sentences; reliability; training; lengths.
-import { ask, chooseModel, draw, make, percent, table } from "/studio/page.js";
+import { ask, chooseModel, draw, make, percent, table, taggers } from "/studio/page.js";
 
 export function errors(view, state) {
   if (!state.corpus) {
     view.append(make("p", {}, "Open the studio with a corpus that has true labels: trellis studio CORPUS MODEL"));
     return;
   }
-  let model = state.models[0].name;
+  const models = taggers(state);
+  let model = models[0].name;
   const result = make("div", { "aria-live": "polite" });
-  view.append(make("div", { class: "row" }, chooseModel(state.models, model, (name) => { model = name; run(); })), result);
+  view.append(make("div", { class: "row" }, chooseModel(models, model, (name) => { model = name; run(); })), result);
 
   async function run() {
     result.replaceChildren("working …");

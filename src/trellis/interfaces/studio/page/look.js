@@ -1,4 +1,5 @@
-// Look: text in, labels out; the trellis drawn; nodes forced and forbidden; why a token has its label.
+// Look: text in, labels out; the trellis drawn; nodes forced and forbidden; why a token has its label. Of other tasks
+// than tagging the picture, the best outputs and the terms of the score.
 import { ask, chooseModel, colours, later, make, newest, table } from "/studio/page.js";
 import { picture, rowsOf } from "/studio/trellis_picture.js";
 
@@ -76,6 +77,7 @@ export function look(view, state) {
 
   function show(found) {
     if (!found.tokens.length) { result.replaceChildren(); return; }
+    if (facts().task !== "tag") { result.replaceChildren(found.others > 1 ? sentences(found) : "", ...overview(found)); return; }
     const rows = rowsOf(found, most, forced, forbidden);
     const drawn = picture(found, { rows, forced, forbidden, other,
       onnode: (t, z) => toggle(t, z, found), ontoken: (t) => explain(t, found) });
@@ -84,10 +86,10 @@ export function look(view, state) {
       found.others > 1 ? sentences(found) : "",
       spans(found),
       make("h2", {}, "Trellis"),
-      make("p", { class: "quiet" }, "Choose a circle to force a label, again to forbid it, again to let it be. Choose a word to see why."),
+      make("p", { class: "quiet" }, "Choose a circle to force a label, again to forbid it, again to reset it. Choose a word to see why."),
       make("div", { class: "scroll", tabindex: "0", "aria-label": "trellis of the sentence", role: "region" }, drawn),
       make("div", { class: "row" },
-        make("button", { onclick: () => { forced = new Map(); forbidden = new Set(); again(null); }, disabled: !forced.size && !forbidden.size }, "Let all be"),
+        make("button", { onclick: () => { forced = new Map(); forbidden = new Set(); again(null); }, disabled: !forced.size && !forbidden.size }, "Reset"),
         make("button", { onclick: () => { most = most === MOST ? 1000 : MOST; show(found); } }, most === MOST ? "All labels" : "Fewer labels")),
       make("h2", {}, "The best label sequences"), paths(found, drawn));
     if (focus && focus[0] !== undefined) {
@@ -99,7 +101,7 @@ export function look(view, state) {
   function sentences(found) {
     const go = (step) => { kept.which = Math.max(0, Math.min(found.others - 1, found.number + step)); changed(); };
     return make("div", { class: "row" },
-      make("button", { onclick: () => go(-1), disabled: found.number === 0 }, "Before"),
+      make("button", { onclick: () => go(-1), disabled: found.number === 0 }, "Previous"),
       make("span", {}, `sentence ${found.number + 1} of ${found.others}`),
       make("button", { onclick: () => go(1), disabled: found.number + 1 >= found.others }, "Next"));
   }
@@ -170,6 +172,28 @@ export function look(view, state) {
   }
 
   changed();
+}
+
+// The picture, where the task has one, the best outputs, and why the first beats the second.
+function overview(found) {
+  const parts = [];
+  if (found.picture) {
+    const image = make("img", { class: "picture", alt: `picture of ${found.tokens.map((token) => token.text).join(" ")}`,
+      src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(found.picture)}` });
+    parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "picture of the sentence" }, image));
+  }
+  const score = (value) => (value === null ? "" : value.toFixed(3));
+  parts.push(make("h2", {}, "The best outputs"),
+    make("ol", { class: "paths" }, found.kbest.map((one) => make("li", {}, `${one.output} `, make("span", { class: "quiet" }, score(one.score))))));
+  const { terms, difference, second } = found.explanation;
+  for (const [title, all] of [["Heaviest terms of the score", terms], ["What beats the second best", second ? difference : []]]) {
+    const some = all.filter((term) => term.weight !== null);
+    if (!some.length) continue;
+    const greatest = Math.max(0.001, ...some.map((term) => Math.abs(term.weight)));
+    parts.push(make("h2", {}, title), table(["where", "feature", "label", "weight"],
+      some.map((term) => [term.where.join(" – "), term.feature, term.label, weight(term.weight, greatest)])));
+  }
+  return parts;
 }
 
 function weight(value, greatest) {

@@ -80,9 +80,14 @@ export function table(head, rows) {
       make("tbody", {}, rows.map((row) => make("tr", {}, row.map((value) => cell(value, "td")))))));
 }
 
+// Views of labelled corpora are for taggers.
+export function taggers(state) {
+  return state.models.filter((one) => one.task === "tag");
+}
+
 export function chooseModel(models, name, onchange, title = "Model") {
   const id = `model-${title.replace(/\W/g, "")}`;
   const select = make("select", { id, onchange: () => onchange(select.value) },
-    models.map((one) => make("option", { value: one.name, selected: one.name === name }, `${one.name}: ${one.target}`)));
+    models.map((one) => make("option", { value: one.name, selected: one.name === name }, `${one.name}: ${one.target || one.task}`)));
   return [make("label", { for: id }, title), select];
 }

@@ -19,8 +19,9 @@ from trellis import _core
 from trellis._support.arrays import Floats, Ragged, starts_of
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import ChainWeights, Rows
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Learner
-from trellis.learning.run import Event, Observer, Problem, Watched
+from trellis.learning.run import Event, Observer, Watched
 
 # On the dev sentences of CoNLL-2000, more of the features cost F1, and fewer gained nothing.
 LEFT_OUT = 0.1
@@ -31,7 +32,7 @@ NO_MEAN = (
 
 
 def fit_members(
-    problem: Problem, learner: Learner, k: int, observer: Observer | None
+    problem: ChainProblem, learner: Learner, k: int, observer: Observer | None
 ) -> tuple[ChainWeights, list[Event], int]:
     """Train ``k`` members, one after the other, unless stopped; the history is that of all, the number how many."""
     unfit: dict[str, Any] = {"a checkpoint": problem.checkpoint, "a stream": problem.blocks}
@@ -56,7 +57,7 @@ def _member(learner: Learner, i: int) -> Learner:
     return learner if seed is None else cast(Learner, replace(cast(Any, learner), seed=(seed + i) % 2**31))
 
 
-def _part_of(problem: Problem, i: int) -> Problem:
+def _part_of(problem: ChainProblem, i: int) -> ChainProblem:
     """The problem without the attributes that member i leaves out: no token has them."""
     corpus, random = problem.corpus, np.random.default_rng(i)
 

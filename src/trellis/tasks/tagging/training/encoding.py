@@ -22,9 +22,9 @@ from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
 from trellis.features.vocabulary import FeatureSet
+from trellis.learning.chain_problem import ChainProblem, is_sparse
 from trellis.learning.fit import Fit, check_dev_labels
 from trellis.learning.learner import Learner, Pairs, real
-from trellis.learning.run import Problem, is_sparse
 from trellis.tasks.tagging.chain_model import Endings, LabelFilter
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.options import Costs, Partial
@@ -269,10 +269,10 @@ class Setup:
             len(self.labelling.labels), self.asked.order, needed=needed
         )
 
-    def problem(self, **more: Any) -> Problem:
+    def problem(self, **more: Any) -> ChainProblem:
         """A problem with what was asked for."""
         edge_base, end_base = self.rules or (None, None)
-        return Problem(
+        return ChainProblem(
             order=self.asked.order,
             n_threads=self.asked.n_threads,
             label_costs=self.label_costs,
@@ -354,7 +354,7 @@ def _check_free(needed: int, why: str, advice: str) -> None:
 class Encoding:
     """The problem that a learner gets, and what its numbers stand for."""
 
-    problem: Problem
+    problem: ChainProblem
     extraction: Extraction
     rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
     edge_rank: Ints

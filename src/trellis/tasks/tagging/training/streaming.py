@@ -18,9 +18,9 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.features.extraction import Extraction, Extractor, compact
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.fit import fingerprint
 from trellis.learning.learner import Learner
-from trellis.learning.run import Problem
 from trellis.tasks.tagging.constraints import scheme_rules
 from trellis.tasks.tagging.options import Partial
 from trellis.tasks.tagging.training.edges import edge_histories, known_runs
@@ -197,7 +197,7 @@ def encode_stream(setup: Setup) -> Encoding:
         sizes = int(rank.max(initial=-1)) + 1, int(edge_rank.max(initial=-1)) + 1, len(seen.labels)
         return _core.Encoded(starts, lists.renumber(rank).arrays, edges, None, *sizes, histories)
 
-    def problem_of(corpus: Corpus) -> Problem:
+    def problem_of(corpus: Corpus) -> ChainProblem:
         block = numbered(corpus)
         return replace(
             problem,
@@ -207,7 +207,7 @@ def encode_stream(setup: Setup) -> Encoding:
             partial=block.labelling.partial,
         )
 
-    def blocks() -> Iterator[Problem]:
+    def blocks() -> Iterator[ChainProblem]:
         return map(problem_of, seen.stream)
 
     edges = Ragged.none() if extractor.growing_edges is not None else None

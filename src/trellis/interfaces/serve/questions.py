@@ -1,0 +1,265 @@
+"""The questions about sentences, for models of any task, and what their answers share: workers, batches, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel
+
+from trellis.corpus.tokens import Token, tokenize
+from trellis.interfaces.serve import messages
+from trellis.interfaces.serve.batching import Batcher
+from trellis.interfaces.serve.door import Limits, RequestCounts, TurnedAwayError
+from trellis.interfaces.serve.models import Models, Served
+from trellis.tasks.explanation import finite, plain_output
+from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.text import span_dict, text_span
+
+T = TypeVar("T")
+WORKERS = 2  # threads; more of them would keep the loop waiting for its turn
+PART = 100_000  # values that a worker makes at a time, some hundredths of a second
+LONG = 1 << 16  # bytes of a request, or tokens of an answer, that the loop leaves to a worker
+EXPLAINING = 20  # cost of an explanation, per token and label, in that of a value
+EXPLAINED = 50  # labels that an explanation of another task costs as much as
+PIECE = 64  # items that are encoded at a time: other threads wait meanwhile
+
+# The answers to some sentences, with the labels that are allowed in each.
+Answers = Callable[[list[Any], Sequence[Any] | None], list[Any]]
+
+
+class Inputs(NamedTuple):
+    """What a request is about."""
+
+    sentences: list[Any]
+    allowed: Sequence[Any] | None  # labels of each sentence
+    costs: list[int]  # values of each sentence: what it takes to answer
+    tokens: list[list[Token]] | None  # of text, with their places
+
+
+class Shared:
+    """What requests share: the models, the batches, the workers, the limits."""
+
+    def __init__(self, models: Models, limits: Limits, counts: RequestCounts, n_threads: int | None) -> None:
+        self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
+        self.batcher: Batcher | None = None  # made in the loop of the server
+
+    def start(self) -> None:
+        """Make threads; within the loop of the server."""
+        self.batcher, self.workers = Batcher(self.n_threads), ThreadPoolExecutor(WORKERS, "trellis-work")
+
+    async def inputs(self, given: messages.Request, served: Served, values: int = 1) -> Inputs:
+        """The sentences of a request, checked and counted; answers have so many ``values`` per token."""
+        tokens, text, limits = None, given.text, self.limits
+        allowed = [given.allowed] if isinstance(given.allowed, dict) else given.allowed
+        if allowed is not None:
+            _ = served.tagger  # raises where it is something else
+        if text is None:
+            sentences: list[Any] = [given.sentence] if given.sentences is None else given.sentences
+            served.check(sentences)
+        elif served.model.task == "words":
+            sentences = text.splitlines() if given.lines else [text]
+        else:
+            if len(served.columns) > 1 or served.reads_attributes:
+                columns = ", ".join(served.columns)
+                raise TurnedAwayError(422, f"text has words alone, and the model reads {columns}; give sentences")
+            tokens = await self.aside(lambda: tokenize(text, lines=given.lines))
+            sentences = [[token.text for token in sentence] for sentence in tokens]
+        n = sum(map(len, sentences))
+        if len(sentences) > limits.sentences:
+            raise TurnedAwayError(413, f"more than {limits.sentences:,} sentences; send fewer at once")
+        if n > limits.tokens:
+            raise TurnedAwayError(413, f"more than {limits.tokens:,} tokens; send fewer at once")
+        costs = [max(served.work(len(sentence)), len(sentence) * values) for sentence in sentences]
+        if sum(costs) > limits.values:
+            why = f"{n:,} tokens are {sum(costs):,} values of this model, and more than {limits.values:,} values"
+            raise TurnedAwayError(413, f"{why}; send fewer or shorter sentences at once, or ask for less of each")
+        self.counts.tokens += n
+        self.counts.sentences += len(sentences)
+        return Inputs(sentences, allowed, costs, tokens)
+
+    async def answers(self, served: Served, inputs: Inputs, answer: Answers) -> bytes:
+        """The answers to all sentences as a JSON list.
+
+        Workers make it part by part: requests take turns, and one that was given up stops after the part under way.
+        """
+        parts, allowed = list[bytes](), inputs.allowed
+        for a, b in [(0, len(inputs.sentences))] if served.is_of_documents else _parts(inputs.costs):
+            some = None if allowed is None else allowed[a:b]
+            parts.append(await self.aside(partial(_json_items, answer, inputs.sentences[a:b], some)))
+        return b"[%s]" % b",".join(parts)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Work in a thread, so that the loop stays free; work that is given up before it starts is not done."""
+        return await asyncio.get_running_loop().run_in_executor(self.workers, work)
+
+    def close(self) -> None:
+        """No more work."""
+        self.workers.shutdown(wait=False, cancel_futures=True)
+        if self.batcher is not None:
+            self.batcher.close()
+
+
+async def predict(given: messages.Request, served: Served, work: Shared) -> bytes:
+    """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
+    inputs, model = await work.inputs(given, served), served.model
+    fields: dict[str, Any] = {"model": served.name}
+    if not isinstance(model, Tagger):
+
+        def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+            return list(map(plain_output, model.predict_batch(some, n_threads=work.n_threads)))
+
+        outputs = await work.answers(served, inputs, answer)
+        if inputs.tokens is not None:
+            fields["sentences"] = _placed(given.text or "", inputs.tokens, None)
+        return json_object(fields, "outputs", outputs)
+    labels = await _labels(model, inputs, work)
+
+    def encoded() -> bytes:
+        if inputs.tokens is not None:
+            fields["sentences"] = _placed(given.text or "", inputs.tokens, labels)
+        return json_bytes({**fields, "outputs": labels})
+
+    small = inputs.tokens is None and sum(inputs.costs) < LONG
+    return encoded() if small else await work.aside(encoded)
+
+
+async def _labels(tagger: Tagger, inputs: Inputs, work: Shared) -> list[list[str]]:
+    """The best labels: in a batch with others, or under this request's own constraints."""
+    if inputs.allowed is None:
+        assert work.batcher is not None
+        return await work.batcher.tag(tagger, inputs.sentences)
+    return await work.aside(lambda: tagger.tag_batch(inputs.sentences, allowed=inputs.allowed, n_threads=1))
+
+
+async def kbest(given: messages.KBestRequest, served: Served, work: Shared) -> bytes:
+    """The k best outputs of each sentence, with their scores."""
+    model, k = served.model, min(given.k, getattr(served.model, "k", given.k))  # a reranker has so many candidates
+    inputs = await work.inputs(given, served, 10 * given.k if model.task == "trees" else given.k)
+
+    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+        if isinstance(model, Tagger):
+            found: Sequence[Any] = model.kbest_batch(some, k, allowed=allowed, n_threads=work.n_threads)
+        else:
+            found = [model.kbest(sentence, k) for sentence in some]
+        return [[{"output": plain_output(output), "score": finite(score)} for output, score in one] for one in found]
+
+    return json_object({"model": served.name}, "kbest", await work.answers(served, inputs, answer))
+
+
+async def marginals(given: messages.Request, served: Served, work: Shared) -> bytes:
+    """The probability of every label of every token; of taggers."""
+    tagger = served.tagger
+    inputs = await work.inputs(given, served, len(tagger.labels))
+
+    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+        return list(map(list, tagger.marginals_batch(some, allowed=allowed, n_threads=work.n_threads)))
+
+    fields = {"model": served.name, "measure": tagger.measure}
+    return json_object(fields, "marginals", await work.answers(served, inputs, answer))
+
+
+async def spans(given: messages.Request, served: Served, work: Shared) -> bytes:
+    """The spans that labels mark, with the exact probability of each; of text with their characters; of taggers."""
+    tagger = served.tagger
+    inputs = await work.inputs(given, served, len(tagger.labels))
+    rest = iter(inputs.tokens or ())  # parts come in order
+
+    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+        found = tagger.tag_spans_batch(some, allowed=allowed, n_threads=work.n_threads)
+        text = given.text
+        if text is None:
+            return [[span_dict(span, p) for span, p in pairs] for pairs in found]
+        return [
+            [span_dict(text_span(span, p, text, here)) for span, p in pairs]
+            for pairs, here in zip(found, [next(rest) for _ in found], strict=True)
+        ]
+
+    fields = {"model": served.name, "measure": tagger.measure}
+    return json_object(fields, "spans", await work.answers(served, inputs, answer))
+
+
+async def explain(given: messages.ExplainRequest, served: Served, work: Shared) -> bytes:
+    """Why each sentence gets its output: the terms of its score, and what beats the second best."""
+    model: Any = served.model
+    n_labels = len(model.labels) if model.task == "tag" else EXPLAINED
+    inputs = await work.inputs(given, served, EXPLAINING * n_labels)
+
+    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+        if model.task != "tag":
+            return [model.explain(sentence).to_dict(n_terms=given.terms) for sentence in some]
+        pairs = zip(some, allowed or [None] * len(some), strict=True)
+        shown = {"n_labels": given.labels, "n_terms": given.terms}
+        return [model.explain(sentence, allowed=labels).to_dict(**shown) for sentence, labels in pairs]
+
+    return json_object({"model": served.name}, "explanations", await work.answers(served, inputs, answer))
+
+
+class Question(NamedTuple):
+    """What comes in, what goes out, who answers."""
+
+    kind: type[messages.Request]
+    answer: type[BaseModel]
+    function: Callable[..., Awaitable[bytes]]
+
+
+QUESTIONS = {
+    "/v1/predict": Question(messages.Request, messages.Predicted, predict),
+    "/v1/kbest": Question(messages.KBestRequest, messages.KBest, kbest),
+    "/v1/marginals": Question(messages.Request, messages.Marginals, marginals),
+    "/v1/spans": Question(messages.Request, messages.Spans, spans),
+    "/v1/explain": Question(messages.ExplainRequest, messages.Explained, explain),
+}
+
+
+def _parts(costs: list[int]) -> list[tuple[int, int]]:
+    """Where to cut sentences into parts of at most PART values, or of one sentence."""
+    ends, n = [0], 0
+    for i, cost in enumerate(costs):
+        if n and n + cost > PART:
+            ends.append(i)
+            n = 0
+        n += cost
+    return list(pairwise([*ends, len(costs)]))
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _json_pieces(value: Any) -> bytes:
+    """The same, but for long lists, also in objects, that are encoded piece by piece."""
+    if isinstance(value, dict):
+        return b"{%s}" % b",".join(json_bytes(name) + b":" + _json_pieces(item) for name, item in value.items())
+    if isinstance(value, list) and len(value) > PIECE:
+        pieces = (value[i : i + PIECE] for i in range(0, len(value), PIECE))
+        return b"[%s]" % b",".join(json_bytes(piece)[1:-1] for piece in pieces)
+    return json_bytes(value)
+
+
+def _json_items(answer: Answers, sentences: list[Any], allowed: Sequence[Any] | None) -> bytes:
+    """The answers as a JSON list without its brackets."""
+    return b",".join(map(_json_pieces, answer(sentences, allowed)))
+
+
+def json_object(fields: dict[str, Any], name: str, value: bytes) -> bytes:
+    """A JSON object of these fields and one whose value is JSON already."""
+    return b'%s,"%s":%s}' % (json_bytes(fields)[:-1], name.encode(), value)
+
+
+def _placed(text: str, tokens: list[list[Token]], labels: list[list[str]] | None) -> list[dict[str, Any]]:
+    """The sentences of a text with the places of their words, and their labels where there are any."""
+    rows = list[dict[str, Any]]()
+    for i, sentence in enumerate(tokens):
+        start, end = sentence[0].start, sentence[-1].end
+        words = [token._asdict() for token in sentence]
+        if labels is not None:
+            words = [{**word, "label": label} for word, label in zip(words, labels[i], strict=True)]
+        rows.append({"text": text[start:end], "start": start, "end": end, "tokens": words})
+    return rows

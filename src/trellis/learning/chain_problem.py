@@ -1,0 +1,294 @@
+"""Chains as a training problem: what `train` encodes, and the weights of chains that native code learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import Arrays, Doubles, Floats, Ints, LabelSets, Longs
+from trellis._support.errors import LearnerError
+from trellis.corpus.label_parts import LabelParts
+from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
+from trellis.features.vocabulary import Sources
+from trellis.learning.problem import MarginWeights, NativeWeights, Problem, StateParts
+
+if TYPE_CHECKING:
+    from trellis.learning.descent import BatchLearner
+    from trellis.learning.learner import Learner, OnlineOptions
+    from trellis.learning.parameters import Parameters
+
+# A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
+LISTED_PAIR = 20
+ROWS = ("starts", "labels", "weights", "sums", "variances")
+TABLE = ("weights", "sums", "variances")
+_LOG = ("clocks", "starts", "rows", "places", "changes")
+_TABLES = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE}
+_NGRAMS = ("parents", "labels")
+_BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
+_ONLINE: StateParts = {"clock": int, **_TABLES, "log": _LOG, "ngrams": _NGRAMS}
+_MARGINS: StateParts = {"clock": int, "dual": float, **_TABLES, "ngrams": _NGRAMS, "blocks": _BLOCKS}
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureNames:
+    """What the numbers of a problem stand for."""
+
+    labels: tuple[str, ...]
+    attributes: Mapping[int, str]
+    edge_attributes: Mapping[int, str]
+
+
+def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
+    """Whether there is no table of all label triples.
+
+    It is so above order 2, where it would be large, and where it is ``needed``: attributes have weights with triples,
+    or pairs of labels are pruned.
+    """
+    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or needed))
+
+
+@dataclass(frozen=True, slots=True)
+class ChainProblem(Problem):
+    """Sentences with their labels; ``initial`` are `ChainWeights` in the numbering of this corpus."""
+
+    corpus: _core.Encoded
+    starts: Longs  # [n_sentences + 1]
+    gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
+    n_labels: int
+    order: int  # 0: label pairs have no weights; 1; 2
+    # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
+    seen: Rows | None = None
+    # The same for edge attributes, with places in the matrix of label pairs and after them n-grams.
+    seen_edges: Rows | None = None
+    ngrams: Ngrams | None = None  # those that ``seen_edges`` has columns for
+    # The labels of some sentences, given by their numbers, by the tagger that weights make.
+    tag: Callable[[ChainWeights, Longs], Ints] | None = None
+    partial: LabelSets | None = None  # labels that are consistent with what is known, for every token
+    label_costs: Floats | None = None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
+    edge_base: Floats | None = None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
+    end_base: Floats | None = None  # [stride] the same for last labels
+    sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
+    beam: int = 0  # states per token that best paths are looked for in, for learners with the ability "beam"; 0: all
+    label_parts: LabelParts | None = None  # for learners with the ability "parts"
+    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
+    # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.
+    blocks: Callable[[], Iterator[ChainProblem]] | None = None
+
+    def in_blocks(self) -> Iterator[ChainProblem]:
+        """The problem block by block; itself where it is no stream."""
+        return iter([self]) if self.blocks is None else self.blocks()
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether label n-grams of three labels and more have weights only where training needs them."""
+        pruned = self.corpus.sets is not None and self.corpus.sets[3] is not None
+        return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
+
+    @property
+    def has_few_labels(self) -> bool:
+        """Whether tokens may have so few of many labels that sums are faster by their lists than over all pairs."""
+        if self.corpus.sets is None or self.n_labels <= MANY_LABELS:
+            return False
+        set_of, starts, *_ = self.corpus.sets
+        sizes = np.diff(starts)[set_of].astype(np.float64)
+        return bool((sizes[1:] * sizes[:-1]).mean() * LISTED_PAIR < self.n_labels**2) if len(sizes) > 1 else False
+
+    @property
+    def n_sentences(self) -> int:
+        """How many sentences there are."""
+        return len(self.starts) - 1
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns rows of weights have: labels, and their parts."""
+        return self.n_labels if self.label_parts is None else self.label_parts.n_columns
+
+    @property
+    def end(self) -> Floats | None:
+        """[stride] what last labels give and no learner changes: minus infinity, or what a warm start brings."""
+        given: Floats | None = None if self.initial is None else self.initial.end
+        if self.end_base is None or given is None:
+            return self.end_base if given is None else given
+        return self.end_base + given
+
+    def token_weights(self) -> Doubles:
+        """How much each token counts: as its sentence does."""
+        lengths = np.diff(self.starts)
+        weights = np.ones(self.n_sentences) if self.sentence_weights is None else self.sentence_weights
+        return np.repeat(weights, lengths)
+
+    def label_triples(self) -> tuple[Longs, Longs, Longs]:
+        """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
+        z = self.gold.astype(np.int64)
+        before = [z]
+        for back in (1, 2):
+            shifted = np.full(len(z), self.n_labels, np.int64)
+            shifted[back:] = z[:-back]
+            position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
+            shifted[position < back] = self.n_labels
+            before.append(shifted)
+        return before[2], before[1], before[0]
+
+    @property
+    def n_parts(self) -> int:
+        """How many tokens there are."""
+        return len(self.gold)
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether attributes see labels further back, which only a beam can search."""
+        return self.corpus.has_far
+
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner."""
+
+        def pass_over(native: _core.Online, order: Longs, p: ChainProblem) -> tuple[int, int]:
+            settings = (options.batch, self.n_threads)
+            return native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs, *settings)
+
+        def learnt(native: _core.Online, average: bool) -> ChainWeights:
+            weights = self.learnt(native, average)
+            return _voted(weights, native, self.corpus.n_attributes) if options.vote else weights
+
+        return NativeWeights(lambda: _online(self, options), _ONLINE, pass_over, learnt)
+
+    def margins(self, C: float, zero_one: bool) -> MarginWeights:
+        """Weights and dual variables for Frank-Wolfe."""
+        if self.partial is not None:
+            raise LearnerError(
+                "a margin is one between known paths: labels must not be partial; Perceptron and CRF take them"
+            )
+        examples, weights, costs = (self.corpus, self.gold), self.sentence_weights, self.label_costs
+
+        def losses(of: ChainWeights) -> Doubles:
+            ngrams = None if of.ngrams is None else of.ngrams.native(self.n_labels, self.order)
+            options: Any = {"order": self.order, "gold": self.gold, "zero_one": zero_one, "costs": costs}
+            return _core.margin_losses(self.corpus, of.native(ngrams), **options, n_threads=self.n_threads)
+
+        return MarginWeights(
+            lambda: _frank_wolfe(self, C, zero_one),
+            _MARGINS,
+            lambda native, order, block: native.epoch(*examples, order, weights, costs),
+            self.learnt,
+            (self.corpus,),
+            renewed=lambda native: native.renew(*examples, weights),
+            losses=losses,
+        )
+
+    def vector(self, learner: BatchLearner) -> Parameters:
+        """Weights for a batch learner."""
+        return learner.layout(self)
+
+    def weights_of(self, tensors: Arrays) -> ChainWeights:
+        """Weights from a checkpoint; ValueError or LookupError if they are not weights of this problem."""
+        weights = ChainWeights.of_tensors(tensors, self.n_labels, self.label_parts)
+        weights.check(self.n_labels, self.corpus.n_attributes, self.corpus.n_edge_attributes)
+        return weights
+
+    def learnt(self, native: _core.Online | _core.FrankWolfe, average: bool) -> ChainWeights:
+        """What native code has learnt so far, or the average over all steps."""
+        (starts, labels, weights), edge_rows, edge, tri, ngrams = native.weights(average)
+        return ChainWeights(
+            self.n_labels,
+            Rows(starts, labels.astype(np.uint16), weights),
+            Rows(*edge_rows) if self.corpus.n_edge_attributes else None,
+            edge,
+            tri if self.order == 2 and ngrams is None else None,
+            self.end,
+            parts=self.label_parts,
+            ngrams=None if ngrams is None else Ngrams(*ngrams),
+            beam=self.beam,
+        )
+
+
+def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
+    """The problem, if it is one of chains; LearnerError for a learner that trains no other structure."""
+    if not isinstance(problem, ChainProblem):
+        raise LearnerError(f"{type(learner).__name__} learns chains only; choose another learner")
+    return problem
+
+
+def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
+    """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
+    corpus, first = problem.corpus, problem.initial
+    native = _core.Online(
+        corpus.n_attributes,
+        corpus.n_edge_attributes,
+        problem.n_labels,
+        problem.order,
+        problem.is_sparse,
+        *options.rule_settings,
+        options.vote,
+        None if problem.label_parts is None else problem.label_parts.arrays,
+    )
+    if problem.seen is not None:
+        native.set_rows(_wide(problem.seen), grows=False)
+    if first is not None:
+        if first.tri is not None and problem.order < 2:
+            raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
+        # Beside what was seen, if that is all they may have.
+        native.set_rows(_wide(first.rows), grows=True)
+        if problem.is_sparse and first.ngrams is not None:
+            native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
+        if first.edge_rows is not None:
+            native.set_edge_rows(_wide(first.edge_rows))
+    n, stride = problem.n_labels, padded(problem.n_labels)
+    edge = np.zeros((n + 1, stride), np.float32) if first is None else first.edge
+    if problem.edge_base is not None:
+        edge = edge + problem.edge_base
+    tri = None if first is None else first.tri
+    if problem.is_sparse:
+        tri = native.state()[4][0]
+    elif tri is None:
+        tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
+    end = np.empty(0, np.float32) if problem.end is None else problem.end
+    native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
+    native.set_beam(problem.beam, options.update or "standard")
+    if options.vote and first is not None:
+        native.log_initial()
+    return native
+
+
+def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> ChainWeights:
+    """With all updates: the weights after update u have a vote for every example until the next update."""
+    clocks, starts, rows, places, changes = native.log()
+    votes = Votes(np.diff(np.concatenate([[0], clocks, [native.clock]])), starts, rows, places, changes)
+    edge_rows = None if learnt.edge_rows is None else _with_rows_of(learnt.edge_rows, votes, n_attributes)
+    return replace(learnt, rows=_with_rows_of(learnt.rows, votes, 0), edge_rows=edge_rows, votes=votes)
+
+
+def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
+    """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
+    n, corpus = p.n_labels, p.corpus
+    parts = None if p.label_parts is None else p.label_parts.arrays
+    sizes = (corpus.n_attributes, corpus.n_edge_attributes, n)
+    native = _core.FrankWolfe(*sizes, p.order, p.is_sparse, p.n_sentences, C, zero_one, parts)
+    if p.seen is not None:
+        native.set_rows(_wide(p.seen))
+    edge = np.zeros((n + 1, padded(n)), np.float32) if p.edge_base is None else p.edge_base
+    native.set_labels(edge.reshape(-1), np.empty(0, np.float32) if p.end_base is None else p.end_base)
+    return native
+
+
+def _wide(rows: Rows) -> tuple[Any, Any, Any]:
+    return rows.starts, rows.labels.astype(np.uint32), rows.weights
+
+
+def _with_rows_of(rows: Rows, votes: Votes, first_row: int) -> Rows:
+    """A row for every attribute that some update changed, be its average zero: else it would be dropped."""
+    n = rows.n_attributes
+    changed = votes.rows[(votes.rows >= first_row) & (votes.rows < first_row + n)]
+    sizes = np.diff(rows.starts)
+    silent = np.flatnonzero((np.bincount(changed - first_row, minlength=n)[:n] > 0) & (sizes == 0))
+    places = rows.starts[silent].astype(np.int64)
+    labels: Any = np.insert(rows.labels, places, 0)
+    sizes[silent] = 1
+    return Rows(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
+        labels,
+        np.insert(rows.weights, places, 0),
+    )

@@ -1,0 +1,196 @@
+"""What a learner trains on: n examples, whatever their structure, and native objects that learn from them.
+
+A learner asks a `Problem` for one of three objects, and the one loop (run.py) drives it epoch by epoch:
+
+    problem.online(options)         NativeWeights   change example by example: perceptron, MIRA, AROW, ...
+    problem.margins(C, zero_one)    MarginWeights   the same with dual variables: Frank-Wolfe
+    problem.vector(learner)         Vector          one flat vector with an objective: CRF, exponential loss
+
+The first two have ``epoch``, ``weights``, ``state`` and ``restore``; checkpoints hold the state as named arrays. The
+structures are chains (`ChainProblem`), any structure with named features (`FeatureProblem`), and the trees of parsers
+(`SiteProblem`). Learners of chains alone ask ``chains_of`` for a `ChainProblem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis import _core
+from trellis._support.arrays import Arrays, Bools, Doubles, Longs
+from trellis._support.errors import LearnerError
+
+if TYPE_CHECKING:
+    from trellis.learning.checkpoint import Checkpoint
+    from trellis.learning.descent import BatchLearner
+    from trellis.learning.learner import OnlineOptions
+
+State = Mapping[str, npt.NDArray[Any]]
+StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
+
+
+class Vector(Protocol):
+    """The weights that there are, as one flat vector."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def start(self) -> Doubles:
+        """Where training begins: at zero, or at the weights of a warm start."""
+
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector."""
+
+    def weights(self, vector: Doubles) -> Any:
+        """What a vector stands for."""
+
+    def only(self, kept: Bools) -> Vector:
+        """Some of them; LearnerError where that is not possible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A training problem: the examples, how much each counts, and what the loop does between epochs."""
+
+    n_threads: int = 1
+    sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
+    score_dev: Callable[[Any], float] | None = None  # of weights
+    patience: int | None = None  # epochs without a better dev score after which to stop
+    checkpoint: Checkpoint | None = None  # the file that training resumes from
+    initial: Any = None  # weights of a warm start
+    unit: str = "tokens"  # what examples are made of
+
+    @property
+    def n_sentences(self) -> int:
+        """How many examples there are."""
+        raise NotImplementedError
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts right outputs have, such as labels."""
+        raise NotImplementedError
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether outputs are searched from left to right by a beam, so that updates may be early."""
+        return False
+
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner."""
+        raise NotImplementedError
+
+    def margins(self, C: float, zero_one: bool) -> MarginWeights:
+        """Weights and dual variables for Frank-Wolfe."""
+        raise LearnerError("Frank-Wolfe does not train parsers; choose another learner")
+
+    def vector(self, learner: BatchLearner) -> Vector:
+        """Weights for a batch learner; LearnerError for its options of chains."""
+        for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
+            if getattr(learner, name) == value:
+                raise LearnerError(f"{name}={value!r} is for chains; omit it")
+        return self.flat_vector()
+
+    def flat_vector(self) -> FlatVector:
+        """Weights of a structure without label pairs."""
+        raise NotImplementedError
+
+    def weights_of(self, tensors: Arrays) -> Any:
+        """Weights from a checkpoint; ValueError or LookupError if they are not weights of this problem."""
+        raise NotImplementedError
+
+    def in_blocks(self) -> Iterator[Self]:
+        """The problem block by block; itself where it is no stream."""
+        return iter([self])
+
+    def weigh(self, losses: Doubles) -> Doubles:
+        """The loss of every example, as much as it counts."""
+        return losses if self.sentence_weights is None else losses * self.sentence_weights
+
+
+@dataclass(slots=True)
+class NativeWeights:
+    """Weights in native code that change example by example, with what a problem knows of them."""
+
+    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
+    parts: StateParts
+    # One pass over the examples of a block in that order: (wrong parts, examples that made a step, ...).
+    pass_over: Callable[[Any, Longs, Any], Any]
+    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
+    examples: tuple[Any, ...] = ()  # what a state is checked against
+    native: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.native = self.make()
+
+    def epoch(self, order: Longs, block: Problem) -> Any:
+        """One pass: (wrong parts, examples that made a step); with dual variables also the gaps as they were met."""
+        return self.pass_over(self.native, order, block)
+
+    def weights(self, average: bool) -> Any:
+        """The weights to predict with: the last ones, or their average over all steps."""
+        return self.learnt(self.native, average)
+
+    def state(self) -> Arrays:
+        """Everything that a later epoch depends on."""
+        out: Arrays = {}
+        for (name, part), value in zip(self.parts.items(), self.native.state(), strict=True):
+            if isinstance(part, type):
+                out[name] = np.array([value], part)
+            else:
+                out |= {f"{name}.{array}": a for array, a in zip(part, value, strict=True)}
+        return out
+
+    def restore(self, state: State) -> None:
+        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+        native, values = self.make(), []
+        for name, part in self.parts.items():
+            if isinstance(part, type):
+                values.append(part(state[name][0]))
+            else:
+                values.append(tuple(state[f"{name}.{array}"] for array in part))
+        native.restore(*self.examples, *values)
+        self.native = native
+
+
+@dataclass(slots=True, kw_only=True)
+class MarginWeights(NativeWeights):
+    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
+
+    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
+    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
+
+
+@dataclass(frozen=True, slots=True)
+class FlatVector:
+    """The weights of a fixed set of features, or some of them, as one vector."""
+
+    first: Doubles  # where training begins
+    objective_of: Callable[[Bools | None], _core.Objective]  # of all weights, or of some
+    learnt: Callable[[Doubles], Any]  # what a vector stands for
+    kept: Bools | None = None
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return len(self.first)
+
+    def start(self) -> Doubles:
+        """Where training begins."""
+        return self.first.copy()
+
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector, in double precision."""
+        return self.objective_of(self.kept)
+
+    def weights(self, vector: Doubles) -> Any:
+        """What a vector stands for."""
+        return self.learnt(vector)
+
+    def only(self, kept: Bools) -> FlatVector:
+        """Some of the weights."""
+        return FlatVector(self.first[kept], self.objective_of, self.learnt, kept)
