@@ -21,6 +21,7 @@ from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SOURCES = ("src", "core", "tests", "docs")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -85,6 +86,14 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_files_of_the_architecture_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    files = [f"/{path.relative_to(ROOT)}" for folder in SOURCES for path in (ROOT / folder).rglob("*.*")]
+    names = set(re.findall(r"`([\w/]+\.(?:py|pyi|hpp|cpp))`", text))
+    assert len(names) > 40
+    assert not {name for name in names if not any(path.endswith(f"/{name}") for path in files)}
 
 
 def test_no_page_takes_the_name_of_one_of_the_theme() -> None:
