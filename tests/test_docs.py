@@ -130,10 +130,15 @@ def test_defaults_of_tables(page: str, title: str, function: Callable[..., objec
     assert checked
 
 
-def test_tables_of_options_are_those_of_the_program() -> None:
+def test_pages_of_tasks_have_the_same_headings_and_the_tables_of_their_options() -> None:
     site = runpy.run_path(str(ROOT / "docs" / "site" / "options.py"))
+    assert len(site["PAGES"]) == len(TASKS) + 1  # models.md, about all of them
     for page in site["PAGES"]:
-        assert (ROOT / "docs" / page).read_text() == site["written"](page), "python docs/site/options.py"
+        text = (ROOT / "docs" / page).read_text()
+        assert text == site["written"](page), f"{page}: python docs/site/options.py"
+        if page != "models.md":
+            headings = re.findall(r"^## (.*)$", text, re.MULTILINE)[:7]
+            assert headings == ["Train", "Predict", "k best", "Explain", "Evaluate", "Save and load", "Options"], page
 
 
 def test_verbs_of_the_table() -> None:
